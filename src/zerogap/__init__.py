@@ -1,0 +1,61 @@
+"""zerogap: support vector machines solved exactly, with a proof attached.
+
+Names are loaded when first used, so that ``import zerogap`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from zerogap import datasets
+    from zerogap.estimators import SVC, SVR
+    from zerogap.gram import Gram
+    from zerogap.problem import Certificate, DualProblem
+    from zerogap.solve import DualGrowth, KKTViolation, RelativeGap, Solution, Status, Trace, solve
+
+_HOMES = {
+    "SVC": "estimators",
+    "SVR": "estimators",
+    "Gram": "gram",
+    "Certificate": "problem",
+    "DualProblem": "problem",
+    "DualGrowth": "solve",
+    "KKTViolation": "solve",
+    "RelativeGap": "solve",
+    "Solution": "solve",
+    "Status": "solve",
+    "Trace": "solve",
+    "solve": "solve",
+}
+
+__all__ = [
+    "SVC",
+    "SVR",
+    "Certificate",
+    "DualGrowth",
+    "DualProblem",
+    "Gram",
+    "KKTViolation",
+    "RelativeGap",
+    "Solution",
+    "Status",
+    "Trace",
+    "datasets",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("zerogap.datasets")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'zerogap' has no attribute {name!r}; it has {', '.join(__all__)}")
+    value = getattr(import_module(f"zerogap.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,169 @@
+"""The kernel matrix behind one door: rows on demand within a memory budget, every evaluation counted."""
+
+from typing import Any
+
+import numpy as np
+
+from zerogap import validation
+from zerogap.kernels import NAMES, Kernel, gamma_value
+
+FEWEST_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
+TILE_ROWS = 128  # of the full matrix: only the squares on the diagonal are computed twice
+
+
+class Gram:
+    """Kernel matrix of the rows of X, computed row by row when asked for.
+
+    Parameters
+    ----------
+    X : array or CSR matrix (n, d), or the (n, n) matrix itself with kernel="precomputed"
+    kernel : "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points
+    gamma, degree, coef0 : parameters of the kernel; gamma is a number, "scale" or "auto"
+    cache_size : megabytes for kernel rows.  If all n rows fit they are computed once; else the least recently used go.
+
+    Attributes
+    ----------
+    evaluations : how many kernel values have been computed so far, repeats included, a value used twice counted once
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        kernel: Any = "rbf",
+        *,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        cache_size: float = 1000,
+    ):
+        validation.check_kernel_parameters(kernel, NAMES, gamma, degree, coef0)
+        validation.check_positive("cache_size", cache_size, advice="It is the memory for kernel rows in megabytes.")
+        self.evaluations = 0
+        if kernel == "precomputed":
+            self.X = self._complete = validation.check_precomputed(X)
+            self.kernel = Kernel("precomputed")
+            self.diagonal = np.diagonal(self._complete).copy()
+        else:
+            self.X = validation.check_points(X)
+            function = kernel if callable(kernel) else None
+            name = "callable" if function else kernel
+            self.kernel = Kernel(name, gamma_value(gamma, self.X), degree, coef0, function)
+            self._complete = None
+            with np.errstate(over="ignore"):
+                self.diagonal = self._checked(self.kernel.diagonal(self.X))
+            self.evaluations += 0 if name == "rbf" else self.n
+            self._columns = self.kernel.against(self.X)
+            self._prepared = self._columns.prepare(self.X)
+        self._open_cache(cache_size)
+
+    def _open_cache(self, cache_size: float) -> None:
+        n = self.n
+        capacity = n if self._complete is not None else min(n, max(FEWEST_ROWS, int(cache_size * 1e6 / (8 * n))))
+        # Memory not yet written to costs nothing, so the whole budget can be laid out at once.
+        self.rows = np.empty((capacity, n)) if self._complete is None else self._complete
+        self.slot = np.full(n, -1) if self._complete is None else np.arange(n)
+        self.stamp = np.zeros(capacity, dtype=np.int64)
+        self._row_in = np.full(capacity, -1) if self._complete is None else np.arange(n)
+        self._used = 0 if self._complete is None else n  # rows are laid down one after the other
+        self._clock = 0
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return self.X.shape[0]
+
+    def __len__(self) -> int:
+        return self.n
+
+    def fetch(self, wanted: np.ndarray) -> None:
+        """Bring rows into memory: afterwards row i is ``rows[slot[i]]``.
+
+        Rows go out in the order of ``stamp``, which callers set when they use one.  At most half of the capacity may be
+        asked for at once, so that what a caller has just used is still there.
+        """
+        self._clock = max(self._clock, int(self.stamp.max())) + 1
+        wanted = np.unique(wanted)
+        present = self.slot[wanted] >= 0
+        self.stamp[self.slot[wanted[present]]] = self._clock
+        missing = wanted[~present]
+        if not missing.size:
+            return
+        if self._used + missing.size <= len(self.rows):
+            places = np.arange(self._used, self._used + missing.size)
+            self._compute(missing, self.rows[self._used : self._used + missing.size])
+            self._used += missing.size
+        else:
+            places = np.argpartition(self.stamp, missing.size - 1)[: missing.size]
+            evicted = self._row_in[places]
+            self.slot[evicted[evicted >= 0]] = -1
+            self.rows[places] = self._compute(missing)
+            self._used = len(self.rows)
+        self.slot[missing] = places
+        self._row_in[places] = missing
+        self.stamp[places] = self._clock
+
+    def block(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows of the matrix as an array of their own, from memory where they are kept."""
+        rows = np.asarray(rows)
+        out = np.empty((rows.size, self.n))
+        present = self.slot[rows] >= 0
+        out[present] = self.rows[self.slot[rows[present]]]
+        if not present.all():
+            out[~present] = self._compute(rows[~present])
+        return out
+
+    def dot(self, beta: np.ndarray) -> np.ndarray:
+        """Return K beta, from the rows of the nonzero coefficients."""
+        support = np.flatnonzero(beta)
+        if len(self.rows) == self.n:
+            self.fetch(support)
+        present = self.slot[support] >= 0
+        kept, product = support[present], np.zeros(self.n)
+        if 3 * kept.size > self._used:  # skipping rows would mean copying the others
+            scattered = np.zeros(self._used)
+            scattered[self.slot[kept]] = beta[kept]
+            product += scattered @ self.rows[: self._used]
+        else:
+            product += beta[kept] @ self.rows[self.slot[kept]]
+        # A sweep over more rows than memory holds must not drive out those a solver is using.
+        missing = support[~present]
+        for start in range(0, missing.size, FEWEST_ROWS):
+            part = missing[start : start + FEWEST_ROWS]
+            product += beta[part] @ self._compute(part)
+        return product
+
+    def full(self) -> np.ndarray:
+        """Return the whole matrix, computing what is missing by tiles of the upper triangle."""
+        if self._complete is None:
+            K = np.empty((self.n, self.n))
+            for a in range(0, self.n, TILE_ROWS):
+                rows = slice(a, min(a + TILE_ROWS, self.n))
+                with np.errstate(over="ignore"):
+                    tile = self._checked(self.kernel.against(self.X[a:]).block(self.X[rows]))
+                K[rows, a:] = tile
+                K[a:, rows] = tile.T
+                self.evaluations += tile.size
+            np.fill_diagonal(K, self.diagonal)
+            self._complete = self.rows = K
+            self.slot = np.arange(self.n)
+            self.stamp = np.zeros(self.n, dtype=np.int64)
+            self._row_in, self._used = np.arange(self.n), self.n
+        return self._complete
+
+    def _compute(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        out = np.empty((rows.size, self.n)) if out is None else out
+        self.evaluations += out.size
+        with np.errstate(over="ignore"):
+            self._columns.fill(self._prepared[rows], out)
+        self._checked(out)
+        out[np.arange(rows.size), rows] = self.diagonal[rows]
+        return out
+
+    def _checked(self, values: np.ndarray) -> np.ndarray:
+        # A sum is finite only if every term is (or they cancel, which infinities of one sign do not).
+        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+            raise ValueError(
+                f"The {self.kernel.name} kernel gives values too large for float64 on this data. "
+                "Scale the features (StandardScaler), or lower degree or gamma."
+            )
+        return values

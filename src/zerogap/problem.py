@@ -1,0 +1,342 @@
+"""The one problem every formulation is written in, and the proof that a point solves it.
+
+    minimise  D(beta) = 1/2 beta'(K + diag(ridge)) beta - t'beta + eps |beta|_1
+    subject to  lower <= beta <= upper  and  sum(beta) = total  (no sum constraint if total is None)
+
+The coefficients are signed, beta_i = y_i alpha_i, so labels appear in the targets and the box only.  The primal is
+
+    minimise  P(f, b) = 1/2 |f|² + sum_i loss_i(t_i - f(x_i) - b) + b total,
+    loss_i(r) = max over lower_i <= c <= upper_i of  c r - eps |c| - ridge_i c²/2
+
+which is the hinge, the squared hinge, an insensitive or a squared loss, as the box, eps and the ridge have it.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from zerogap import validation
+from zerogap.compiled import HUGE
+from zerogap.gram import Gram
+
+TINY = np.finfo(float).tiny
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How far a point is from the optimum, computed from the data in float64.
+
+    The optimum lies between ``dual`` and ``primal``: no model can have an objective below ``dual``.
+    """
+
+    primal: float  # P at beta with the bias that makes it least
+    dual: float  # -D(beta), a lower bound on every primal objective
+    gap: float  # primal - dual, summed from terms that cannot be negative, so without cancellation
+    kkt_violation: float  # largest breach of the optimality conditions (7)-(9) of ong
+    bias_interval: tuple[float, float]  # (highest lower bound, lowest upper bound) on the bias; crossed if violated
+    bias: float  # the bias used in ``primal``
+    sum_residual: float  # sum(beta) - total, zero but for rounding
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap over the primal objective."""
+        return self.gap / (abs(self.primal) + TINY) if np.isfinite(self.gap) else np.inf
+
+    @property
+    def feasibility_gap(self) -> float:
+        """The ratio (7.3) of chapter7: gap over primal objective plus one."""
+        return self.gap / (self.primal + 1.0) if np.isfinite(self.gap) else np.inf
+
+    def __str__(self) -> str:
+        return (
+            f"primal {self.primal:.10g}, dual {self.dual:.10g}, relative gap {self.relative_gap:.2e}, "
+            f"KKT violation {self.kkt_violation:.2e}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DualProblem:
+    """Minimise 1/2 b'(K + diag(ridge))b - t'b + eps |b|_1  subject to  sum(b) = total and lower <= b <= upper."""
+
+    gram: Gram  # (n, n) kernel matrix, rows on demand
+    target: np.ndarray  # (n,) t: labels, or regression targets
+    lower: np.ndarray  # (n,) box, at most 0
+    upper: np.ndarray  # (n,) box, at least 0
+    ridge: np.ndarray  # (n,) added to the diagonal of K
+    eps: float = 0.0
+    total: float | None = 0.0  # None: the bias is fixed to zero and nothing constrains the sum
+
+    # Formulations.  A weight of two is the point twice: it doubles the box, or halves the ridge.
+
+    @classmethod
+    def hinge(
+        cls, gram: Gram, y: np.ndarray, C: float, *, sample_weight: np.ndarray | None = None, fit_intercept: bool = True
+    ) -> "DualProblem":
+        """1-norm soft margin (7.1): 1/2 |f|² + C sum_i w_i max(0, 1 - y_i f(x_i)); y is -1/+1."""
+        C = validation.check_positive("C", C, infinite=True)
+        if np.isinf(C):
+            return cls.hard_margin(gram, y, sample_weight=sample_weight, fit_intercept=fit_intercept)
+        y, weight = validation.check_signs(y, gram.n), validation.check_weights(sample_weight, gram.n)
+        return cls._signed(gram, y, C * weight, np.zeros(gram.n), fit_intercept)
+
+    @classmethod
+    def hard_margin(
+        cls, gram: Gram, y: np.ndarray, *, sample_weight: np.ndarray | None = None, fit_intercept: bool = True
+    ) -> "DualProblem":
+        """Maximal margin: 1/2 |f|² subject to y_i f(x_i) >= 1.  A weight matters only by being zero or not."""
+        y, weight = validation.check_signs(y, gram.n), validation.check_weights(sample_weight, gram.n)
+        return cls._signed(gram, y, np.where(weight > 0, np.inf, 0.0), np.zeros(gram.n), fit_intercept)
+
+    @classmethod
+    def squared_hinge(
+        cls, gram: Gram, y: np.ndarray, C: float, *, sample_weight: np.ndarray | None = None, fit_intercept: bool = True
+    ) -> "DualProblem":
+        """2-norm soft margin (Remark 7.10): 1/2 |f|² + C/2 sum_i w_i max(0, 1 - y_i f(x_i))²."""
+        C = validation.check_positive("C", C, infinite=True)
+        y, weight = validation.check_signs(y, gram.n), validation.check_weights(sample_weight, gram.n)
+        return cls._signed(gram, y, np.where(weight > 0, np.inf, 0.0), _ridge(C, weight), fit_intercept)
+
+    @classmethod
+    def epsilon_insensitive(
+        cls,
+        gram: Gram,
+        y: np.ndarray,
+        C: float,
+        epsilon: float = 0.1,
+        *,
+        sample_weight: np.ndarray | None = None,
+        fit_intercept: bool = True,
+    ) -> "DualProblem":
+        """Linear eps-insensitive regression (7.2): 1/2 |f|² + C sum_i w_i max(0, |y_i - f(x_i)| - epsilon)."""
+        C = validation.check_positive("C", C, advice="For a hard tube use a large C.")
+        weight = validation.check_weights(sample_weight, gram.n)
+        return cls._two_sided(gram, y, C * weight, np.zeros(gram.n), epsilon, fit_intercept)
+
+    @classmethod
+    def squared_epsilon_insensitive(
+        cls,
+        gram: Gram,
+        y: np.ndarray,
+        C: float,
+        epsilon: float = 0.1,
+        *,
+        sample_weight: np.ndarray | None = None,
+        fit_intercept: bool = True,
+    ) -> "DualProblem":
+        """Quadratic eps-insensitive regression (7.2): 1/2 |f|² + C/2 sum_i w_i max(0, |y_i - f(x_i)| - epsilon)²."""
+        C = validation.check_positive("C", C, advice="For a hard tube use a large C.")
+        weight = validation.check_weights(sample_weight, gram.n)
+        cap = np.where(weight > 0, np.inf, 0.0)
+        return cls._two_sided(gram, y, cap, _ridge(C, weight), epsilon, fit_intercept)
+
+    @classmethod
+    def gaussian_process(cls, gram: Gram, y: np.ndarray, noise: float) -> "DualProblem":
+        """Gaussian process, kernel ridge (§7.6): 1/2 |f|² + 1/(2 noise) sum_i (y_i - f(x_i))², without a bias.
+
+        ``noise`` is the variance sigma²; the solution is beta = (K + noise I)^-1 y.
+        """
+        noise = validation.check_positive("noise", noise, advice="It is the variance of the observations.")
+        return cls._two_sided(gram, y, np.full(gram.n, np.inf), np.full(gram.n, noise), 0.0, False)
+
+    @classmethod
+    def _signed(
+        cls, gram: Gram, y: np.ndarray, cap: np.ndarray, ridge: np.ndarray, fit_intercept: bool
+    ) -> "DualProblem":
+        """A class is a side of the box."""
+        lower, upper = np.where(y < 0, -cap, 0.0), np.where(y > 0, cap, 0.0)
+        return cls(gram, y, lower, upper, ridge, 0.0, 0.0 if fit_intercept else None)
+
+    @classmethod
+    def _two_sided(
+        cls, gram: Gram, y: np.ndarray, cap: np.ndarray, ridge: np.ndarray, epsilon: float, fit_intercept: bool
+    ) -> "DualProblem":
+        y = validation.check_target(y, gram.n)
+        epsilon = validation.check_positive("epsilon", epsilon, zero=True, advice="It is the half width of the tube.")
+        return cls(gram, y, -cap, cap, ridge, epsilon, 0.0 if fit_intercept else None)
+
+    # The mathematics.
+
+    @property
+    def n(self) -> int:
+        """Number of coefficients."""
+        return self.gram.n
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        """Diagonal of K + diag(ridge)."""
+        return self.gram.diagonal + self.ridge
+
+    @cached_property
+    def has_ridge(self) -> bool:
+        """Whether any diagonal entry is shifted."""
+        return bool(self.ridge.any())
+
+    @cached_property
+    def is_hard(self) -> bool:
+        """Whether a breach of the margin costs infinitely much, so that the primal may have no feasible point."""
+        return bool((np.isinf(self.upper - self.lower) & (self.ridge == 0)).any())
+
+    def residual(self, beta: np.ndarray) -> np.ndarray:
+        """Return t - (K + diag(ridge)) beta, minus the gradient of the smooth part of D."""
+        return self.target - self.gram.dot(beta) - self.ridge * beta
+
+    def objective(self, beta: np.ndarray, residual: np.ndarray | None = None) -> float:
+        """Return D(beta)."""
+        residual = self.residual(beta) if residual is None else residual
+        return float(-0.5 * beta @ (self.target + residual) + self.eps * np.abs(beta).sum())
+
+    def rise(self, beta: np.ndarray) -> np.ndarray:
+        """Return what, added to the residual, bounds the bias from below: -eps s⁺, or -HUGE where beta cannot rise."""
+        return np.where(beta < self.upper, np.where(beta >= 0, -self.eps, self.eps), -HUGE)
+
+    def fall(self, beta: np.ndarray) -> np.ndarray:
+        """Return what, added to the residual, bounds the bias from above: -eps s⁻, or HUGE where beta cannot fall."""
+        return np.where(beta > self.lower, np.where(beta > 0, -self.eps, self.eps), HUGE)
+
+    def bias_interval(self, beta: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
+        """Return the two extremes that bound the bias; beta is optimal if and only if they do not cross."""
+        below = float((residual + self.rise(beta)).max())
+        above = float((residual + self.fall(beta)).min())
+        if self.total is None:  # the bias is zero, whatever the points ask for
+            below, above = max(below, 0.0), min(above, 0.0)
+        return below, above
+
+    def certify(self, beta: np.ndarray, residual: np.ndarray | None = None) -> Certificate:
+        """Return the certificate of a feasible point, from the data unless a residual is handed in."""
+        residual = self.residual(beta) if residual is None else residual
+        below, above = self.bias_interval(beta, residual)
+        dual = -self.objective(beta, residual)
+        r = residual + self.ridge * beta  # t - K beta
+        sum_residual = 0.0 if self.total is None else float(beta.sum()) - self.total
+        if self.is_hard:
+            bias = 0.0 if self.total is None else self._widest_bias(r)
+            gap, primal = self._hard_gap(beta, r, bias, dual)
+        else:
+            bias = 0.0 if self.total is None else self._best_bias(r)
+            gap = self._fenchel_young(beta, r - bias) + abs(bias * sum_residual)
+            primal = dual + gap
+        return Certificate(primal, dual, gap, max(below - above, 0.0), (below, above), bias, sum_residual)
+
+    def _response(self, r: np.ndarray) -> np.ndarray:
+        """Return the c in the box that attains loss_i(r_i); the lesser one where two ends do."""
+        if not self.has_ridge:
+            below = np.where(r <= -self.eps, self.lower, 0.0) if self.eps else self.lower
+            return np.where(r > self.eps, self.upper, below)
+        shrunk = np.where(r > self.eps, r - self.eps, np.minimum(r + self.eps, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            smooth = np.clip(shrunk / self.ridge, self.lower, self.upper)
+        at_most = np.where(r <= -self.eps, self.lower, 0.0)
+        return np.where(self.ridge > 0, smooth, np.where(r > self.eps, self.upper, at_most))
+
+    def _fenchel_young(self, beta: np.ndarray, r: np.ndarray) -> float:
+        """Return sum_i of loss_i(r_i) + conjugate_i(beta_i) - beta_i r_i: the duality gap, term by term at least 0."""
+        c = self._response(r)
+        terms = (c - beta) * (r - 0.5 * self.ridge * (c + beta)) - self.eps * (np.abs(c) - np.abs(beta))
+        return float(terms.sum())
+
+    def _hard_gap(self, beta: np.ndarray, r: np.ndarray, bias: float, dual: float) -> tuple[float, float]:
+        """Scale f until every margin is at least one: that point is feasible, and its objective an upper bound."""
+        margin = 1.0 - np.max(np.where(np.isinf(self.upper), r - bias, np.where(np.isinf(self.lower), bias - r, -np.inf)))
+        if margin <= 0:
+            return np.inf, np.inf
+        primal = 0.5 * float(beta @ (self.target - r)) / margin**2
+        return max(primal - dual, 0.0), primal
+
+    def is_unbounded(self, beta: np.ndarray, residual: np.ndarray) -> bool:
+        """Whether beta shows that a hard margin is impossible: both classes share a point, to a millionth of their radius.
+
+        With s = sum(alpha) / 2, f / s is the difference of two points in the convex hulls of the classes.
+        """
+        if not self.is_hard:
+            return False
+        half_sum = 0.5 * np.abs(beta).sum()
+        return half_sum > 0 and beta @ (self.target - residual) <= 1e-12 * half_sum**2 * self.gram.diagonal.max()
+
+    def _widest_bias(self, r: np.ndarray) -> float:
+        """Return the bias halfway between the nearest points of both classes."""
+        return 0.5 * float(r[np.isinf(self.upper)].max() + r[np.isinf(self.lower)].min())
+
+    def _best_bias(self, r: np.ndarray) -> float:
+        """Return the bias that minimises the primal objective, the middle one if there are many.
+
+        The derivative of P by the bias is total - S(bias), where S = sum_i response_i(r_i - bias) falls with the bias and
+        is linear between breakpoints: bisect over these, then interpolate.
+        """
+        assert self.total is not None
+        with np.errstate(invalid="ignore"):
+            ends = np.concatenate(
+                [r - self.eps - self.ridge * self.upper, r - self.eps, r + self.eps, r + self.eps - self.ridge * self.lower]
+                if self.has_ridge
+                else ([r - self.eps, r + self.eps] if self.eps else [r])
+            )
+        knots = np.unique(ends[np.isfinite(ends)])
+
+        rounding = 1e-13 * np.where(np.isfinite(self.upper - self.lower), self.upper - self.lower, 0.0).sum()
+
+        def excess(bias: float) -> float:
+            value = float(self._response(r - bias).sum()) - self.total  # type: ignore[operator]
+            return 0.0 if abs(value) <= rounding else value
+
+        low, high = -1, knots.size  # excess(knots[low]) > 0 >= excess(knots[high]), the ends standing for -inf and inf
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if excess(knots[middle]) > 0 else (low, middle)
+        if low < 0 or high == knots.size:  # beyond the last knot S has one slope, that of the ridge
+            anchor = knots[0] if low < 0 else knots[-1]
+            offset = -1.0 if low < 0 else 1.0
+            start, stop = excess(anchor), excess(anchor + offset)
+            return float(anchor + offset * start / (start - stop)) if start != stop else float(anchor)
+        a, b = knots[low], knots[high]
+        at_a, before_b = excess(a), excess(0.5 * (a + b))
+        before_b = 2 * before_b - at_a  # the limit from the left: at b itself S may jump
+        if before_b < 0:
+            return float(a + (b - a) * at_a / (at_a - before_b))
+        if excess(b) == 0 and high + 1 < knots.size:  # flat up to the next knot
+            return 0.5 * float(b + knots[high + 1])
+        return float(b)
+
+    # Feasible points.
+
+    def feasible(self, beta: np.ndarray) -> np.ndarray:
+        """Return a feasible point near beta: clipped to the box, then the side in excess scaled down."""
+        beta = np.clip(np.asarray(beta, dtype=np.float64), self.lower, self.upper)
+        if self.total is None:
+            return beta
+        excess = beta.sum() - self.total
+        side = beta > 0 if excess > 0 else beta < 0
+        weight = np.abs(beta[side]).sum()
+        if weight > abs(excess):
+            beta[side] *= 1.0 - abs(excess) / weight
+        elif excess:
+            return self._fill()
+        return self.settle(beta)
+
+    def _fill(self) -> np.ndarray:
+        """Return a feasible point made from nothing: zero, or the total spread over the room there is."""
+        beta = np.zeros(self.n)
+        if self.total:
+            room = self.upper if self.total > 0 else self.lower
+            filled = np.cumsum(np.minimum(np.abs(room), abs(self.total)))
+            beta = np.sign(self.total) * np.diff(np.minimum(filled, abs(self.total)), prepend=0.0)
+        return beta
+
+    def feasible_start(self) -> np.ndarray:
+        """Return the point solvers start from."""
+        return self._fill()
+
+    def settle(self, beta: np.ndarray) -> np.ndarray:
+        """Put what rounding left in sum(beta) - total on the coefficient with the most room; in place."""
+        if self.total is not None:
+            drift = beta.sum() - self.total
+            room = np.minimum(self.upper - beta, beta - self.lower)
+            k = int(np.argmax(room))
+            if 0 < abs(drift) < room[k]:
+                beta[k] -= drift
+        return beta
+
+
+def _ridge(C: float, weight: np.ndarray) -> np.ndarray:
+    """1/(C w), and zero for points of weight zero, whose box is empty anyway."""
+    with np.errstate(divide="ignore"):
+        return np.where(weight > 0, 1.0 / (C * weight), 0.0)

@@ -1,0 +1,401 @@
+"""solve(): the only solver loop, with its stopping rules, its outcomes and its trace."""
+
+import copy
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zerogap import validation
+from zerogap.problem import Certificate, DualProblem
+from zerogap.solvers import Info, Solver, get_solver
+
+# The loop looks at the certificate after about this many updated residuals, some hundredths of a second: often enough for
+# Ctrl-C, time limits and the trace, too seldom to cost anything.  Counting work instead of time keeps runs repeatable.
+WORK_PER_LOOK = 20_000_000
+
+# Running residuals gather rounding errors; after this many iterations they are computed afresh.
+REFRESH_EVERY = 100_000
+
+# A solver that has not brought the gap down by a tenth in this many iterations (or 100 n) gets no further.
+PATIENCE = 1_000_000
+
+
+class Status(Enum):
+    """How a run ended, and what to do about it."""
+
+    CONVERGED = "the stopping rule is met, by the certificate"
+    MAX_STEPS = "the limit on iterations was reached; raise it, or loosen the tolerance"
+    MAX_TIME = "the time limit was reached; raise it, or resume from this solution"
+    INTERRUPTED = "interrupted; resume from this solution to go on"
+    STOPPED = "the callback asked to stop"
+    STALLED = (
+        "no further progress: rounding errors or a badly conditioned kernel hold it up; scale the features, lower C, "
+        "or accept this gap"
+    )
+    EXHAUSTED = "the solver's own rule ended it short of the optimum; use a solver with a guarantee, such as 'smo'"
+    UNBOUNDED = "the classes cannot be separated with this kernel, so no hard margin exists; use a finite C"
+
+    @property
+    def advice(self) -> str:
+        """What happened and what to do."""
+        return self.value
+
+
+# Stopping rules.
+
+
+class Stop:
+    """A stopping rule; join several with ``|``: the first to be met ends the run."""
+
+    def is_met(self, now: Certificate, before: Certificate | None) -> bool:
+        """Whether to stop at this certificate, ``before`` being that of the look before."""
+        raise NotImplementedError
+
+    def aim(self, now: Certificate) -> float:
+        """Return the KKT violation at which another look is worth its while."""
+        raise NotImplementedError
+
+    def __or__(self, other: "Stop") -> "Stop":
+        return AnyOf((self, other))
+
+
+@dataclass(frozen=True)
+class RelativeGap(Stop):
+    """Stop when the duality gap is at most ``tol`` times the primal objective (criterion 3 of chapter7 §7.1)."""
+
+    tol: float = 1e-4
+
+    def __post_init__(self) -> None:
+        validation.check_positive("tol", self.tol, advice="It is the relative duality gap to reach.")
+
+    def is_met(self, now: Certificate, before: Certificate | None) -> bool:
+        """Whether the gap is small enough."""
+        return now.relative_gap <= self.tol
+
+    def aim(self, now: Certificate) -> float:
+        """Near the optimum the gap is about proportional to the violation."""
+        gap = now.relative_gap
+        return now.kkt_violation * max(0.3, min(0.8, 0.8 * self.tol / gap) if gap > 0 else 0.8)
+
+
+@dataclass(frozen=True)
+class KKTViolation(Stop):
+    """Stop when no optimality condition is breached by more than ``tol`` (criterion 2 of chapter7 §7.1)."""
+
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        validation.check_positive("tol", self.tol, advice="It is the KKT violation to reach.")
+
+    def is_met(self, now: Certificate, before: Certificate | None) -> bool:
+        """Whether the violation is small enough."""
+        return now.kkt_violation <= self.tol
+
+    def aim(self, now: Certificate) -> float:
+        """The tolerance itself."""
+        return self.tol
+
+
+@dataclass(frozen=True)
+class DualGrowth(Stop):
+    """Stop when the dual objective grows by less than the fraction ``tol`` between looks (criterion 1 of chapter7 §7.1).
+
+    Unreliable: a slow stretch looks like the end, however far the optimum.  Kept for comparison; the certificate still tells.
+    """
+
+    tol: float = 1e-9
+
+    def __post_init__(self) -> None:
+        validation.check_positive("tol", self.tol, advice="It is the fractional growth of the dual objective.")
+
+    def is_met(self, now: Certificate, before: Certificate | None) -> bool:
+        """Whether the dual objective has all but ceased to grow."""
+        return before is not None and now.dual - before.dual <= self.tol * abs(now.dual)
+
+    def aim(self, now: Certificate) -> float:
+        """No violation is too small for this rule."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class AnyOf(Stop):
+    """Stop when the first of several rules is met."""
+
+    rules: tuple[Stop, ...]
+
+    def is_met(self, now: Certificate, before: Certificate | None) -> bool:
+        """Whether any rule is met."""
+        return any(rule.is_met(now, before) for rule in self.rules)
+
+    def aim(self, now: Certificate) -> float:
+        """The violation at which the first rule may be met."""
+        return max(rule.aim(now) for rule in self.rules)
+
+
+# Results.
+
+
+class Look(NamedTuple):
+    """A row of the trace: what was seen after so many iterations."""
+
+    step: int  # iterations so far
+    seconds: float
+    dual: float  # dual objective, growing
+    violation: float  # largest breach of the optimality conditions
+    gap: float  # relative duality gap
+    kernel_evaluations: int
+    support: int  # nonzero coefficients
+
+
+class Trace:
+    """A table of looks: ``trace["gap"]`` is a column, ``trace[3]`` a row."""
+
+    columns = Look._fields
+
+    def __init__(self, looks: list[Look] | None = None):
+        self.looks = looks or []
+
+    def __len__(self) -> int:
+        return len(self.looks)
+
+    def __iter__(self) -> Iterator[Look]:
+        return iter(self.looks)
+
+    def __getitem__(self, key: str | int) -> Any:
+        if isinstance(key, str):
+            if key not in self.columns:
+                raise KeyError(f"{key!r} is no column of the trace; it has {', '.join(self.columns)}.")
+            return np.array([getattr(look, key) for look in self.looks])
+        return self.looks[key]
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the columns as lists."""
+        return {name: self[name].tolist() for name in self.columns}
+
+    def __repr__(self) -> str:
+        shown = self.looks if len(self) <= 12 else [*self.looks[:6], None, *self.looks[-5:]]
+        lines = [f"{'step':>9} {'seconds':>8} {'dual':>14} {'violation':>10} {'gap':>9} {'evaluations':>12} {'support':>8}"]
+        for look in shown:
+            lines.append(
+                "      ..."
+                if look is None
+                else f"{look.step:>9} {look.seconds:>8.3f} {look.dual:>14.8g} {look.violation:>10.2e} {look.gap:>9.2e} "
+                f"{look.kernel_evaluations:>12} {look.support:>8}"
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A feasible point, its certificate, and how it was reached."""
+
+    beta: np.ndarray  # (n,) signed coefficients
+    bias: float
+    certificate: Certificate
+    status: Status
+    n_iter: int  # iterations of the solver, for SMO pairs moved
+    trace: Trace
+    problem: DualProblem = field(repr=False)
+    solver: Solver = field(repr=False)
+    state: Any = field(repr=False)  # what ``resume`` goes on from
+
+    @property
+    def support(self) -> np.ndarray:
+        """Indices of the nonzero coefficients."""
+        return np.flatnonzero(self.beta)
+
+    def __repr__(self) -> str:
+        return (
+            f"Solution({self.status.name} by {self.solver} after {self.n_iter} iterations, "
+            f"{self.support.size} support vectors of {self.beta.size}: {self.certificate})"
+        )
+
+
+# The loop.
+
+
+def solve(
+    problem: DualProblem,
+    solver: str | Solver = "auto",
+    *,
+    stop: Stop = RelativeGap(1e-4),
+    max_steps: int | None = None,
+    max_time: float | None = None,
+    callback: Callable[[Any, Look], Any] | None = None,
+    resume: "Solution | np.ndarray | None" = None,
+    trace_every: int | None = None,
+    random_state: int = 0,
+) -> Solution:
+    """Solve a dual problem.
+
+    Parameters
+    ----------
+    problem : DualProblem
+    solver : a name, such as "smo" or "smo-platt", or a configured solver
+    stop : when to stop; what the solver claims is checked by a certificate computed from the data
+    max_steps : limit on the solver's iterations, those of a resumed run included
+    max_time : limit on this call's seconds
+    callback : called as callback(state, look) at every look; a true result ends the run.  Copy what you keep.
+    resume : a Solution to go on from, or signed coefficients to start at
+    trace_every : iterations between two rows of the trace; by default as many as keep its cost negligible
+    random_state : seed of the solvers that draw points at random
+
+    Returns
+    -------
+    Solution : always a feasible point with its certificate; ``status`` says how the run ended
+    """
+    solver = get_solver(solver, random_state)
+    _check_limits(stop, max_steps, max_time, trace_every)
+    run = _Run(problem, solver, stop, resume)
+    per_look = trace_every or int(np.clip(WORK_PER_LOOK // problem.n, 100, 20_000))
+    with _interrupts() as was_interrupted:
+        while True:
+            look = run.look()
+            if callback is not None and callback(run.state, look):
+                return run.solution(Status.STOPPED)
+            if (status := run.verdict()) is not None:
+                return run.solution(status)
+            if was_interrupted():
+                return run.solution(Status.INTERRUPTED)
+            if max_time is not None and run.seconds >= max_time:
+                return run.solution(Status.MAX_TIME)
+            if max_steps is not None and run.steps >= max_steps:
+                return run.solution(Status.MAX_STEPS)
+            most = per_look if max_steps is None else min(per_look, max_steps - run.steps)
+            run.advance(most)
+
+
+def _check_limits(stop: Any, max_steps: Any, max_time: Any, trace_every: Any) -> None:
+    if not isinstance(stop, Stop):
+        raise TypeError(
+            f"stop must be a stopping rule, such as RelativeGap(1e-4), KKTViolation(1e-3) or both joined with |; got {stop!r}."
+        )
+    for name, value in (("max_steps", max_steps), ("trace_every", trace_every)):
+        if value is not None and (not isinstance(value, int | np.integer) or value < (name == "trace_every")):
+            raise ValueError(f"{name} must be a whole number of iterations, or None for no limit; got {value!r}.")
+    if max_time is not None:
+        validation.check_positive("max_time", max_time, zero=True, infinite=True, advice="It is in seconds.")
+
+
+class _Run:
+    """The moving parts of the loop: state, trace, and the signs that nothing moves any more."""
+
+    def __init__(self, problem: DualProblem, solver: Solver, stop: Stop, resume: "Solution | np.ndarray | None"):
+        self.problem, self.solver, self.stop = problem, solver, stop
+        self.began = time.perf_counter()
+        self.steps, self.trace = 0, Trace()
+        if isinstance(resume, Solution) and resume.problem is problem and resume.solver == solver:
+            self.state = copy.deepcopy(resume.state)
+            self.steps, self.trace = resume.n_iter, Trace(list(resume.trace))
+            self.began -= self.trace[-1].seconds
+        elif resume is not None:
+            start = resume.beta if isinstance(resume, Solution) else np.asarray(resume, dtype=np.float64)
+            if start.shape != (problem.n,):
+                raise ValueError(f"resume must hold {problem.n} coefficients, one per point; got shape {start.shape}.")
+            self.state = solver.init(problem, problem.feasible(start))
+        else:
+            self.state = solver.init(problem)
+        self.call_began = time.perf_counter()
+        self.info = Info(0, np.inf)
+        self.now: Certificate = problem.certify(self.state.beta, self.state.residual)
+        self.before: Certificate | None = None
+        self.is_fresh = True  # whether the residual has just been computed from the data
+        self.refreshed_at = self.steps
+        self.best, self.best_at, self.idle, self.asked = np.inf, self.steps, 0, 0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of this call."""
+        return time.perf_counter() - self.call_began
+
+    def advance(self, most: int) -> None:
+        self.before, self.asked = self.now, most
+        self.state, self.info = self.solver.step(self.problem, self.state, most, self.stop.aim(self.now))
+        self.steps += self.info.iterations
+        self.is_fresh = False
+        if self.steps - self.refreshed_at >= REFRESH_EVERY:
+            self._refresh()
+        self.now = self.problem.certify(self.state.beta, self.state.residual)
+
+    def _refresh(self) -> None:
+        """Let no rounding error of the solver's running arrays into what follows."""
+        self.problem.settle(self.state.beta)
+        self.state.residual[:] = self.problem.residual(self.state.beta)
+        self.is_fresh, self.refreshed_at = True, self.steps
+
+    def look(self) -> Look:
+        look = Look(
+            self.steps,
+            time.perf_counter() - self.began,
+            self.now.dual,
+            self.now.kkt_violation,
+            self.now.relative_gap,
+            self.problem.gram.evaluations,
+            int(np.count_nonzero(self.state.beta)),
+        )
+        if not self.trace or self.trace[-1].step < look.step:
+            self.trace.looks.append(look)
+        return look
+
+    def verdict(self) -> Status | None:
+        """Return how the run ends, or None if it goes on."""
+        if self.info.is_unbounded or self.problem.is_unbounded(self.state.beta, self.state.residual):
+            return Status.UNBOUNDED
+        if (self.info.is_done or self.stop.is_met(self.now, self.before)) and not self.is_fresh:
+            self._refresh()
+            self.now = self.problem.certify(self.state.beta, self.state.residual)
+        if self.stop.is_met(self.now, self.before):
+            return Status.CONVERGED
+        return self._stalled()
+
+    def _stalled(self) -> Status | None:
+        measure = self.now.gap if np.isfinite(self.now.gap) else self.now.kkt_violation
+        if measure < 0.9 * self.best:
+            self.best, self.best_at, self.idle = measure, self.steps, 0
+        elif self.info.iterations < self.asked:
+            # The solver did what was asked and the gap is where it was: rounding in its arrays, or in the kernel itself.
+            self.idle += 1
+            self._refresh()
+        if self.info.is_done and (self.idle >= 3 or self.info.iterations == 0):
+            return Status.EXHAUSTED if self.info.is_own_rule else Status.STALLED
+        if self.idle >= 30 or self.steps - self.best_at >= max(PATIENCE, 100 * self.problem.n):
+            return Status.STALLED
+        return None
+
+    def solution(self, status: Status) -> Solution:
+        if not self.is_fresh:
+            self._refresh()
+            self.now = self.problem.certify(self.state.beta, self.state.residual)
+        beta = self.state.beta.copy()
+        return Solution(
+            beta, self.now.bias, self.now, status, self.steps, self.trace, self.problem, self.solver, self.state
+        )
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Turn the first Ctrl-C into a flag, so that it never falls in the middle of an update; a second one raises."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    pressed = False
+    previous = signal.getsignal(signal.SIGINT)
+
+    def press(signum: int, frame: Any) -> None:
+        nonlocal pressed
+        if pressed:
+            raise KeyboardInterrupt
+        pressed = True
+
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, previous)

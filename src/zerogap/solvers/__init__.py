@@ -1,0 +1,64 @@
+"""Training algorithms.  Each is a set of frozen options with ``init`` and ``step``; ``zerogap.solve`` runs them.
+
+To add one, write a file with such a class and enter it in ``SOLVERS``.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from zerogap.problem import DualProblem
+from zerogap.solvers.keerthi import KeerthiSMO
+from zerogap.solvers.pair import Info
+from zerogap.solvers.platt import PlattSMO, SimpleSMO
+from zerogap.solvers.smo import SMO
+
+
+class State(Protocol):
+    """What every solver's state holds; arrays are updated in place."""
+
+    @property
+    def beta(self) -> np.ndarray:
+        """Feasible point."""
+
+    @property
+    def residual(self) -> np.ndarray:
+        """t - K beta, kept in step with beta."""
+
+
+class Solver(Protocol):
+    """A training algorithm: options, a start, and a step."""
+
+    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> Any:
+        """Return the state at beta, or at the solver's own start."""
+
+    def step(self, problem: DualProblem, state: Any, most: int, until: float) -> tuple[Any, Info]:
+        """Make up to ``most`` iterations, fewer if the KKT violation falls to ``until`` before."""
+
+
+SOLVERS: dict[str, Callable[[int], Solver]] = {
+    "auto": lambda seed: SMO(),
+    "smo": lambda seed: SMO(),
+    "smo-mvp": lambda seed: SMO(second_order=False),
+    "smo-keerthi": lambda seed: KeerthiSMO(),
+    "smo-platt": lambda seed: PlattSMO(random_state=seed),
+    "smo-simple": lambda seed: SimpleSMO(random_state=seed),
+}
+
+
+def get_solver(solver: str | Solver, seed: int = 0) -> Solver:
+    """Return a configured solver as it is, or the one a name stands for."""
+    if isinstance(solver, str):
+        if solver not in SOLVERS:
+            raise ValueError(f"Unknown solver {solver!r}. Choose one of {', '.join(map(repr, SOLVERS))}.")
+        return SOLVERS[solver](seed)
+    if not (hasattr(solver, "init") and hasattr(solver, "step")):
+        raise TypeError(
+            f"solver must be a name or an object with init and step; got {type(solver).__name__}. "
+            f"Names: {', '.join(map(repr, SOLVERS))}."
+        )
+    return solver
+
+
+__all__ = ["SMO", "SOLVERS", "Info", "KeerthiSMO", "PlattSMO", "SimpleSMO", "Solver", "State", "get_solver"]

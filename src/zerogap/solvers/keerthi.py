@@ -1,0 +1,154 @@
+"""Keerthi's SMO, modification 2: two thresholds, and the worst pair of the free points until none is left.
+
+Symbols: high = largest r a riser asks for (minus Keerthi's b_up), low = smallest r a faller asks for (minus his b_low),
+both over the free points and the pair moved last; a pair violates when high - low > 2 tolerance.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from zerogap.compiled import HUGE, jit
+from zerogap.problem import DualProblem
+from zerogap.solvers import pair
+from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUNDED, Info, PairState
+
+# Places in a state's memory and numbers.
+POSITION, EVERYONE, CHANGED, RISER, FALLER = range(5)
+HIGH, LOW, TOLERANCE = range(3)
+
+
+@dataclass(frozen=True)
+class KeerthiSMO:
+    """Two thresholds instead of one bias, so that no pair is missed because the bias is off.
+
+    A scan of everyone updates the thresholds and moves whoever breaks them with the point that set them; in between, the
+    pair that sets both is moved until the free points agree.  ``tolerance`` is tightened when the stopping rule asks for more.
+    """
+
+    tolerance: float = 1e-3
+
+    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
+        """Start at beta, or at zero, with a scan of everyone."""
+        state = pair.start(problem, beta, memory=5, numbers=3)
+        state.memory[EVERYONE] = 1
+        state.memory[RISER] = state.memory[FALLER] = NOBODY
+        state.numbers[HIGH], state.numbers[LOW], state.numbers[TOLERANCE] = -HUGE, HUGE, self.tolerance
+        return state
+
+    def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
+        """Move up to ``most`` pairs, or until a scan of everyone finds no violation above ``until``."""
+        moved = 0
+        while True:
+            why, count, wanted, other = _scan(
+                *pair.arguments(problem, state), state.memory, state.numbers, most - moved, until
+            )
+            moved += count
+            if why == NEEDS_ROW:
+                rows = np.array([wanted, other])
+                problem.gram.fetch(rows[rows >= 0])
+                continue
+            return state, Info(moved, np.inf, is_done=why == FINISHED, is_unbounded=why == UNBOUNDED)
+
+    def __str__(self) -> str:
+        return "smo-keerthi"
+
+
+@jit
+def _scan(
+    rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, rise, fall,
+    memory, numbers, most, until,
+):  # fmt: skip
+    """Scan and move pairs; return (why it stopped, pairs moved, the two rows wanted)."""
+    n = residual.size
+    clock = stamp.max() + 1
+    moved = 0
+    while moved < most:
+        width = 2.0 * numbers[TOLERANCE]
+        if memory[EVERYONE] == 1:
+            k = memory[POSITION]
+            if k == n:
+                why = _end_scan(memory, numbers, until, residual)
+                if why != SPENT:
+                    return why, moved, NOBODY, NOBODY
+                _thresholds(NOBODY, NOBODY, has_origin, eps, lower, upper, beta, residual, rise, fall, memory, numbers)
+                continue
+            i, j = _examine(k, residual, rise, fall, memory, numbers, width)
+            memory[POSITION] = k + 1
+        else:
+            i, j = memory[RISER], memory[FALLER]
+            if i == NOBODY or j == NOBODY or numbers[HIGH] - numbers[LOW] <= width:
+                memory[EVERYONE], memory[POSITION], memory[CHANGED] = 1, 0, 0
+                continue
+        if i == NOBODY or i == j:
+            continue
+        if (i != ORIGIN and slot[i] < 0) or (j != ORIGIN and slot[j] < 0):
+            memory[POSITION] -= memory[EVERYONE]
+            return NEEDS_ROW, moved, i, j
+        kij = rows[slot[i], j] if i != ORIGIN and j != ORIGIN else 0.0
+        step, bi, bj = pair.pair_step(i, j, kij, diagonal, lower, upper, eps, beta, residual)
+        if step == np.inf:
+            return UNBOUNDED, moved, NOBODY, NOBODY
+        if step <= 0:  # thresholds from before a refresh of the residual
+            memory[POSITION] *= memory[EVERYONE]
+            memory[EVERYONE] = 1
+            continue
+        pair.set_coefficients(i, j, bi, bj, step, ridge, lower, upper, eps, beta, residual, rise, fall)
+        pair.update_residual(i, j, step, rows, slot, residual)
+        for m in (i, j):
+            if m != ORIGIN:
+                stamp[slot[m]] = clock + moved
+        _thresholds(i, j, has_origin, eps, lower, upper, beta, residual, rise, fall, memory, numbers)
+        memory[CHANGED] += 1
+        moved += 1
+    return SPENT, moved, NOBODY, NOBODY
+
+
+@jit
+def _examine(k, residual, rise, fall, memory, numbers, width):
+    """Bring the thresholds up to date with point k; return the pair to move if k breaks one, else nobody."""
+    below, above = residual[k] + rise[k], residual[k] + fall[k]
+    gain_up, gain_down = below - numbers[LOW], numbers[HIGH] - above
+    faller, riser = memory[FALLER], memory[RISER]
+    if below > numbers[HIGH]:
+        numbers[HIGH], memory[RISER] = below, k
+    if above < numbers[LOW]:
+        numbers[LOW], memory[FALLER] = above, k
+    if gain_up > width and gain_up >= gain_down and faller != NOBODY:
+        return k, faller
+    if gain_down > width and riser != NOBODY:
+        return riser, k
+    return NOBODY, NOBODY
+
+
+@jit
+def _thresholds(i, j, has_origin, eps, lower, upper, beta, residual, rise, fall, memory, numbers):
+    """Recompute both thresholds over the free points and the pair just moved."""
+    high, low, riser, faller = -HUGE, HUGE, NOBODY, NOBODY
+    if has_origin:  # its bias is zero and it may always move
+        high, low, riser, faller = 0.0, 0.0, ORIGIN, ORIGIN
+    for k in range(residual.size):
+        if k == i or k == j or pair.is_free(k, beta, lower, upper, eps):
+            if residual[k] + rise[k] > high:
+                high, riser = residual[k] + rise[k], k
+            if residual[k] + fall[k] < low:
+                low, faller = residual[k] + fall[k], k
+    numbers[HIGH], numbers[LOW], memory[RISER], memory[FALLER] = high, low, riser, faller
+
+
+@jit
+def _end_scan(memory, numbers, until, residual):
+    """After a scan of everyone: the free points if anything moved, else a tighter tolerance or the end."""
+    changed = memory[CHANGED]
+    memory[POSITION] = 0
+    memory[CHANGED] = 0
+    if changed > 0:
+        memory[EVERYONE] = 0
+        return SPENT
+    if 2.0 * numbers[TOLERANCE] <= until:
+        return QUIET
+    scale = max(1.0, np.abs(residual).max())
+    if numbers[TOLERANCE] < 1e-16 * scale:
+        return FINISHED
+    numbers[TOLERANCE] = min(0.5 * numbers[TOLERANCE], max(0.5 * until, 1e-17 * scale))
+    return SPENT

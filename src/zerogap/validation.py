@@ -1,0 +1,129 @@
+"""Every check on what a user passes: what was expected, what came, what to do.  Further in, inputs are trusted."""
+
+import numbers
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from sklearn.utils import check_array
+
+# A kernel matrix is computed with rounding: eigenvalues this small against the largest entry count as zero.
+ROUNDING = 1e-9
+
+
+def check_positive(name: str, value: Any, *, advice: str = "", infinite: bool = False, zero: bool = False) -> float:
+    """Return a number above zero (or at least zero) as a float."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be a number; got {value!r} of type {type(value).__name__}. {advice}".rstrip())
+    low_enough = value > 0 or (zero and value == 0)
+    if not low_enough or (np.isinf(value) and not infinite):
+        bounds = "at least 0" if zero else "above 0"
+        finite = "" if infinite else " and finite"
+        raise ValueError(f"{name} must be {bounds}{finite}; got {name}={value!r}. {advice}".rstrip())
+    return float(value)
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """Return a name that is one of the known ones."""
+    if value not in choices:
+        raise ValueError(f"Unknown {name} {value!r}. Choose one of {', '.join(map(repr, choices))}.")
+    return str(value)
+
+
+def check_kernel_parameters(kernel: Any, names: tuple[str, ...], gamma: Any, degree: Any, coef0: Any) -> None:
+    """Refuse unknown kernels and parameters outside their range."""
+    if not callable(kernel) and kernel not in names:
+        raise ValueError(
+            f"Unknown kernel {kernel!r}. Choose one of {', '.join(map(repr, names))}, or pass a function of two sets of points."
+        )
+    if isinstance(gamma, str):
+        check_choice("gamma", gamma, ("scale", "auto"))
+    else:
+        check_positive("gamma", gamma, zero=True, advice='Use "scale", "auto" or a positive number.')
+    if not isinstance(degree, numbers.Integral) or degree < 0:
+        raise ValueError(f"degree must be a whole number, 0 or more; got degree={degree!r}.")
+    if not isinstance(coef0, numbers.Real) or not np.isfinite(coef0):
+        raise ValueError(f"coef0 must be a finite number; got coef0={coef0!r}.")
+
+
+def check_points(X: Any) -> Any:
+    """Return points as a float64 array or CSR matrix without NaN or infinity."""
+    return check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X")
+
+
+def check_target(y: Any, n: int) -> np.ndarray:
+    """Return one finite number per point."""
+    y = np.asarray(y, dtype=np.float64)
+    if y.shape != (n,):
+        raise ValueError(f"y must hold one number for each of the {n} points, shape ({n},); got shape {y.shape}.")
+    if not np.isfinite(y).all():
+        raise ValueError(f"y holds NaN or infinity at row {np.flatnonzero(~np.isfinite(y))[0]}. Drop or impute those rows.")
+    return y
+
+
+def check_signs(y: Any, n: int) -> np.ndarray:
+    """Return labels that are -1 or +1, both present."""
+    y = check_target(y, n)
+    found = np.unique(y)
+    if not np.array_equal(found, [-1.0, 1.0]):
+        raise ValueError(
+            f"y must hold the labels -1 and +1, both of them; got {found[:5].tolist()}. "
+            "Encode two classes as -1/+1, or use SVC, which takes any labels and any number of classes."
+        )
+    return y
+
+
+def check_weights(sample_weight: Any, n: int) -> np.ndarray:
+    """Return one finite weight per point, none negative, not all zero."""
+    if sample_weight is None:
+        return np.ones(n)
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(n, float(sample_weight))
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight must have shape ({n},), one weight for each point; got shape {weight.shape}.")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        worst = weight[~(np.isfinite(weight) & (weight >= 0))][0]
+        raise ValueError(f"sample_weight must be finite and at least 0; got {worst}. Give a point weight 0 to leave it out.")
+    if not weight.any():
+        raise ValueError("sample_weight is zero for every point: nothing is left to fit. Give at least two points a weight.")
+    return weight
+
+
+def check_precomputed(K: Any) -> np.ndarray:
+    """Return a kernel matrix that is square, symmetric and positive semidefinite."""
+    if sp.issparse(K):
+        raise TypeError("A precomputed kernel must be a dense array; got a sparse matrix. Pass K.toarray().")
+    K = check_array(K, dtype=np.float64, order="C", input_name="the precomputed kernel")
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(
+            f"A precomputed kernel must be a square matrix, kernel values between all training points; got shape {K.shape}. "
+            "For features pass them with another kernel."
+        )
+    scale = np.abs(K).max()
+    skew = max(
+        (np.abs(K[a : a + 512] - K[:, a : a + 512].T).max() for a in range(0, K.shape[0], 512)),
+        default=0.0,
+    )
+    if skew > ROUNDING * scale:
+        raise ValueError(
+            f"A precomputed kernel must be symmetric; entries differ from their mirror image by up to {skew:.2g}. "
+            "Use (K + K.T) / 2 if the difference is noise."
+        )
+    if not is_positive_semidefinite(K):
+        raise ValueError(
+            "A precomputed kernel must be positive semidefinite; this matrix has a negative eigenvalue, so it is no "
+            "inner product and the dual problem no convex one. Clip its eigenvalues at zero, or choose another kernel."
+        )
+    return K
+
+
+def is_positive_semidefinite(K: np.ndarray) -> bool:
+    """Whether K has no eigenvalue below -ROUNDING times its largest entry, by a shifted Cholesky factor."""
+    shifted = K + ROUNDING * max(np.abs(K).max(), np.finfo(float).tiny) * np.eye(K.shape[0])
+    try:
+        scipy.linalg.cholesky(shifted, overwrite_a=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return False
+    return True
