@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from zerogap import datasets
     from zerogap.estimators import SVC, SVR
     from zerogap.gram import Gram
+    from zerogap.loop import Solution, Status, Trace, solve
     from zerogap.problem import Certificate, DualProblem
-    from zerogap.solve import DualGrowth, KKTViolation, RelativeGap, Solution, Status, Trace, solve
+    from zerogap.stopping import DualGrowth, KKTViolation, RelativeGap
 
 _HOMES = {
     "SVC": "estimators",
@@ -21,13 +22,13 @@ _HOMES = {
     "Gram": "gram",
     "Certificate": "problem",
     "DualProblem": "problem",
-    "DualGrowth": "solve",
-    "KKTViolation": "solve",
-    "RelativeGap": "solve",
-    "Solution": "solve",
-    "Status": "solve",
-    "Trace": "solve",
-    "solve": "solve",
+    "DualGrowth": "stopping",
+    "KKTViolation": "stopping",
+    "RelativeGap": "stopping",
+    "Solution": "loop",
+    "Status": "loop",
+    "Trace": "loop",
+    "solve": "loop",
 }
 
 __all__ = [

@@ -43,4 +43,3 @@ else:  # the compiled pair cannot be stepped through, hence the plain one above
 
     fmax = _reduction("llvm.maxnum")
     fmin = _reduction("llvm.minnum")
-

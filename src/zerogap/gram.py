@@ -40,9 +40,10 @@ class Gram:
         validation.check_positive("cache_size", cache_size, advice="It is the memory for kernel rows in megabytes.")
         self.evaluations = 0
         if kernel == "precomputed":
-            self.X = self._complete = validation.check_precomputed(X)
+            self.X = validation.check_precomputed(X)
+            self._complete: np.ndarray | None = self.X
             self.kernel = Kernel("precomputed")
-            self.diagonal = np.diagonal(self._complete).copy()
+            self.diagonal = np.diagonal(self.X).copy()
         else:
             self.X = validation.check_points(X)
             function = kernel if callable(kernel) else None

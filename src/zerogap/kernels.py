@@ -14,14 +14,24 @@ NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 TILE = 65536
 
 
-def gamma_value(gamma: float | str, X: Any) -> float:
-    """Return gamma as a number: "scale" is 1 / (d var(X)), "auto" is 1 / d."""
+def gamma_value(gamma: float | str, X: Any, weight: np.ndarray | None = None) -> float:
+    """Return gamma as a number: "scale" is 1 / (d var(X)), "auto" is 1 / d; in var(X) a row of weight two counts twice."""
     if gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma == "scale":
-        variance = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
+        variance = _variance(X, np.ones(X.shape[0]) if weight is None else weight)
         return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
     return float(gamma)
+
+
+def _variance(X: Any, weight: np.ndarray) -> float:
+    """Return the variance of all entries of X."""
+    entries = weight.sum() * X.shape[1]
+    if sp.issparse(X):
+        mean = float((weight @ X).sum()) / entries
+        return float((weight @ X.multiply(X)).sum()) / entries - mean**2
+    mean = float(weight @ X.sum(axis=1)) / entries
+    return float(weight @ np.einsum("ij,ij->i", X - mean, X - mean)) / entries
 
 
 @dataclass(frozen=True)

@@ -237,7 +237,9 @@ class DualProblem:
 
     def _hard_gap(self, beta: np.ndarray, r: np.ndarray, bias: float, dual: float) -> tuple[float, float]:
         """Scale f until every margin is at least one: that point is feasible, and its objective an upper bound."""
-        margin = 1.0 - np.max(np.where(np.isinf(self.upper), r - bias, np.where(np.isinf(self.lower), bias - r, -np.inf)))
+        margin = 1.0 - np.max(
+            np.where(np.isinf(self.upper), r - bias, np.where(np.isinf(self.lower), bias - r, -np.inf))
+        )
         if margin <= 0:
             return np.inf, np.inf
         primal = 0.5 * float(beta @ (self.target - r)) / margin**2
@@ -266,7 +268,12 @@ class DualProblem:
         assert self.total is not None
         with np.errstate(invalid="ignore"):
             ends = np.concatenate(
-                [r - self.eps - self.ridge * self.upper, r - self.eps, r + self.eps, r + self.eps - self.ridge * self.lower]
+                [
+                    r - self.eps - self.ridge * self.upper,
+                    r - self.eps,
+                    r + self.eps,
+                    r + self.eps - self.ridge * self.lower,
+                ]
                 if self.has_ridge
                 else ([r - self.eps, r + self.eps] if self.eps else [r])
             )
@@ -282,11 +289,15 @@ class DualProblem:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if excess(knots[middle]) > 0 else (low, middle)
-        if low < 0 or high == knots.size:  # beyond the last knot S has one slope, that of the ridge
-            anchor = knots[0] if low < 0 else knots[-1]
-            offset = -1.0 if low < 0 else 1.0
-            start, stop = excess(anchor), excess(anchor + offset)
-            return float(anchor + offset * start / (start - stop)) if start != stop else float(anchor)
+        if high == 0:  # left of all knots S has one slope, that of the ridge
+            a, unit = knots[0], max(1.0, abs(knots[0]))
+            near, far = excess(a - unit), excess(a - 2 * unit)
+            before, slope = 2 * near - far, (far - near) / unit
+            return float(a + before / slope) if before < 0 < slope else float(a)
+        if high == knots.size:  # and right of them too
+            a, unit = knots[-1], max(1.0, abs(knots[-1]))
+            slope = (excess(a) - excess(a + unit)) / unit
+            return float(a + excess(a) / slope) if slope > 0 else float(a)
         a, b = knots[low], knots[high]
         at_a, before_b = excess(a), excess(0.5 * (a + b))
         before_b = 2 * before_b - at_a  # the limit from the left: at b itself S may jump

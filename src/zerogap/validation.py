@@ -10,18 +10,20 @@ from sklearn.utils import check_array
 
 # A kernel matrix is computed with rounding: eigenvalues this small against the largest entry count as zero.
 ROUNDING = 1e-9
+FLOAT32_ROUNDING = 1e-5
 
 
 def check_positive(name: str, value: Any, *, advice: str = "", infinite: bool = False, zero: bool = False) -> float:
     """Return a number above zero (or at least zero) as a float."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be a number; got {value!r} of type {type(value).__name__}. {advice}".rstrip())
-    low_enough = value > 0 or (zero and value == 0)
-    if not low_enough or (np.isinf(value) and not infinite):
+    number = float(value)
+    is_allowed = number > 0 or (zero and number == 0)
+    if not is_allowed or (np.isinf(number) and not infinite):
         bounds = "at least 0" if zero else "above 0"
         finite = "" if infinite else " and finite"
         raise ValueError(f"{name} must be {bounds}{finite}; got {name}={value!r}. {advice}".rstrip())
-    return float(value)
+    return number
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
@@ -43,7 +45,7 @@ def check_kernel_parameters(kernel: Any, names: tuple[str, ...], gamma: Any, deg
         check_positive("gamma", gamma, zero=True, advice='Use "scale", "auto" or a positive number.')
     if not isinstance(degree, numbers.Integral) or degree < 0:
         raise ValueError(f"degree must be a whole number, 0 or more; got degree={degree!r}.")
-    if not isinstance(coef0, numbers.Real) or not np.isfinite(coef0):
+    if not isinstance(coef0, numbers.Real) or not np.isfinite(float(coef0)):
         raise ValueError(f"coef0 must be a finite number; got coef0={coef0!r}.")
 
 
@@ -58,7 +60,9 @@ def check_target(y: Any, n: int) -> np.ndarray:
     if y.shape != (n,):
         raise ValueError(f"y must hold one number for each of the {n} points, shape ({n},); got shape {y.shape}.")
     if not np.isfinite(y).all():
-        raise ValueError(f"y holds NaN or infinity at row {np.flatnonzero(~np.isfinite(y))[0]}. Drop or impute those rows.")
+        raise ValueError(
+            f"y holds NaN or infinity at row {np.flatnonzero(~np.isfinite(y))[0]}. Drop or impute those rows."
+        )
     return y
 
 
@@ -85,16 +89,20 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
         raise ValueError(f"sample_weight must have shape ({n},), one weight for each point; got shape {weight.shape}.")
     if not np.isfinite(weight).all() or (weight < 0).any():
         worst = weight[~(np.isfinite(weight) & (weight >= 0))][0]
-        raise ValueError(f"sample_weight must be finite and at least 0; got {worst}. Give a point weight 0 to leave it out.")
+        raise ValueError(
+            f"sample_weight must be finite and at least 0; got {worst}. Give a point weight 0 to leave it out."
+        )
     if not weight.any():
-        raise ValueError("sample_weight is zero for every point: nothing is left to fit. Give at least two points a weight.")
+        raise ValueError(
+            "sample_weight is zero for every point: nothing is left to fit. Give at least two points a weight."
+        )
     return weight
 
 
 def check_precomputed(K: Any) -> np.ndarray:
     """Return a kernel matrix that is square, symmetric and positive semidefinite."""
-    if sp.issparse(K):
-        raise TypeError("A precomputed kernel must be a dense array; got a sparse matrix. Pass K.toarray().")
+    refuse_sparse_kernel(K)
+    tolerance = FLOAT32_ROUNDING if getattr(K, "dtype", None) in (np.float32, np.float16) else ROUNDING
     K = check_array(K, dtype=np.float64, order="C", input_name="the precomputed kernel")
     if K.shape[0] != K.shape[1]:
         raise ValueError(
@@ -106,12 +114,12 @@ def check_precomputed(K: Any) -> np.ndarray:
         (np.abs(K[a : a + 512] - K[:, a : a + 512].T).max() for a in range(0, K.shape[0], 512)),
         default=0.0,
     )
-    if skew > ROUNDING * scale:
+    if skew > tolerance * scale:
         raise ValueError(
             f"A precomputed kernel must be symmetric; entries differ from their mirror image by up to {skew:.2g}. "
             "Use (K + K.T) / 2 if the difference is noise."
         )
-    if not is_positive_semidefinite(K):
+    if not is_positive_semidefinite(K, tolerance):
         raise ValueError(
             "A precomputed kernel must be positive semidefinite; this matrix has a negative eigenvalue, so it is no "
             "inner product and the dual problem no convex one. Clip its eigenvalues at zero, or choose another kernel."
@@ -119,9 +127,15 @@ def check_precomputed(K: Any) -> np.ndarray:
     return K
 
 
-def is_positive_semidefinite(K: np.ndarray) -> bool:
-    """Whether K has no eigenvalue below -ROUNDING times its largest entry, by a shifted Cholesky factor."""
-    shifted = K + ROUNDING * max(np.abs(K).max(), np.finfo(float).tiny) * np.eye(K.shape[0])
+def refuse_sparse_kernel(K: Any) -> None:
+    """Refuse a sparse matrix of kernel values: hardly any of them is zero."""
+    if sp.issparse(K):
+        raise TypeError("A precomputed kernel must be a dense array; got a sparse matrix. Pass K.toarray().")
+
+
+def is_positive_semidefinite(K: np.ndarray, tolerance: float = ROUNDING) -> bool:
+    """Whether K has no eigenvalue below -tolerance times its largest entry, by a shifted Cholesky factor."""
+    shifted = K + tolerance * max(np.abs(K).max(), np.finfo(float).tiny) * np.eye(K.shape[0])
     try:
         scipy.linalg.cholesky(shifted, overwrite_a=True, check_finite=False)
     except scipy.linalg.LinAlgError:

@@ -54,7 +54,8 @@ def _likely(problem: DualProblem, state: PairState, wanted: int) -> np.ndarray:
     """The row that is wanted now, and those most likely to be wanted next: the other large violators."""
     gram = problem.gram
     missing = gram.slot < 0
-    room = min(MOST_FETCHED, max(FEWEST_FETCHED, (problem.n - np.count_nonzero(missing)) // 4)) // 2
+    known = problem.n - int(np.count_nonzero(missing))
+    room = min(MOST_FETCHED, max(FEWEST_FETCHED, known // 4)) // 2
     if room >= problem.n:
         return np.arange(problem.n)
     below, above = state.residual + state.rise, state.residual + state.fall

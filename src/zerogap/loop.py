@@ -1,4 +1,4 @@
-"""solve(): the only solver loop, with its stopping rules, its outcomes and its trace."""
+"""solve(): the only solver loop, with its outcomes and its trace."""
 
 import copy
 import signal
@@ -15,6 +15,7 @@ import numpy as np
 from zerogap import validation
 from zerogap.problem import Certificate, DualProblem
 from zerogap.solvers import Info, Solver, get_solver
+from zerogap.stopping import RelativeGap, Stop
 
 # The loop looks at the certificate after about this many updated residuals, some hundredths of a second: often enough for
 # Ctrl-C, time limits and the trace, too seldom to cost anything.  Counting work instead of time keeps runs repeatable.
@@ -46,97 +47,6 @@ class Status(Enum):
     def advice(self) -> str:
         """What happened and what to do."""
         return self.value
-
-
-# Stopping rules.
-
-
-class Stop:
-    """A stopping rule; join several with ``|``: the first to be met ends the run."""
-
-    def is_met(self, now: Certificate, before: Certificate | None) -> bool:
-        """Whether to stop at this certificate, ``before`` being that of the look before."""
-        raise NotImplementedError
-
-    def aim(self, now: Certificate) -> float:
-        """Return the KKT violation at which another look is worth its while."""
-        raise NotImplementedError
-
-    def __or__(self, other: "Stop") -> "Stop":
-        return AnyOf((self, other))
-
-
-@dataclass(frozen=True)
-class RelativeGap(Stop):
-    """Stop when the duality gap is at most ``tol`` times the primal objective (criterion 3 of chapter7 §7.1)."""
-
-    tol: float = 1e-4
-
-    def __post_init__(self) -> None:
-        validation.check_positive("tol", self.tol, advice="It is the relative duality gap to reach.")
-
-    def is_met(self, now: Certificate, before: Certificate | None) -> bool:
-        """Whether the gap is small enough."""
-        return now.relative_gap <= self.tol
-
-    def aim(self, now: Certificate) -> float:
-        """Near the optimum the gap is about proportional to the violation."""
-        gap = now.relative_gap
-        return now.kkt_violation * max(0.3, min(0.8, 0.8 * self.tol / gap) if gap > 0 else 0.8)
-
-
-@dataclass(frozen=True)
-class KKTViolation(Stop):
-    """Stop when no optimality condition is breached by more than ``tol`` (criterion 2 of chapter7 §7.1)."""
-
-    tol: float = 1e-3
-
-    def __post_init__(self) -> None:
-        validation.check_positive("tol", self.tol, advice="It is the KKT violation to reach.")
-
-    def is_met(self, now: Certificate, before: Certificate | None) -> bool:
-        """Whether the violation is small enough."""
-        return now.kkt_violation <= self.tol
-
-    def aim(self, now: Certificate) -> float:
-        """The tolerance itself."""
-        return self.tol
-
-
-@dataclass(frozen=True)
-class DualGrowth(Stop):
-    """Stop when the dual objective grows by less than the fraction ``tol`` between looks (criterion 1 of chapter7 §7.1).
-
-    Unreliable: a slow stretch looks like the end, however far the optimum.  Kept for comparison; the certificate still tells.
-    """
-
-    tol: float = 1e-9
-
-    def __post_init__(self) -> None:
-        validation.check_positive("tol", self.tol, advice="It is the fractional growth of the dual objective.")
-
-    def is_met(self, now: Certificate, before: Certificate | None) -> bool:
-        """Whether the dual objective has all but ceased to grow."""
-        return before is not None and now.dual - before.dual <= self.tol * abs(now.dual)
-
-    def aim(self, now: Certificate) -> float:
-        """No violation is too small for this rule."""
-        return 0.0
-
-
-@dataclass(frozen=True)
-class AnyOf(Stop):
-    """Stop when the first of several rules is met."""
-
-    rules: tuple[Stop, ...]
-
-    def is_met(self, now: Certificate, before: Certificate | None) -> bool:
-        """Whether any rule is met."""
-        return any(rule.is_met(now, before) for rule in self.rules)
-
-    def aim(self, now: Certificate) -> float:
-        """The violation at which the first rule may be met."""
-        return max(rule.aim(now) for rule in self.rules)
 
 
 # Results.
@@ -181,7 +91,9 @@ class Trace:
 
     def __repr__(self) -> str:
         shown = self.looks if len(self) <= 12 else [*self.looks[:6], None, *self.looks[-5:]]
-        lines = [f"{'step':>9} {'seconds':>8} {'dual':>14} {'violation':>10} {'gap':>9} {'evaluations':>12} {'support':>8}"]
+        lines = [
+            f"{'step':>9} {'seconds':>8} {'dual':>14} {'violation':>10} {'gap':>9} {'evaluations':>12} {'support':>8}"
+        ]
         for look in shown:
             lines.append(
                 "      ..."

@@ -1,0 +1,82 @@
+"""Merging of exact duplicates: rows that agree in every feature and in the target become one weighted point.
+
+The order of the distinct points depends on their values alone.  A fit is therefore the same, bit for bit, whatever the order of
+the rows, and whether a point comes twice or has weight two.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+
+class Distinct(NamedTuple):
+    """The distinct points of a data set, and where they came from."""
+
+    rows: np.ndarray  # (m,) a row of the data for each distinct point
+    group: np.ndarray  # (n,) the distinct point of each row, -1 for rows of weight zero
+    weight: np.ndarray  # (m,) summed weights
+    share: np.ndarray  # (n,) part of its point's weight that each row brings
+
+    def spread(self, beta: np.ndarray) -> np.ndarray:
+        """Return coefficients over the rows from those over the points: duplicates share theirs by weight."""
+        return np.where(self.group >= 0, beta[self.group] * self.share, 0.0)
+
+    def gather(self, beta: np.ndarray) -> np.ndarray:
+        """Return coefficients over the points from those over the rows."""
+        kept = self.group >= 0
+        return np.bincount(self.group[kept], weights=beta[kept], minlength=self.rows.size)
+
+
+def distinct(X: Any, y: np.ndarray, weight: np.ndarray, *, merge: bool = True) -> Distinct:
+    """Find the distinct points among rows of positive weight; without ``merge`` every such row is one."""
+    kept = np.flatnonzero(weight > 0)
+    if not merge:
+        group = np.full(y.size, -1)
+        group[kept] = np.arange(kept.size)
+        return Distinct(kept, group, weight[kept], np.where(weight > 0, 1.0, 0.0))
+    for seed in range(8):
+        keys = _hash(X[kept], y[kept], seed)
+        _, first, member = np.unique(keys, return_index=True, return_inverse=True)
+        if _are_equal(X, y, kept, kept[first[member]]):
+            break
+    else:  # eight seeds cannot all collide on honest data
+        return distinct(X, y, weight, merge=False)
+    total = np.bincount(member, weights=weight[kept])
+    group, share = np.full(y.size, -1), np.zeros(y.size)
+    group[kept] = member
+    share[kept] = weight[kept] / total[member]
+    return Distinct(kept[first], group, total, share)
+
+
+def _hash(X: Any, y: np.ndarray, seed: int) -> np.ndarray:
+    """Return 64 bits for each (row, target); exact integer arithmetic, so equal rows give equal bits, dense or sparse."""
+    factors = np.random.default_rng(seed).integers(1, 2**63, size=X.shape[1] + 1, dtype=np.uint64) * np.uint64(
+        2
+    ) + np.uint64(1)
+    if sp.issparse(X):
+        X.sum_duplicates()
+        terms = np.concatenate([[np.uint64(0)], _mix(X.data) * factors[X.indices]])
+        sums = np.cumsum(terms, dtype=np.uint64)
+        keys = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
+    else:
+        keys = (_mix(X) * factors[:-1]).sum(axis=1, dtype=np.uint64)
+    return keys + _mix(y) * factors[-1]
+
+
+def _mix(values: np.ndarray) -> np.ndarray:
+    """Scatter the bits of floats over 64 bits; zero stays zero."""
+    bits = (np.ascontiguousarray(values) + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
+    bits ^= bits >> np.uint64(33)
+    bits *= np.uint64(0xFF51AFD7ED558CCD)
+    bits ^= bits >> np.uint64(33)
+    return bits
+
+
+def _are_equal(X: Any, y: np.ndarray, rows: np.ndarray, others: np.ndarray) -> bool:
+    """Whether each row equals the one it was taken for."""
+    differ = rows != others
+    a, b = rows[differ], others[differ]
+    if not np.array_equal(y[a], y[b]):
+        return False
+    return (X[a] != X[b]).nnz == 0 if sp.issparse(X) else np.array_equal(X[a], X[b])

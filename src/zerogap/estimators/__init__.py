@@ -1,0 +1,6 @@
+"""scikit-learn faces of the solvers."""
+
+from zerogap.estimators.svc import SVC
+from zerogap.estimators.svr import SVR
+
+__all__ = ["SVC", "SVR"]

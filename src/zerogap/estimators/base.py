@@ -1,0 +1,183 @@
+"""What SVC and SVR share: the way from rows to a solved problem, and kernels for new points."""
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from zerogap import validation
+from zerogap.distinct import Distinct, distinct
+from zerogap.gram import Gram
+from zerogap.kernels import NAMES, Kernel, gamma_value
+from zerogap.loop import Solution, Status, solve
+from zerogap.problem import DualProblem
+from zerogap.progress import GapProgress
+from zerogap.solvers import get_solver
+from zerogap.stopping import RelativeGap
+
+# max_iter=-1 sets no limit of the user's; this many pairs still end a fit that crawls, with a warning that says so.
+MOST_STEPS = 10_000_000
+
+CHUNK = 50_000_000  # bytes of kernel values held at once when predicting
+
+
+class KernelMachine(BaseEstimator):
+    """Base of the estimators: parameters of the kernel, of the solver, and of the certificate."""
+
+    kernel: Any
+    gamma: Any
+    degree: int
+    coef0: float
+    tol: float
+    solver: Any
+    cache_size: float
+    max_iter: int
+    max_time: float | None
+    random_state: Any
+    verbose: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed
+        tags.input_tags.sparse = not tags.input_tags.pairwise
+        return tags
+
+    def _check_options(self) -> None:
+        validation.check_kernel_parameters(self.kernel, NAMES, self.gamma, self.degree, self.coef0)
+        validation.check_positive(
+            "tol", self.tol, advice="It is the relative duality gap to certify, for instance 1e-4."
+        )
+        validation.check_positive(
+            "cache_size", self.cache_size, advice="It is the memory for kernel rows in megabytes."
+        )
+        get_solver(self.solver)
+        if self.max_iter != -1:
+            validation.check_positive("max_iter", self.max_iter, advice="Use -1 for no limit.")
+        if self.max_time is not None:
+            validation.check_positive("max_time", self.max_time, advice="It is in seconds; use None for no limit.")
+
+    def _check_points(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+        """Return X (and y) as scikit-learn wants them checked, in float64."""
+        dtype: Any = np.float64
+        if self._is_precomputed:
+            validation.refuse_sparse_kernel(X)
+            dtype = (np.float64, np.float32)  # a kernel matrix in float32 may be further from symmetric and definite
+        sparse = {"accept_sparse": "csr", "accept_large_sparse": False}
+        return validate_data(self, X, y, dtype=dtype, order="C", **sparse, **options)
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def _prepare(self, X: Any, y: np.ndarray, weight: np.ndarray) -> Distinct:
+        """Merge duplicates, and settle the kernel's parameters on the training data."""
+        if self._is_precomputed:
+            self._kernel = Kernel("precomputed")
+            # The rows of a kernel matrix are no features: equal points are not told by equal rows alone.
+            return distinct(X, y, weight, merge=False)
+        points = distinct(X, y, weight)
+        function = self.kernel if callable(self.kernel) else None
+        gamma = gamma_value(self.gamma, X[points.rows], points.weight)
+        self._kernel = Kernel("callable" if function else self.kernel, gamma, self.degree, self.coef0, function)
+        return points
+
+    def _gram(self, X: Any, rows: np.ndarray) -> Gram:
+        """Return the Gram matrix of some rows."""
+        if self._is_precomputed:
+            return Gram(X[np.ix_(rows, rows)] if X.shape[0] == X.shape[1] else X, "precomputed")
+        k = self._kernel
+        return Gram(
+            X[rows], k.function or k.name, gamma=k.gamma, degree=k.degree, coef0=k.coef0, cache_size=self.cache_size
+        )
+
+    def _solve(self, problem: DualProblem, start: np.ndarray | None, title: str) -> Solution:
+        """Solve one problem; an outcome short of the tolerance becomes a warning."""
+        self._warn_if_indefinite(problem.gram)
+        progress = GapProgress(self.tol, title) if self.verbose else None
+        most = max(MOST_STEPS, 100 * problem.n) if self.max_iter == -1 else int(self.max_iter)
+        try:
+            solution = solve(
+                problem,
+                self.solver,
+                stop=RelativeGap(self.tol),
+                max_steps=most,
+                max_time=self.max_time,
+                callback=progress,
+                resume=start,
+                random_state=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            )
+        finally:
+            if progress is not None:
+                progress.close()
+        if solution.status is not Status.CONVERGED:
+            self._warn(solution)
+        return solution
+
+    def _warn(self, solution: Solution) -> None:
+        limit = {
+            Status.MAX_STEPS: f" (max_iter={self.max_iter})",
+            Status.MAX_TIME: f" (max_time={self.max_time})",
+        }.get(solution.status, "")
+        warnings.warn(
+            f"{type(self).__name__} stopped after {solution.n_iter} steps with a relative duality gap of "
+            f"{solution.certificate.relative_gap:.2g}, not the tol={self.tol:g} asked for: {solution.status.advice}{limit}.",
+            ConvergenceWarning,
+            stacklevel=_callers_level(),
+        )
+
+    def _warn_if_indefinite(self, gram: Gram) -> None:
+        """Kernels that need not be inner products are tried on a sample of the points."""
+        if gram.kernel.is_positive or gram.kernel.name == "precomputed":
+            return
+        sample = np.unique(np.linspace(0, gram.n - 1, 300).astype(int))
+        if not validation.is_positive_semidefinite(gram.kernel(gram.X[sample], gram.X[sample])):
+            warnings.warn(
+                f"The {gram.kernel.name} kernel is not positive semidefinite on this data: the dual problem is not convex, and "
+                "the duality gap proves a stationary point only. Another kernel, such as rbf, has no such problem.",
+                UserWarning,
+                stacklevel=_callers_level(),
+            )
+
+    def _store_support(self, X: Any, support: np.ndarray) -> None:
+        self.support_ = support.astype(np.int32)
+        self.shape_fit_ = X.shape
+        self.support_vectors_ = np.empty((0, 0)) if self._is_precomputed else X[support]
+
+    def _kernel_values(self, X: Any) -> Any:
+        """Yield slices of the rows of X with their kernel values against the support vectors, a chunk at a time."""
+        check_is_fitted(self)
+        X = self._check_points(X, reset=False)
+        if self._is_precomputed:
+            yield slice(None), X[:, self.support_]
+            return
+        if self.support_.size == 0:
+            yield slice(None), np.zeros((X.shape[0], 0))
+            return
+        columns = self._kernel.against(self.support_vectors_)
+        rows = max(1, CHUNK // (8 * self.support_.size))
+        for start in range(0, X.shape[0], rows):
+            part = slice(start, start + rows)
+            yield part, columns.block(X[part])
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features; only for the linear kernel."""
+        if self.kernel != "linear":
+            raise AttributeError(f"coef_ is there for the linear kernel only; this model has kernel={self.kernel!r}.")
+        return self._weights()
+
+    def _weights(self) -> np.ndarray:
+        raise NotImplementedError
+
+
+def _callers_level() -> int:
+    """Return the stack level of the first caller outside this package, the line a warning should point to."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("zerogap."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,0 +1,248 @@
+"""Support vector classification."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+
+from zerogap import validation
+from zerogap.distinct import Distinct
+from zerogap.estimators.base import KernelMachine
+from zerogap.loop import Solution, Status
+from zerogap.problem import DualProblem
+
+
+class SVC(ClassifierMixin, KernelMachine):
+    """Support vector classifier with a certificate.
+
+    A drop-in for ``sklearn.svm.SVC`` that says how far from the optimum it is: ``duality_gap_`` is the relative duality gap,
+    recomputed from the data in float64, and at most ``tol`` unless a ``ConvergenceWarning`` says otherwise.
+
+    Parameters
+    ----------
+    C : float, default 1.0
+        Cost of a violated margin; ``np.inf`` is the hard margin.
+    kernel : "linear", "poly", "rbf", "sigmoid", "precomputed" or a function of two sets of points, default "rbf"
+    gamma : "scale", "auto" or a number, default "scale"
+        Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.
+    degree, coef0 : parameters of the polynomial and sigmoid kernels
+    loss : "hinge" or "squared_hinge", default "hinge"
+        C sum_i max(0, 1 - y_i f(x_i)), or C/2 times the sum of its squares.
+    tol : float, default 1e-4
+        Certified relative duality gap.
+    solver : name or configured solver, default "auto"
+    fit_intercept : bool, default True
+    class_weight : dict, "balanced" or None
+        Multiplies C per class.
+    cache_size : float, default 1000
+        Memory for kernel rows in megabytes.
+    max_iter : int, default -1
+        Limit on the solver's steps; -1 leaves only the one that keeps a fit from crawling for ever, ten million.
+    max_time : float or None
+        Limit in seconds for each two-class problem.
+    warm_start : bool, default False
+        Start from the coefficients of the last fit, if the data has as many rows.
+    decision_function_shape : "ovr" or "ovo", default "ovr"
+    random_state : seed of solvers that draw points at random
+    verbose : bool, default False
+        Show progress on fits that take longer than a second.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_ : as in scikit-learn
+    n_iter_ : steps of the solver for each pair of classes
+    certificate_, status_, trace_ : Certificate, Status and Trace; with more than two classes a list, a pair each
+    duality_gap_ : the relative duality gap, the largest over pairs of classes
+    kernel_evaluations_ : kernel values computed
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from zerogap import SVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SVC(C=10.0).fit(X, y)
+    >>> bool(model.duality_gap_ <= 1e-4)
+    True
+    """
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: Any = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        loss: str = "hinge",
+        tol: float = 1e-4,
+        solver: Any = "auto",
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        cache_size: float = 1000,
+        max_iter: int = -1,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        decision_function_shape: str = "ovr",
+        random_state: Any = None,
+        verbose: Any = False,
+    ):
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.loss = loss
+        self.tol = tol
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.cache_size = cache_size
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.decision_function_shape = decision_function_shape
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVC":
+        """Fit the model to points X (n, d) with labels y; a sample weight of two is the point twice."""
+        self._check_options()
+        validation.check_positive("C", self.C, infinite=True, advice="Use np.inf for the hard margin.")
+        validation.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
+        validation.check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        X, y = self._check_points(X, y)
+        check_classification_targets(y)
+        weight = validation.check_weights(sample_weight, X.shape[0])
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self._check_classes(codes, weight)
+        weight = weight * self._class_factors(codes, weight)[codes]
+        points = self._prepare(X, codes.astype(np.float64), weight)
+
+        pairs = list(combinations(range(self.classes_.size), 2))
+        starts = self._starts(len(pairs), X.shape[0])
+        fitted = [self._fit_pair(X, codes, points, *pair, start) for pair, start in zip(pairs, starts, strict=True)]
+        beta = np.array([points.spread(coefficients) for coefficients, _ in fitted])
+        self._store(X, codes, pairs, beta, [solution for _, solution in fitted])
+        if self.warm_start:
+            self._last_beta = beta
+        return self
+
+    def _fit_pair(
+        self, X: Any, codes: np.ndarray, points: Distinct, a: int, b: int, start: np.ndarray | None
+    ) -> tuple[np.ndarray, Solution]:
+        """Separate class a from class b; return signed coefficients over all distinct points, and the solution."""
+        code = codes[points.rows]
+        ours = np.flatnonzero((code == a) | (code == b))
+        # LIBSVM's and so scikit-learn's convention: the first class is positive, but the second if there are only two.
+        sign = np.where(code[ours] == (b if self.classes_.size == 2 else a), 1.0, -1.0)
+        build = DualProblem.hinge if self.loss == "hinge" else DualProblem.squared_hinge
+        problem = build(
+            self._gram(X, points.rows[ours]),
+            sign,
+            self.C,
+            sample_weight=points.weight[ours],
+            fit_intercept=self.fit_intercept,
+        )
+        title = f"{self.classes_[a]} against {self.classes_[b]}"
+        solution = self._solve(problem, None if start is None else points.gather(start)[ours], title)
+        beta = np.zeros(points.rows.size)
+        beta[ours] = solution.beta
+        return beta, solution
+
+    def _check_classes(self, codes: np.ndarray, weight: np.ndarray) -> None:
+        present = np.bincount(codes, weights=weight, minlength=self.classes_.size) > 0
+        if present.sum() < 2:
+            raise ValueError(
+                f"SVC needs at least two classes to separate; y has {self.classes_.size} class(es), {present.sum()} of them "
+                "with positive weight. Add points of another class, or give them weight."
+            )
+        if not present.all():
+            raise ValueError(
+                f"Every point of class {self.classes_[~present][0]!r} has weight zero. Drop those rows, or give them weight."
+            )
+
+    def _class_factors(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return what multiplies C for each class; "balanced" counts a point of weight two twice."""
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            return weight.sum() / (self.classes_.size * np.bincount(codes, weights=weight))
+        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
+        if not (np.isfinite(factors).all() and (factors > 0).all()):
+            raise ValueError(f"class_weight must be above 0 and finite for every class; got {factors.tolist()}.")
+        return factors
+
+    def _starts(self, n_pairs: int, n: int) -> list[np.ndarray | None]:
+        last = getattr(self, "_last_beta", None) if self.warm_start else None
+        return list(last) if last is not None and last.shape == (n_pairs, n) else [None] * n_pairs
+
+    def _store(
+        self, X: Any, codes: np.ndarray, pairs: list[tuple[int, int]], beta: np.ndarray, solutions: list[Solution]
+    ) -> None:
+        """Lay out the coefficients as LIBSVM does: support vectors by class, a row for each of the other classes."""
+        used = np.flatnonzero(beta.any(axis=0))
+        support = used[np.argsort(codes[used], kind="stable")]
+        self._store_support(X, support)
+        owner = codes[support]
+        self.n_support_ = np.bincount(owner, minlength=self.classes_.size).astype(np.int32)
+        self.dual_coef_ = np.zeros((self.classes_.size - 1, support.size))
+        for (a, b), row in zip(pairs, beta[:, support], strict=True):
+            self.dual_coef_[b - 1, owner == a] = row[owner == a]
+            self.dual_coef_[a, owner == b] = row[owner == b]
+        self.intercept_ = np.array([solution.bias for solution in solutions])
+        self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int32)
+        certificates = [solution.certificate for solution in solutions]
+        statuses = [solution.status for solution in solutions]
+        traces = [solution.trace for solution in solutions]
+        self.duality_gap_ = max(certificate.relative_gap for certificate in certificates)
+        self.kernel_evaluations_ = sum(solution.problem.gram.evaluations for solution in solutions)
+        is_one = len(pairs) == 1
+        self.certificate_ = certificates[0] if is_one else certificates
+        self.status_: Status | list[Status] = statuses[0] if is_one else statuses
+        self.trace_ = traces[0] if is_one else traces
+
+    def _pair_decisions(self, X: Any) -> np.ndarray:
+        """Return f(x) for every pair of classes, LIBSVM's way: positive for the first (with two classes the second)."""
+        parts = []
+        edges = np.concatenate([[0], np.cumsum(getattr(self, "n_support_", []))])
+        for _, K in self._kernel_values(X):
+            decisions = np.empty((K.shape[0], self.intercept_.size))
+            for p, (a, b) in enumerate(combinations(range(self.classes_.size), 2)):
+                of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
+                decisions[:, p] = K[:, of_a] @ self.dual_coef_[b - 1, of_a] + K[:, of_b] @ self.dual_coef_[a, of_b]
+            parts.append(decisions + self.intercept_)
+        return np.concatenate(parts)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return f(x): (n,) for two classes, positive for ``classes_[1]``; else a column a class, or a pair with "ovo"."""
+        decisions = self._pair_decisions(X)
+        if self.classes_.size == 2:
+            return decisions.ravel()
+        if self.decision_function_shape == "ovo":
+            return decisions
+        return _ovr_decision_function(decisions < 0, -decisions, self.classes_.size)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each point; with more than two classes the one most pairs vote for."""
+        decisions = self._pair_decisions(X)
+        if self.classes_.size == 2:
+            return self.classes_[(decisions.ravel() > 0).astype(int)]
+        votes = np.zeros((decisions.shape[0], self.classes_.size), dtype=int)
+        for p, (a, b) in enumerate(combinations(range(self.classes_.size), 2)):
+            votes[:, a] += decisions[:, p] > 0
+            votes[:, b] += decisions[:, p] <= 0
+        return self.classes_[votes.argmax(axis=1)]
+
+    def _weights(self) -> np.ndarray:
+        if self.classes_.size == 2:
+            return np.asarray(self.dual_coef_ @ self.support_vectors_)
+        edges = np.concatenate([[0], np.cumsum(self.n_support_)])
+        rows = []
+        for a, b in combinations(range(self.classes_.size), 2):
+            of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
+            rows.append(
+                self.dual_coef_[b - 1, of_a] @ self.support_vectors_[of_a]
+                + self.dual_coef_[a, of_b] @ self.support_vectors_[of_b]
+            )
+        return np.array(rows)
