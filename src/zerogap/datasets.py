@@ -1,5 +1,6 @@
 """Data: the spirals of the papers, data sets by name, and files of a user's own."""
 
+import csv
 import os
 from pathlib import Path
 from typing import Any
@@ -97,18 +98,19 @@ def read(path: str | Path, target: str | None = None) -> tuple[Any, np.ndarray]:
 
 
 def _read_csv(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray]:
-    with path.open() as file:
-        header = [name.strip().strip('"') for name in file.readline().split(",")]
-        rows = np.array([line.strip().split(",") for line in file if line.strip()])
+    with path.open(newline="") as file:
+        lines = [[value.strip() for value in line] for line in csv.reader(file) if line]
+    header, rows = lines[0], lines[1:]
     target = header[-1] if target is None else target
     if target not in header:
         raise ValueError(f"{path} has no column {target!r}; it has {', '.join(header)}.")
-    if rows.ndim != 2 or rows.shape[1] != len(header):
-        raise ValueError(f"{path}: every line must have the {len(header)} values of the header; some have not.")
-    k = header.index(target)
-    y = rows[:, k]
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise ValueError(f"{path}, line {number}: expected the {len(header)} values of the header; got {len(row)}.")
+    table, k = np.array(rows), header.index(target)
+    y = table[:, k]
     try:
-        X = np.delete(rows, k, axis=1).astype(np.float64)
+        X = np.delete(table, k, axis=1).astype(np.float64)
     except ValueError as error:
         raise ValueError(f"{path}: all columns but the target {target!r} must be numbers ({error}).") from error
     try:

@@ -1,7 +1,7 @@
 """Merging of exact duplicates: rows that agree in every feature and in the target become one weighted point.
 
-The order of the distinct points depends on their values alone.  A fit is therefore the same, bit for bit, whatever the order of
-the rows, and whether a point comes twice or has weight two.
+The order of the distinct points depends on their values alone.  The problem to solve is therefore the same, bit for bit,
+whatever the order of the rows, and whether a point comes twice or has weight two.
 """
 
 from typing import Any, NamedTuple

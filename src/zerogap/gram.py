@@ -48,9 +48,9 @@ class Gram:
             self.X = validation.check_points(X)
             function = kernel if callable(kernel) else None
             name = "callable" if function else kernel
-            self.kernel = Kernel(name, gamma_value(gamma, self.X), degree, coef0, function)
             self._complete = None
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):  # overflow is found, and explained, by _checked
+                self.kernel = Kernel(name, gamma_value(gamma, self.X), degree, coef0, function)
                 self.diagonal = self._checked(self.kernel.diagonal(self.X))
             self.evaluations += 0 if name == "rbf" else self.n
             self._columns = self.kernel.against(self.X)
@@ -139,7 +139,7 @@ class Gram:
             K = np.empty((self.n, self.n))
             for a in range(0, self.n, TILE_ROWS):
                 rows = slice(a, min(a + TILE_ROWS, self.n))
-                with np.errstate(over="ignore"):
+                with np.errstate(over="ignore", invalid="ignore"):
                     tile = self._checked(self.kernel.against(self.X[a:]).block(self.X[rows]))
                 K[rows, a:] = tile
                 K[a:, rows] = tile.T
@@ -154,7 +154,7 @@ class Gram:
     def _compute(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         out = np.empty((rows.size, self.n)) if out is None else out
         self.evaluations += out.size
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             self._columns.fill(self._prepared[rows], out)
         self._checked(out)
         out[np.arange(rows.size), rows] = self.diagonal[rows]

@@ -262,34 +262,42 @@ class DualProblem:
     def _best_bias(self, r: np.ndarray) -> float:
         """Return the bias that minimises the primal objective, the middle one if there are many.
 
-        The derivative of P by the bias is total - S(bias), where S = sum_i response_i(r_i - bias) falls with the bias and
-        is linear between breakpoints: bisect over these, then interpolate.
+        The derivative of P by the bias is total - S(bias), where S = sum_i response_i(r_i - bias) falls as the bias grows.
         """
-        assert self.total is not None
-        with np.errstate(invalid="ignore"):
-            ends = np.concatenate(
-                [
-                    r - self.eps - self.ridge * self.upper,
-                    r - self.eps,
-                    r + self.eps,
-                    r + self.eps - self.ridge * self.lower,
-                ]
-                if self.has_ridge
-                else ([r - self.eps, r + self.eps] if self.eps else [r])
-            )
+        return self._root_of_slopes(r) if self.has_ridge else self._root_of_steps(r)
+
+    @cached_property
+    def _steps(self) -> tuple[np.ndarray, float]:
+        """How far S falls at each knot of a problem without ridge, and how much of a difference is rounding."""
+        drops = np.concatenate([self.upper, -self.lower]) if self.eps else self.upper - self.lower
+        return drops, 1e-13 * float(drops.sum())
+
+    def _root_of_steps(self, r: np.ndarray) -> float:
+        """Where S, constant but for a step at each knot, falls to the total."""
+        drops, rounding = self._steps
+        knots = np.concatenate([r - self.eps, r + self.eps]) if self.eps else r
+        order = np.argsort(knots)
+        excess = self.upper.sum() - self.total - np.cumsum(drops[order])  # just right of each knot
+        k = int(np.argmax(excess <= rounding))
+        if excess[k] >= -rounding and k + 1 < order.size:  # level with the total up to the next knot
+            return 0.5 * float(knots[order[k]] + knots[order[k + 1]])
+        return float(knots[order[k]])
+
+    def _root_of_slopes(self, r: np.ndarray) -> float:
+        """Where S, linear between knots with perhaps a step at one, falls to the total: bisect, then interpolate."""
+        with np.errstate(invalid="ignore"):  # of an infinite box times no ridge
+            starts, stops = r - self.eps - self.ridge * self.upper, r + self.eps - self.ridge * self.lower
+        ends = np.concatenate([starts, r - self.eps, r + self.eps, stops])
         knots = np.unique(ends[np.isfinite(ends)])
 
-        rounding = 1e-13 * np.where(np.isfinite(self.upper - self.lower), self.upper - self.lower, 0.0).sum()
-
         def excess(bias: float) -> float:
-            value = float(self._response(r - bias).sum()) - self.total  # type: ignore[operator]
-            return 0.0 if abs(value) <= rounding else value
+            return float(self._response(r - bias).sum()) - self.total  # type: ignore[operator]
 
         low, high = -1, knots.size  # excess(knots[low]) > 0 >= excess(knots[high]), the ends standing for -inf and inf
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if excess(knots[middle]) > 0 else (low, middle)
-        if high == 0:  # left of all knots S has one slope, that of the ridge
+        if high == 0:  # left of all knots S has one slope
             a, unit = knots[0], max(1.0, abs(knots[0]))
             near, far = excess(a - unit), excess(a - 2 * unit)
             before, slope = 2 * near - far, (far - near) / unit
@@ -299,13 +307,9 @@ class DualProblem:
             slope = (excess(a) - excess(a + unit)) / unit
             return float(a + excess(a) / slope) if slope > 0 else float(a)
         a, b = knots[low], knots[high]
-        at_a, before_b = excess(a), excess(0.5 * (a + b))
-        before_b = 2 * before_b - at_a  # the limit from the left: at b itself S may jump
-        if before_b < 0:
-            return float(a + (b - a) * at_a / (at_a - before_b))
-        if excess(b) == 0 and high + 1 < knots.size:  # flat up to the next knot
-            return 0.5 * float(b + knots[high + 1])
-        return float(b)
+        at_a = excess(a)
+        before_b = 2 * excess(0.5 * (a + b)) - at_a  # the limit from the left: at b itself S may step down
+        return float(a + (b - a) * at_a / (at_a - before_b)) if before_b < 0 else float(b)
 
     # Feasible points.
 

@@ -14,7 +14,7 @@ from zerogap.solvers import pair
 from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUNDED, Info, PairState
 
 # Places in a state's memory and numbers.
-POSITION, EVERYONE, CHANGED, RISER, FALLER = range(5)
+POSITION, EVERYONE, CHANGED, RISER, FALLER, NEXT_UP, NEXT_DOWN = range(7)
 HIGH, LOW, TOLERANCE = range(3)
 
 
@@ -30,9 +30,9 @@ class KeerthiSMO:
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero, with a scan of everyone."""
-        state = pair.start(problem, beta, memory=5, numbers=3)
+        state = pair.start(problem, beta, memory=7, numbers=3)
         state.memory[EVERYONE] = 1
-        state.memory[RISER] = state.memory[FALLER] = NOBODY
+        state.memory[RISER:] = NOBODY
         state.numbers[HIGH], state.numbers[LOW], state.numbers[TOLERANCE] = -HUGE, HUGE, self.tolerance
         return state
 
@@ -65,7 +65,10 @@ def _scan(
     moved = 0
     while moved < most:
         width = 2.0 * numbers[TOLERANCE]
-        if memory[EVERYONE] == 1:
+        if memory[NEXT_UP] != NOBODY:  # a pair that had to wait for its rows
+            i, j = memory[NEXT_UP], memory[NEXT_DOWN]
+            memory[NEXT_UP] = NOBODY
+        elif memory[EVERYONE] == 1:
             k = memory[POSITION]
             if k == n:
                 why = _end_scan(memory, numbers, until, residual)
@@ -83,7 +86,7 @@ def _scan(
         if i == NOBODY or i == j:
             continue
         if (i != ORIGIN and slot[i] < 0) or (j != ORIGIN and slot[j] < 0):
-            memory[POSITION] -= memory[EVERYONE]
+            memory[NEXT_UP], memory[NEXT_DOWN] = i, j
             return NEEDS_ROW, moved, i, j
         kij = rows[slot[i], j] if i != ORIGIN and j != ORIGIN else 0.0
         step, bi, bj = pair.pair_step(i, j, kij, diagonal, lower, upper, eps, beta, residual)

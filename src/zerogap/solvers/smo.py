@@ -15,7 +15,9 @@ from zerogap.solvers.pair import NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUN
 
 BLOCK = 512  # points a reduction covers before it is asked where its extreme was
 
-FEWEST_FETCHED, MOST_FETCHED = 8, 32  # rows computed together: one product is far cheaper than as many calls
+# Rows computed together: one matrix product is far cheaper than as many calls, even if not all of it is used; and for few
+# points the whole matrix is cheaper than finding out which rows are.
+FEWEST_FETCHED, MOST_FETCHED, SMALL = 8, 32, 800
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class SMO:
     """
 
     second_order: bool = True
+    rows_at_once: int | None = None  # kernel rows computed together; 1 computes none that is not used
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero."""
@@ -44,20 +47,23 @@ class SMO:
             moved += count
             if why != NEEDS_ROW:
                 return state, Info(moved, violation, is_done=violation <= 0, is_unbounded=why == UNBOUNDED)
-            problem.gram.fetch(_likely(problem, state, wanted))
+            problem.gram.fetch(_likely(problem, state, wanted, self.rows_at_once))
 
     def __str__(self) -> str:
         return "smo" if self.second_order else "smo-mvp"
 
 
-def _likely(problem: DualProblem, state: PairState, wanted: int) -> np.ndarray:
+def _likely(problem: DualProblem, state: PairState, wanted: int, at_once: int | None) -> np.ndarray:
     """The row that is wanted now, and those most likely to be wanted next: the other large violators."""
     gram = problem.gram
+    if at_once is None and problem.n <= min(SMALL, len(gram.rows)):
+        return np.arange(problem.n)
     missing = gram.slot < 0
     known = problem.n - int(np.count_nonzero(missing))
-    room = min(MOST_FETCHED, max(FEWEST_FETCHED, known // 4)) // 2
-    if room >= problem.n:
-        return np.arange(problem.n)
+    room = (min(MOST_FETCHED, max(FEWEST_FETCHED, known // 4)) if at_once is None else at_once - 1) // 2
+    room = min(room, problem.n - 1)
+    if room == 0:
+        return np.array([wanted])
     below, above = state.residual + state.rise, state.residual + state.fall
     middle = 0.5 * (below.max() + above.min())
     below[~missing], above[~missing] = -HUGE, HUGE

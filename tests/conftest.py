@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+from zerogap import DualProblem, Gram
+
+FORMULATIONS = {
+    "hinge": lambda g, y, t, **o: DualProblem.hinge(g, y, 2.0, **o),
+    "hinge-large-C": lambda g, y, t, **o: DualProblem.hinge(g, y, 1000.0, **o),
+    "hard-margin": lambda g, y, t, **o: DualProblem.hard_margin(g, y, **o),
+    "squared-hinge": lambda g, y, t, **o: DualProblem.squared_hinge(g, y, 3.0, **o),
+    "insensitive": lambda g, y, t, **o: DualProblem.epsilon_insensitive(g, t, 1.5, 0.1, **o),
+    "absolute": lambda g, y, t, **o: DualProblem.epsilon_insensitive(g, t, 1.5, 0.0, **o),
+    "squared-insensitive": lambda g, y, t, **o: DualProblem.squared_epsilon_insensitive(g, t, 5.0, 0.1, **o),
+}
+
+SOLVERS = ("smo", "smo-mvp", "smo-keerthi", "smo-platt")
+
+
+def points(kind: str):
+    """Seeded data, easy and awkward: (X, labels, targets); an rbf kernel separates the classes unless points conflict."""
+    rng = np.random.default_rng(7)
+    X = rng.standard_normal((40, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(40) > 0, 1.0, -1.0)
+    t = np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(40)
+    if kind == "duplicates":
+        X, y, t = np.repeat(X[:20], 2, axis=0), np.repeat(y[:20], 2), np.repeat(t[:20], 2)
+    elif kind == "two-points":
+        X, y, t = X[:2], np.array([1.0, -1.0]), t[:2]
+    elif kind == "one-against-many":
+        X, t = X[:15], t[:15]
+        y = np.where(np.arange(15) == 4, 1.0, -1.0)
+    elif kind == "constant-feature":
+        X = np.column_stack([X[:, 0], np.full(40, 5.0)])
+        y = np.where(X[:, 0] > 0.2, 1.0, -1.0)
+    elif kind == "huge":
+        X = X * 1e6
+    elif kind == "tiny":
+        X = X * 1e-6
+    return X, y, t
+
+
+KINDS = ("plain", "duplicates", "two-points", "one-against-many", "constant-feature", "huge", "tiny")
+
+
+@pytest.fixture(params=KINDS)
+def data(request):
+    return points(request.param)
+
+
+@pytest.fixture(params=FORMULATIONS)
+def formulation(request):
+    return FORMULATIONS[request.param]
+
+
+@pytest.fixture(params=[True, False], ids=["bias", "no-bias"])
+def fit_intercept(request):
+    return request.param
+
+
+@pytest.fixture
+def problem(data, formulation, fit_intercept):
+    X, y, t = data
+    return formulation(Gram(X), y, t, fit_intercept=fit_intercept)
+
+
+@pytest.fixture
+def plain():
+    return points("plain")

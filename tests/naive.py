@@ -1,0 +1,70 @@
+"""Slow, obvious versions of what the package computes, as oracles."""
+
+import clarabel
+import numpy as np
+import scipy.sparse as sp
+
+from zerogap import DualProblem
+
+
+def matrix(problem: DualProblem) -> np.ndarray:
+    """K + diag(ridge), every entry by the kernel's definition."""
+    K = (
+        problem.gram.kernel(problem.gram.X, problem.gram.X)
+        if problem.gram.kernel.name != "precomputed"
+        else problem.gram.X
+    )
+    return K + np.diag(problem.ridge)
+
+
+def reference_objective(problem: DualProblem) -> float:
+    """Return the least D(beta), by a general interior-point QP solver.
+
+    beta = A x with x >= 0: a coefficient that can be positive has an x of its own, one that can be negative another.
+    """
+    up, down = np.flatnonzero(problem.upper > 0), np.flatnonzero(problem.lower < 0)
+    A = np.concatenate([np.eye(problem.n)[:, up], -np.eye(problem.n)[:, down]], axis=1)
+    cap = np.concatenate([problem.upper[up], -problem.lower[down]])
+    finite = np.isfinite(cap)
+    m = cap.size
+    rows, bounds = [-np.eye(m), np.eye(m)[finite]], [np.zeros(m), cap[finite]]
+    cones = [clarabel.NonnegativeConeT(m + int(finite.sum()))]
+    if problem.total is not None:
+        rows.insert(0, A.sum(axis=0)[None])
+        bounds.insert(0, np.array([problem.total]))
+        cones.insert(0, clarabel.ZeroConeT(1))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    P = sp.triu(sp.csc_matrix(A.T @ matrix(problem) @ A), format="csc")
+    constraints = sp.csc_matrix(np.concatenate(rows))
+    solution = clarabel.DefaultSolver(
+        P, problem.eps - A.T @ problem.target, constraints, np.concatenate(bounds), cones, settings
+    ).solve()
+    # Asked for more digits than it has, it may end short of them: what counts is that its own two bounds agree.
+    assert abs(solution.obj_val - solution.obj_val_dual) <= 1e-8 * max(1.0, abs(solution.obj_val)), solution.status
+    return solution.obj_val
+
+
+def objective(problem: DualProblem, beta: np.ndarray) -> float:
+    return 0.5 * beta @ matrix(problem) @ beta - problem.target @ beta + problem.eps * np.abs(beta).sum()
+
+
+def primal(problem: DualProblem, beta: np.ndarray, bias: float, loss) -> float:
+    """1/2 |f|² + sum of losses of t - f(x) - b, the loss given as the textbook writes it."""
+    K = matrix(problem) - np.diag(problem.ridge)
+    return 0.5 * beta @ K @ beta + sum(loss(i, r) for i, r in enumerate(problem.target - K @ beta - bias))
+
+
+def violation(problem: DualProblem, beta: np.ndarray) -> float:
+    """Largest breach of the optimality conditions, point by point."""
+    r = problem.target - matrix(problem) @ beta
+    below, above = -np.inf, np.inf
+    for i, b in enumerate(beta):
+        if b < problem.upper[i]:
+            below = max(below, r[i] - problem.eps * (1 if b >= 0 else -1))
+        if b > problem.lower[i]:
+            above = min(above, r[i] - problem.eps * (1 if b > 0 else -1))
+    if problem.total is None:
+        below, above = max(below, 0.0), min(above, 0.0)
+    return max(below - above, 0.0)

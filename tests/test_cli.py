@@ -1,0 +1,53 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_iris
+
+from zerogap.cli import main
+
+
+def test_fit_runs_on_the_breast_cancer_data(capsys):
+    assert main(["fit"]) == 0
+    out = capsys.readouterr().out
+    assert "379 points to train, 190 to test" in out
+    gap = next(line for line in out.splitlines() if "certified gap" in line).split()
+    assert float(gap[2]) <= 1e-6 < float(gap[3])
+    accuracy = next(line for line in out.splitlines() if "accuracy" in line).split()
+    assert float(accuracy[2]) > 0.94
+    assert "certificate: primal" in out
+
+
+@pytest.mark.parametrize("form", ["svm", "csv"])
+def test_fit_reads_files(tmp_path, capsys, form):
+    X, y = load_iris(return_X_y=True)
+    path = tmp_path / f"iris.{form}"
+    if form == "svm":
+        dump_svmlight_file(X, y, str(path))
+    else:
+        rows = np.column_stack([y, X])
+        np.savetxt(path, rows, delimiter=",", header="kind,a,b,c,d", comments="")
+    assert main(["fit", str(path), "--target", "kind", "--C", "1", "--kernel", "linear", "--tol", "1e-5"]) == 0
+    out = capsys.readouterr().out
+    assert "100 points to train" in out
+    assert out.count("certificate:") == 3
+
+
+def test_fit_without_a_peer(capsys):
+    assert main(["fit", "--loss", "squared_hinge", "--gamma", "0.1", "--raw"]) == 0
+    assert "-" in next(line for line in capsys.readouterr().out.splitlines() if "seconds" in line)
+
+
+def test_mistakes_are_told_in_one_line(capsys):
+    assert main(["fit", "--C", "-1"]) == 2
+    assert capsys.readouterr().err.startswith("zerogap: C must be above 0")
+    assert main(["fit", "no-such-data.csv"]) == 2
+    assert "no-such-data.csv" in capsys.readouterr().err
+
+
+def test_module_and_version():
+    done = subprocess.run(
+        [sys.executable, "-m", "zerogap.cli", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("zerogap 0.")

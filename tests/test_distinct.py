@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from zerogap import distinct as module
+from zerogap.distinct import distinct
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_rows_equal_in_features_and_target_become_one_weighted_point(form):
+    X = np.array([[1.0, 0.0], [2.0, 0.0], [1.0, -0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 3.0]])
+    y = np.array([1.0, 1.0, 1.0, -1.0, 1.0, 1.0])
+    weight = np.array([1.0, 0.5, 2.0, 1.0, 0.5, 0.0])
+    points = distinct(form(X), y, weight)
+    found = {(tuple(X[row] + 0.0), y[row]): w for row, w in zip(points.rows, points.weight, strict=True)}
+    assert found == {((1.0, 0.0), 1.0): 3.0, ((2.0, 0.0), 1.0): 1.0, ((1.0, 0.0), -1.0): 1.0}
+    assert points.group[5] == -1
+    beta = np.arange(1.0, 4.0)
+    spread = points.spread(beta)
+    np.testing.assert_allclose(points.gather(spread), beta)
+    assert spread[2] == 2 * spread[0]  # by weight, so that each stays within its own box
+    assert spread[5] == 0
+
+
+def test_dense_and_sparse_give_the_same_order():
+    X = np.random.default_rng(0).integers(0, 3, size=(60, 4)).astype(float)
+    y = np.where(X[:, 0] > 1, 1.0, -1.0)
+    a, b = distinct(X, y, np.ones(60)), distinct(sp.csr_matrix(X), y, np.ones(60))
+    np.testing.assert_array_equal(a.group, b.group)
+    assert a.rows.size == len(np.unique(np.column_stack([X, y]), axis=0))
+
+
+def test_a_collision_of_the_hash_is_noticed(monkeypatch):
+    monkeypatch.setattr(module, "_hash", lambda X, y, seed: np.zeros(len(y), dtype=np.uint64))
+    points = distinct(np.arange(6.0).reshape(3, 2), np.ones(3), np.ones(3))
+    assert points.rows.tolist() == [0, 1, 2]

@@ -1,0 +1,351 @@
+import pickle
+import time
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.svm
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_moons
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from zerogap import SVC, SVR, DualProblem, Gram, Status
+
+# The checks hand pairwise estimators matrices that are no kernels (rounded to integers, or shifted), which are refused.
+INDEFINITE = dict.fromkeys(
+    ("check_positive_only_tag_during_fit", "check_estimators_dtypes", "check_classifiers_train"),
+    "the check's matrix is not positive semidefinite",
+)
+
+
+def expected_failures(estimator):
+    return INDEFINITE if estimator.kernel == "precomputed" else {}
+
+
+@parametrize_with_checks(
+    [
+        SVC(),
+        SVC(loss="squared_hinge"),
+        SVC(kernel="linear"),
+        SVC(kernel="precomputed"),
+        SVR(),
+        SVR(loss="squared_epsilon_insensitive"),
+    ],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learns_estimator_checks(estimator, check):
+    with warnings.catch_warnings():
+        # Some checks fit unscaled data with a handful of steps, or hand over data scikit-learn itself warns about.
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def certified(model, X, y, C):
+    """Certificate of scikit-learn's two-class model."""
+    beta = np.zeros(len(y))
+    beta[model.support_] = model.dual_coef_[0]
+    gram = Gram(X, model.kernel, gamma=model._gamma, degree=model.degree, coef0=model.coef0)
+    return DualProblem.hinge(gram, np.where(y == model.classes_[1], 1.0, -1.0), C).certify(beta)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_never_above_scikit_learn_and_the_same_predictions(kernel, C):
+    X, y = cancer()
+    peer = sklearn.svm.SVC(C=C, kernel=kernel, tol=1e-6).fit(X, y)
+    ours = SVC(C=C, kernel=kernel, tol=1e-8).fit(X, y)
+    theirs = certified(peer, X, y, C)
+    assert ours.duality_gap_ <= 1e-8
+    assert -ours.certificate_.dual <= -theirs.dual + 1e-9 * abs(theirs.dual)
+    # Decision values differ by at most |f - f'| |phi(x)| + |b - b'|, and 1/2 |f - f'|² by at most the two gaps.
+    norms = np.sqrt(np.diag(ours._kernel(X, X)))
+    reach = np.sqrt(2 * (theirs.gap + ours.certificate_.gap)) * norms
+    unsure = np.abs(peer.decision_function(X)) <= reach + abs(peer.intercept_[0] - ours.intercept_[0])
+    assert unsure.mean() < 0.1
+    np.testing.assert_array_equal(ours.predict(X)[~unsure], peer.predict(X)[~unsure])
+
+
+def test_large_c_reaches_a_gap_that_scikit_learn_cannot():
+    X, y = cancer()
+    peer = sklearn.svm.SVC(C=1e4, tol=1e-10).fit(X, y)
+    assert certified(peer, X, y, 1e4).relative_gap > 1e-4
+    ours = SVC(C=1e4, tol=1e-10).fit(X, y)
+    assert ours.duality_gap_ <= 1e-10
+    assert ours.status_ is Status.CONVERGED
+
+
+def test_fitted_attributes_are_laid_out_as_scikit_learns():
+    X, y = load_iris(return_X_y=True)
+    for data, target in ((X, y), (X[:100], y[:100])):
+        ours, peer = SVC(tol=1e-10).fit(data, target), sklearn.svm.SVC(tol=1e-10).fit(data, target)
+        np.testing.assert_array_equal(ours.support_, peer.support_)
+        np.testing.assert_array_equal(ours.n_support_, peer.n_support_)
+        np.testing.assert_allclose(ours.dual_coef_, peer.dual_coef_, atol=1e-5)
+        np.testing.assert_allclose(ours.intercept_, peer.intercept_, atol=1e-5)
+        np.testing.assert_array_equal(ours.support_vectors_, peer.support_vectors_)
+        assert ours.dual_coef_.shape == peer.dual_coef_.shape
+        assert ours.n_iter_.shape == peer.n_iter_.shape
+        for shape in ("ovr", "ovo"):
+            ours.decision_function_shape = peer.decision_function_shape = shape
+            np.testing.assert_allclose(ours.decision_function(data), peer.decision_function(data), atol=1e-4)
+        np.testing.assert_array_equal(ours.predict(data), peer.predict(data))
+
+
+def test_linear_weights_are_scikit_learns():
+    X, y = load_iris(return_X_y=True)
+    for data, target in ((X, y), (X[:100], y[:100])):
+        ours = SVC(kernel="linear", tol=1e-9).fit(data, target)
+        np.testing.assert_allclose(
+            ours.coef_, sklearn.svm.SVC(kernel="linear", tol=1e-9).fit(data, target).coef_, atol=1e-4
+        )
+    with pytest.raises(AttributeError, match="linear kernel only"):
+        _ = SVC().fit(X, y).coef_
+
+
+def test_many_classes():
+    X, y = load_digits(return_X_y=True)
+    X = X[:600] / 16
+    ours, peer = SVC(tol=1e-6).fit(X, y[:600]), sklearn.svm.SVC(tol=1e-6).fit(X, y[:600])
+    np.testing.assert_array_equal(ours.predict(X), peer.predict(X))
+    assert len(ours.certificate_) == 45
+    assert ours.duality_gap_ == max(c.relative_gap for c in ours.certificate_) <= 1e-6
+    assert all(status is Status.CONVERGED for status in ours.status_)
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 3.0}])
+def test_class_and_sample_weights_are_scikit_learns(class_weight):
+    X, y = cancer()
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=len(y))
+    for sample_weight in (None, weight) if class_weight != "balanced" else (None,):
+        ours = SVC(class_weight=class_weight, gamma=0.05, tol=1e-9).fit(X, y, sample_weight)
+        peer = sklearn.svm.SVC(class_weight=class_weight, gamma=0.05, tol=1e-9).fit(X, y, sample_weight)
+        np.testing.assert_allclose(ours.decision_function(X), peer.decision_function(X), atol=1e-4)
+
+
+def test_balanced_counts_a_weight_of_two_twice():
+    X, y = cancer()
+    weight = np.random.default_rng(0).integers(0, 3, size=len(y))
+    a = SVC(class_weight="balanced").fit(X, y, weight)
+    b = SVC(class_weight="balanced").fit(X.repeat(weight, axis=0), y.repeat(weight))
+    np.testing.assert_allclose(a.decision_function(X), b.decision_function(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [SVC(), SVC(kernel="poly", coef0=1.0), SVR()], ids=str)
+def test_sparse_precomputed_and_callable_input_are_the_same_model(estimator):
+    X, y = cancer()
+    X, y = np.where(np.abs(X) < 0.5, 0.0, X)[:200], y[:200].astype(float)
+    model = clone(estimator).set_params(tol=1e-9, gamma=0.05).fit(X, y)
+    expected = model.predict(X) if isinstance(model, SVR) else model.decision_function(X)
+    K = model._kernel(X, X)
+    others = {
+        "sparse": (clone(model), sp.csr_matrix(X)),
+        "precomputed": (clone(model).set_params(kernel="precomputed"), K),
+        "callable": (clone(model).set_params(kernel=model._kernel), X),
+    }
+    for name, (other, data) in others.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            other.fit(data, y)
+        got = other.predict(data) if isinstance(other, SVR) else other.decision_function(data)
+        np.testing.assert_allclose(got, expected, atol=1e-4, err_msg=name)
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_regression(loss):
+    X, y = load_diabetes(return_X_y=True)
+    X, y = StandardScaler().fit_transform(X), (y - y.mean()) / y.std()
+    model = SVR(C=10.0, epsilon=0.2, loss=loss, tol=1e-9).fit(X, y)
+    assert model.duality_gap_ <= 1e-9
+    if loss == "epsilon_insensitive":
+        peer = sklearn.svm.SVR(C=10.0, epsilon=0.2, tol=1e-7).fit(X, y)
+        np.testing.assert_allclose(model.predict(X), peer.predict(X), atol=1e-3)
+        np.testing.assert_allclose(model.intercept_, peer.intercept_, atol=1e-3)
+        assert abs(model.support_.size - peer.support_.size) <= 2
+
+
+def test_models_pickle_clone_and_search():
+    X, y = cancer()
+    model = pickle.loads(pickle.dumps(SVC(C=3.0).fit(X, y)))
+    assert clone(model).C == 3.0
+    assert model.certificate_.relative_gap <= 1e-4
+    assert len(model.trace_) > 1
+    search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), {"svc__C": [0.1, 1, 10]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.95
+    assert cross_val_score(SVR(), X, X[:, 0], cv=3).mean() > 0.5
+
+
+def test_warm_start_needs_fewer_steps_and_ends_at_the_same_model():
+    X, y = make_moons(400, noise=0.3, random_state=0)
+    model = SVC(C=10.0, tol=1e-6, warm_start=True).fit(X, y)
+    cold = SVC(C=11.0, tol=1e-6).fit(X, y)
+    model.set_params(C=11.0).fit(X, y)
+    assert model.n_iter_ < cold.n_iter_
+    assert model.certificate_.dual == pytest.approx(cold.certificate_.dual, rel=1e-5)
+    model.fit(X[:300], y[:300])  # other data: a fresh start
+    assert model.duality_gap_ <= 1e-6
+
+
+def test_outcomes_short_of_the_tolerance_are_warnings():
+    X, y = cancer()
+    with pytest.warns(ConvergenceWarning, match=r"relative duality gap of .* not the tol=1e-06 .*max_iter=5"):
+        model = SVC(C=100.0, tol=1e-6, max_iter=5).fit(X, y)
+    assert model.n_iter_[0] == 5
+    assert model.status_ is Status.MAX_STEPS
+    with pytest.warns(ConvergenceWarning, match=r"max_time=1e-06"):
+        SVC(C=100.0, max_time=1e-6).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="finite C") as caught:
+        SVC(C=np.inf, kernel="linear").fit(X[:, :2], y)
+    assert caught[0].filename == __file__
+
+
+def test_hard_margin_separates():
+    X, y = cancer()
+    model = SVC(C=np.inf, tol=1e-6).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert (np.where(y == 1, 1, -1) * model.decision_function(X)).min() >= 1 - 1e-3
+    squared = SVC(C=np.inf, loss="squared_hinge", tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), squared.decision_function(X), atol=1e-2)
+
+
+def test_fixed_bias():
+    X, y = cancer()
+    model = SVC(fit_intercept=False, tol=1e-8).fit(X, y)
+    assert model.intercept_ == [0.0]
+    assert model.duality_gap_ <= 1e-8
+
+
+@pytest.mark.parametrize("solver", ["smo-mvp", "smo-keerthi", "smo-platt", "smo-simple"])
+def test_any_solver_can_be_picked(solver):
+    X, y = make_moons(100, noise=0.2, random_state=0)
+    model = SVC(solver=solver, tol=1e-2, random_state=4).fit(X, y)
+    assert model.duality_gap_ <= 1e-2
+    assert clone(model).solver == solver
+
+
+def test_an_indefinite_kernel_warns_and_ends():
+    X, y = cancer()
+    with pytest.warns(UserWarning, match="not positive semidefinite"):
+        SVC(kernel="sigmoid", gamma=1.0, coef0=-1.0, max_time=5).fit(X[:100], y[:100])
+
+
+# Problems on which other solvers hang.
+
+
+def test_six_points_with_a_polynomial_kernel_end_at_once():
+    X = np.array([
+        [0, 0, 0.3, 0, 0, 1, 0.625, 0, 0, 0.31865753, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0.33333333, 0.61538462, 0, 0, 0.59230137, 1, 0, 1],
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0.31778082, 1, 0, 0],
+        [0.66666667, 0, 0, 0.5, 1, 0.8, 0, 1, 0.5625, 0.36430137, 0, 0, 0],
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0.33638356, 1, 0, 0],
+        [0, 0, 0.3, 0, 0, 1, 0.625, 0, 0, 0.31843836, 0, 0, 0],
+    ])  # fmt: skip
+    y = np.array([False, True, True, False, True, False])
+    for C in (0.1, 1.0, 100.0, 1e6, np.inf):
+        began = time.perf_counter()
+        model = SVC(C=C, kernel="poly", gamma="auto", coef0=10.0, tol=1e-8).fit(X, y)
+        assert time.perf_counter() - began < 5
+        assert model.duality_gap_ <= 1e-8
+        assert (model.predict(X) == y).all()
+
+
+def test_a_high_polynomial_on_unscaled_data_ends_with_an_honest_status():
+    X, y = load_iris(return_X_y=True)
+    for C, degree, gamma in ((0.67, 7, 4178.0), (1.0, 8, "scale"), (0.8, 8, 864.0), (1e4, 8, 1.0)):
+        began = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = SVC(C=C, kernel="poly", degree=degree, gamma=gamma).fit(X, y)
+        assert time.perf_counter() - began < 30
+        for status, certificate in zip(model.status_, model.certificate_, strict=True):
+            assert (certificate.relative_gap <= 1e-4) == (status is Status.CONVERGED)
+
+
+def test_two_far_points_with_a_square_kernel_end_at_once():
+    model = SVC(kernel="poly", degree=2).fit([[1, 99999], [2, 99999]], [0, 1])
+    assert model.duality_gap_ <= 1e-4
+
+
+# Bad input.
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"C": 0.0}, "C must be above 0; got C=0.0"),
+        ({"C": -1}, "C must be above 0"),
+        ({"C": "big"}, "C must be a number"),
+        ({"kernel": "gauss"}, "Unknown kernel 'gauss'"),
+        ({"gamma": "large"}, "Unknown gamma 'large'"),
+        ({"gamma": -1.0}, "gamma must be at least 0"),
+        ({"degree": -1}, "degree must be a whole number"),
+        ({"loss": "log"}, "Unknown loss 'log'"),
+        ({"tol": 0.0}, "tol must be above 0"),
+        ({"solver": "sgd"}, "Unknown solver 'sgd'"),
+        ({"cache_size": 0}, "cache_size must be above 0"),
+        ({"max_iter": 0}, "max_iter must be above 0"),
+        ({"max_time": -1.0}, "max_time must be above 0"),
+        ({"class_weight": {0: -1.0}}, "class_weight must be above 0"),
+        ({"decision_function_shape": "ova"}, "Unknown decision_function_shape"),
+    ],
+    ids=str,
+)
+def test_bad_options_are_refused(options, message):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=message):
+        SVC(**options).fit(X, y)
+
+
+def test_bad_data_is_refused():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="NaN"):
+        SVC().fit(np.where(X > 6, np.nan, X), y)
+    with pytest.raises(ValueError, match="infinity"):
+        SVC().fit(np.where(X > 6, np.inf, X), y)
+    with pytest.raises(ValueError, match="at least two classes"):
+        SVC().fit(X, np.zeros(150))
+    with pytest.raises(ValueError, match="at least two classes"):
+        SVC().fit(X[:1], y[:1])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        SVC().fit(X, y[:-1])
+    with pytest.raises(ValueError, match="sample_weight must be finite and at least 0"):
+        SVC().fit(X, y, sample_weight=-np.ones(150))
+    with pytest.raises(ValueError, match="sample_weight must have shape"):
+        SVC().fit(X, y, sample_weight=np.ones(3))
+    with pytest.raises(ValueError, match="weight zero"):
+        SVC().fit(X, y, sample_weight=(y != 1).astype(float))
+    with pytest.raises(ValueError, match="continuous"):
+        SVC().fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="4 features"):
+        SVC().fit(X, y).predict(X[:, :2])
+    with pytest.raises(ValueError, match="symmetric"):
+        SVC(kernel="precomputed").fit(np.triu(np.ones((150, 150))), y)
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        SVC(kernel="precomputed").fit(rbf_kernel(X) - np.eye(150), y)
+    with pytest.raises(TypeError, match="dense"):
+        SVC(kernel="precomputed").fit(sp.csr_matrix(rbf_kernel(X)), y)
+    with pytest.raises(ValueError, match="epsilon must be at least 0"):
+        SVR(epsilon=-0.1).fit(X, y)
+    with pytest.raises(ValueError, match="C must be above 0 and finite"):
+        SVR(C=np.inf).fit(X, y)
+    with pytest.raises(NotFittedError):
+        SVC().predict(X)
+
+
+def test_progress_shows_on_long_fits(capsys):
+    X, y = cancer()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        SVC(C=1e8, kernel="linear", gamma=1.0, tol=1e-14, max_time=2.0, verbose=True).fit(X[:, :5], y)
+    assert "support" in capsys.readouterr().err

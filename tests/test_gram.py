@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import rbf_kernel
+
+from zerogap import Gram
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(3).standard_normal((300, 5))
+
+
+def test_rows_are_those_of_the_matrix(X):
+    gram, K = Gram(X, gamma=0.4), rbf_kernel(X, gamma=0.4)
+    gram.fetch(np.array([5, 250, 5]))
+    for i in (5, 250):
+        np.testing.assert_allclose(gram.rows[gram.slot[i]], K[i], atol=1e-14)
+    np.testing.assert_allclose(gram.block(np.array([0, 250])), K[[0, 250]], atol=1e-14)
+    np.testing.assert_allclose(gram.full(), K, atol=1e-14)
+
+
+def test_a_small_budget_drops_the_rows_used_longest_ago(X):
+    gram, K = Gram(X, gamma=0.4, cache_size=0.001), rbf_kernel(X, gamma=0.4)
+    capacity = len(gram.rows)
+    assert capacity < 300
+    for start in range(0, 300, 20):
+        wanted = np.arange(start, start + 20)
+        gram.fetch(wanted)
+        np.testing.assert_allclose(gram.rows[gram.slot[wanted]], K[wanted], atol=1e-14)
+    kept = np.flatnonzero(gram.slot >= 0)
+    assert kept.size == capacity
+    assert set(range(280, 300)) <= set(kept.tolist())
+    for i in kept:
+        np.testing.assert_allclose(gram.rows[gram.slot[i]], K[i], atol=1e-14)
+
+
+@pytest.mark.parametrize("cache_size", [0.001, 100], ids=["small", "all"])
+def test_dot_is_the_product(X, cache_size):
+    beta = np.random.default_rng(4).standard_normal(300) * (np.arange(300) % 3 == 0)
+    gram = Gram(X, gamma=0.4, cache_size=cache_size)
+    gram.fetch(np.arange(30))
+    np.testing.assert_allclose(gram.dot(beta), rbf_kernel(X, gamma=0.4) @ beta, atol=1e-12)
+
+
+def test_evaluations_are_counted_when_computed_and_only_then(X):
+    gram = Gram(X, gamma=0.4)
+    assert gram.evaluations == 0  # the diagonal of rbf is known
+    gram.fetch(np.array([1, 2]))
+    gram.fetch(np.array([2, 1]))
+    assert gram.evaluations == 600
+    gram.dot(np.eye(300)[1])
+    assert gram.evaluations == 600
+    assert Gram(X, "linear").evaluations == 300
+    assert Gram(X @ X.T, "precomputed").evaluations == 0
+    complete = Gram(X, gamma=0.4)
+    complete.full()
+    assert 300 * 301 // 2 <= complete.evaluations < 300 * 300  # half of the matrix, but for squares on its diagonal
+
+
+def test_counts_agree_with_calls_of_the_kernel(X):
+    computed = 0
+
+    def kernel(A, B):
+        nonlocal computed
+        computed += len(A) * len(B)
+        return A @ B.T
+
+    gram = Gram(X, kernel, cache_size=0.001)
+    for start in (0, 40, 80, 0):
+        gram.fetch(np.arange(start, start + 30))
+    gram.dot(np.ones(300))
+    assert gram.evaluations == computed
+
+
+def test_precomputed_matrices_are_checked(X):
+    K = X @ X.T
+    assert Gram(K, "precomputed").full() is not None
+    with pytest.raises(ValueError, match=r"symmetric.*\(K \+ K\.T\) / 2"):
+        Gram(K + np.triu(np.ones_like(K)), "precomputed")
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        Gram(K - 10 * np.eye(300), "precomputed")
+    with pytest.raises(ValueError, match="square"):
+        Gram(X, "precomputed")
+    with pytest.raises(TypeError, match="dense"):
+        Gram(sp.csr_matrix(K), "precomputed")
+    assert Gram(K.astype(np.float32), "precomputed").n == 300  # rounding of float32 is no indefiniteness
+
+
+def test_bad_input_is_refused_with_advice(X):
+    with pytest.raises(ValueError, match=r"Unknown kernel 'gauss'.*'rbf'"):
+        Gram(X, "gauss")
+    with pytest.raises(ValueError, match="NaN"):
+        Gram(np.where(X > 2, np.nan, X))
+    with pytest.raises(ValueError, match="gamma"):
+        Gram(X, gamma=-1.0)
+    with pytest.raises(ValueError, match="degree"):
+        Gram(X, "poly", degree=1.5)
+    with pytest.raises(ValueError, match=r"too large for float64.*Scale the features"):
+        Gram(X * 1e200, "poly")

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import pairwise
+from sklearn.svm import SVC
+
+from zerogap.kernels import Kernel, gamma_value
+
+KERNELS = [
+    (Kernel("linear"), lambda X, Z: X @ Z.T),
+    (Kernel("rbf", gamma=0.3), lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=0.3)),
+    (Kernel("poly", 0.5, 3, 1.0), lambda X, Z: pairwise.polynomial_kernel(X, Z, 3, 0.5, 1.0)),
+    (Kernel("poly", 0.5, 8, 0.0), lambda X, Z: pairwise.polynomial_kernel(X, Z, 8, 0.5, 0.0)),
+    (Kernel("poly", 0.5, 0, 0.0), lambda X, Z: np.ones((len(X), len(Z)))),
+    (Kernel("sigmoid", 0.2, 3, -0.5), lambda X, Z: np.tanh(0.2 * X @ Z.T - 0.5)),
+    (Kernel("callable", function=pairwise.laplacian_kernel), pairwise.laplacian_kernel),
+]
+
+
+@pytest.mark.parametrize(("kernel", "formula"), KERNELS, ids=lambda k: getattr(k, "name", ""))
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csr_array], ids=["dense", "csr", "csr-array"])
+def test_blocks_follow_the_formula(kernel, formula, form):
+    rng = np.random.default_rng(0)
+    X, Z = rng.standard_normal((9, 4)), rng.standard_normal((6, 4))
+    X[X < -0.5] = 0.0
+    np.testing.assert_allclose(kernel(form(X), form(Z)), formula(X, Z), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(kernel.diagonal(form(X)), np.diag(formula(X, X)), rtol=1e-12)
+
+
+def test_rbf_keeps_its_digits_far_from_the_origin():
+    """Without centring, |x|² + |z|² - 2<x, z> loses all of the distance to rounding."""
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    K = Kernel("rbf", gamma=0.5)
+    np.testing.assert_allclose(K(X + 2.0**30, X + 2.0**30), K(X, X), atol=1e-6)
+
+
+@pytest.mark.parametrize("gamma", ["scale", "auto", 0.7])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_gamma_is_scikit_learns(gamma, form):
+    X = form(np.random.default_rng(1).standard_normal((30, 5)))
+    assert gamma_value(gamma, X) == pytest.approx(SVC(gamma=gamma).fit(X, np.arange(30) % 2)._gamma, rel=1e-12)
+
+
+def test_gamma_of_constant_data_is_one():
+    assert gamma_value("scale", np.ones((4, 2))) == 1.0
+
+
+def test_gamma_counts_a_row_of_weight_two_twice():
+    X = np.random.default_rng(2).standard_normal((6, 3))
+    weight = np.array([1, 2, 1, 3, 1, 1])
+    assert gamma_value("scale", X, weight) == pytest.approx(gamma_value("scale", X.repeat(weight, axis=0)), rel=1e-12)

@@ -1,0 +1,155 @@
+import naive
+import numpy as np
+import pytest
+from conftest import FORMULATIONS, points
+from scipy.optimize import minimize_scalar
+
+from zerogap import DualProblem, Gram, RelativeGap, solve
+
+
+def feasible_point(problem, seed=0):
+    rng = np.random.default_rng(seed)
+    width = np.where(np.isfinite(problem.upper - problem.lower), problem.upper - problem.lower, 3.0)
+    draw = rng.uniform(size=problem.n) ** 2 * width * rng.choice([-1, 0, 1], size=problem.n)
+    return problem.feasible(draw)
+
+
+def textbook_loss(name, y):
+    """The primal loss as it is usually written, for the formulations of conftest."""
+    hinge = {"hinge": 2.0, "hinge-large-C": 1000.0}
+    if name in hinge:
+        return lambda i, r: hinge[name] * max(0.0, y[i] * r)  # y (t - f) = 1 - y f
+    if name == "squared-hinge":
+        return lambda i, r: 3.0 / 2 * max(0.0, y[i] * r) ** 2
+    if name in ("insensitive", "absolute"):
+        epsilon = 0.1 if name == "insensitive" else 0.0
+        return lambda i, r: 1.5 * max(0.0, abs(r) - epsilon)
+    return lambda i, r: 5.0 / 2 * max(0.0, abs(r) - 0.1) ** 2
+
+
+@pytest.mark.parametrize("name", [name for name in FORMULATIONS if name != "hard-margin"])
+@pytest.mark.parametrize("kind", ["plain", "duplicates", "two-points", "one-against-many"])
+def test_certificate_is_the_textbook_primal_at_its_best_bias(name, kind, fit_intercept):
+    X, y, t = points(kind)
+    problem = FORMULATIONS[name](Gram(X), y, t, fit_intercept=fit_intercept)
+    loss = textbook_loss(name, y)
+    for seed in range(4):
+        beta = feasible_point(problem, seed)
+        certificate = problem.certify(beta)
+        assert certificate.dual == pytest.approx(-naive.objective(problem, beta), rel=1e-12)
+        assert certificate.kkt_violation == pytest.approx(naive.violation(problem, beta), abs=1e-10)
+        assert certificate.primal == pytest.approx(naive.primal(problem, beta, certificate.bias, loss), rel=1e-10)
+        assert certificate.gap >= 0
+        if fit_intercept:
+            reach = 10 + np.abs(certificate.bias) + np.abs(problem.residual(beta)).max()
+            best = minimize_scalar(
+                lambda b: naive.primal(problem, beta, b, loss),  # noqa: B023
+                bounds=(-reach, reach), method="bounded", options={"xatol": 1e-10},
+            )  # fmt: skip
+            assert certificate.primal <= best.fun * (1 + 1e-9)
+        else:
+            assert certificate.bias == 0
+
+
+def test_the_gap_bounds_the_distance_to_the_optimum(problem):
+    optimum = naive.reference_objective(problem)
+    for seed in range(3):
+        beta = feasible_point(problem, seed)
+        certificate = problem.certify(beta)
+        assert naive.objective(problem, beta) - optimum <= certificate.gap + 1e-7 * abs(optimum)
+        assert certificate.primal >= -optimum - 1e-7 * abs(optimum)
+
+
+def test_hard_margin_primal_is_a_separating_function_of_margin_one(plain):
+    X, y, _ = plain
+    problem = DualProblem.hard_margin(Gram(X, gamma=2.0), y)
+    beta = solve(problem, stop=RelativeGap(0.1)).beta
+    certificate = problem.certify(beta)
+    K = naive.matrix(problem)
+    margins = y * (K @ beta + certificate.bias)
+    assert margins.min() > 0
+    assert certificate.primal == pytest.approx(0.5 * beta @ K @ beta / margins.min() ** 2)
+    assert problem.certify(np.zeros(40)).relative_gap == np.inf
+
+
+def test_ratio_7_3_and_relative_gap():
+    X, y, _ = points("plain")
+    certificate = DualProblem.hinge(Gram(X), y, 2.0).certify(np.zeros(40))
+    # At zero the primal is 2 sum(1 - y b), least when the smaller class is given up.
+    smaller = min((y > 0).sum(), (y < 0).sum())
+    assert certificate.primal == pytest.approx(2.0 * 2 * smaller)
+    assert certificate.dual == 0
+    assert certificate.relative_gap == pytest.approx(1.0)
+    assert certificate.feasibility_gap == pytest.approx(4 * smaller / (4 * smaller + 1))
+
+
+def test_two_points_have_a_closed_form():
+    """alpha = min(C, 2 / |phi(x) - phi(z)|²), by Theorem 7.12 started at zero."""
+    X = np.array([[0.0, 0.0], [3.0, 4.0]])
+    y = np.array([-1.0, 1.0])
+    for C in (0.01, 1.0, np.inf):
+        solution = solve(DualProblem.hinge(Gram(X, "linear"), y, C), stop=RelativeGap(1e-12))
+        alpha = min(C, 2 / 25)
+        np.testing.assert_allclose(solution.beta, [-alpha, alpha], rtol=1e-14)
+    assert solution.bias == pytest.approx(-1.0)
+
+
+def test_three_points_on_a_line_have_a_closed_form():
+    """Classes {0, 1} and {3} on a line: the hard margin runs halfway between 1 and 3, so w = 1 and b = -2."""
+    X, y = np.array([[0.0], [1.0], [3.0]]), np.array([-1.0, -1.0, 1.0])
+    solution = solve(DualProblem.hard_margin(Gram(X, "linear"), y), stop=RelativeGap(1e-12))
+    np.testing.assert_allclose(solution.beta, [0.0, -0.5, 0.5], atol=1e-12)
+    assert solution.bias == pytest.approx(-2.0)
+
+
+def test_gaussian_process_is_a_linear_system(plain):
+    X, _, t = plain
+    problem = DualProblem.gaussian_process(Gram(X), t, 0.1)
+    solution = solve(problem, stop=RelativeGap(1e-14))
+    np.testing.assert_allclose(solution.beta, np.linalg.solve(naive.matrix(problem), t), atol=1e-5)
+
+
+def test_a_weight_of_two_is_the_point_twice(plain, formulation, fit_intercept):
+    X, y, t = plain
+    weight = np.random.default_rng(1).integers(0, 4, size=40)
+    weighted = formulation(Gram(X, gamma=0.3), y, t, sample_weight=weight, fit_intercept=fit_intercept)
+    repeated = formulation(
+        Gram(X.repeat(weight, axis=0), gamma=0.3), y.repeat(weight), t.repeat(weight), fit_intercept=fit_intercept
+    )
+    stop = RelativeGap(1e-9)
+    a, b = solve(weighted, stop=stop).certificate, solve(repeated, stop=stop).certificate
+    assert a.dual == pytest.approx(b.dual, rel=2e-9)
+
+
+def test_feasible_restores_box_and_sum(problem):
+    wild = np.random.default_rng(0).standard_normal(problem.n) * 10
+    beta = problem.feasible(wild)
+    assert (beta >= problem.lower).all()
+    assert (beta <= problem.upper).all()
+    if problem.total is not None:
+        assert abs(beta.sum()) <= 1e-12 * max(1.0, np.abs(beta).sum())
+
+
+def test_bad_input_is_refused_with_advice(plain):
+    X, y, t = plain
+    gram = Gram(X)
+    with pytest.raises(ValueError, match="C must be above 0; got C=0"):
+        DualProblem.hinge(gram, y, 0)
+    with pytest.raises(ValueError, match="C must be above 0 and finite"):
+        DualProblem.epsilon_insensitive(gram, t, np.inf)
+    with pytest.raises(ValueError, match=r"-1 and \+1.*use SVC"):
+        DualProblem.hinge(gram, np.arange(40), 1.0)
+    with pytest.raises(ValueError, match="both of them"):
+        DualProblem.hinge(gram, np.ones(40), 1.0)
+    with pytest.raises(ValueError, match=r"shape \(40,\)"):
+        DualProblem.hinge(gram, y[:-1], 1.0)
+    with pytest.raises(ValueError, match="at least 0; got -1"):
+        DualProblem.hinge(gram, y, 1.0, sample_weight=-np.ones(40))
+    with pytest.raises(ValueError, match="zero for every point"):
+        DualProblem.hinge(gram, y, 1.0, sample_weight=np.zeros(40))
+    with pytest.raises(ValueError, match="epsilon must be at least 0"):
+        DualProblem.epsilon_insensitive(gram, t, 1.0, -0.1)
+    with pytest.raises(ValueError, match="NaN or infinity at row 3"):
+        DualProblem.epsilon_insensitive(gram, np.where(np.arange(40) == 3, np.nan, t), 1.0)
+    with pytest.raises(ValueError, match="noise"):
+        DualProblem.gaussian_process(gram, t, 0.0)

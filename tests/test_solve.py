@@ -1,0 +1,275 @@
+import os
+import signal
+import threading
+import time
+
+import naive
+import numpy as np
+import pytest
+from conftest import SOLVERS, points
+
+from zerogap import DualGrowth, DualProblem, Gram, KKTViolation, RelativeGap, Solution, Status, solve
+from zerogap.solvers import SMO, PlattSMO, SimpleSMO
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_reaches_the_optimum_of_a_reference_qp(solver, problem):
+    solution = solve(problem, solver, stop=RelativeGap(1e-8))
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.relative_gap <= 1e-8
+    reference = naive.reference_objective(problem)
+    # The gap proves 1e-8; the reference's own two bounds agree to 1e-8.
+    assert abs(naive.objective(problem, solution.beta) - reference) <= 2e-8 * max(1.0, abs(reference))
+    assert (solution.beta >= problem.lower).all()
+    assert (solution.beta <= problem.upper).all()
+    assert abs(solution.certificate.sum_residual) <= 1e-12 * max(1.0, np.abs(solution.beta).sum())
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_kernel(solver, kernel, plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X, kernel, coef0=1.0), y, 0.5)
+    solution = solve(problem, solver, stop=RelativeGap(1e-8))
+    reference = naive.reference_objective(problem)
+    assert solution.status is Status.CONVERGED
+    assert abs(naive.objective(problem, solution.beta) - reference) <= 2e-8 * abs(reference)
+
+
+@pytest.mark.parametrize("solver", [*SOLVERS, "smo-simple"])
+def test_a_small_cache_changes_nothing_but_the_cost(solver):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((200, 2))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(200) > 0, 1.0, -1.0)
+    roomy, tight = Gram(X, gamma=1.0), Gram(X, gamma=1.0, cache_size=0.001)
+    assert len(tight.rows) < 200
+    a, b = (solve(DualProblem.hinge(gram, y, 10.0), solver, stop=RelativeGap(1e-7)) for gram in (roomy, tight))
+    assert a.status is b.status
+    assert a.certificate.dual == pytest.approx(b.certificate.dual, rel=1e-3 if solver == "smo-simple" else 1e-7)
+    assert tight.evaluations > roomy.evaluations
+
+
+def test_simple_smo_says_what_it_reached(plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0)
+    solution = solve(problem, "smo-simple", stop=RelativeGap(1e-10))
+    assert solution.status is Status.EXHAUSTED
+    assert 1e-10 < solution.certificate.relative_gap < 0.05
+    optimum = -naive.reference_objective(problem)
+    assert solution.certificate.dual <= optimum <= solution.certificate.primal
+    loose = solve(problem, "smo-simple", stop=RelativeGap(0.05))
+    assert loose.status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("solver", [SimpleSMO(random_state=3), PlattSMO(random_state=3)], ids=str)
+def test_seeds_make_runs_repeatable(solver, plain):
+    X, y, _ = plain
+    runs = [solve(DualProblem.hinge(Gram(X), y, 2.0), solver) for _ in range(2)]
+    np.testing.assert_array_equal(runs[0].beta, runs[1].beta)
+
+
+# Stopping rules and limits.
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("stop", [RelativeGap(1e-5), KKTViolation(1e-4), DualGrowth(1e-12)], ids=str)
+def test_every_solver_works_with_every_rule(solver, stop, plain):
+    X, y, _ = plain
+    solution = solve(DualProblem.hinge(Gram(X), y, 2.0), solver, stop=stop)
+    assert solution.status is Status.CONVERGED
+    if isinstance(stop, KKTViolation):
+        assert naive.violation(solution.problem, solution.beta) <= 1e-4
+    else:
+        assert solution.certificate.relative_gap <= 1e-5
+
+
+def test_rules_join_and_the_first_met_ends_the_run(plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0)
+    joined = RelativeGap(1e-12) | KKTViolation(0.5)
+    early = solve(problem, stop=joined)
+    assert early.certificate.kkt_violation <= 0.5
+    assert early.certificate.relative_gap > 1e-12
+    assert solve(problem, stop=RelativeGap(0.5) | KKTViolation(1e-12)).certificate.kkt_violation > 1e-12
+
+
+def test_growth_of_the_dual_objective_is_unreliable():
+    """Criterion 1 of chapter7: far from the optimum the objective may creep for a long stretch."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2)) * [1.0, 1e-3]
+    y = np.where(X[:, 1] > 0, 1.0, -1.0)
+    problem = DualProblem.hinge(Gram(X, "linear"), y, 1e6)
+    fooled = solve(problem, "smo-mvp", stop=DualGrowth(1e-3), trace_every=10)
+    assert fooled.status is Status.CONVERGED  # says the rule
+    assert fooled.certificate.relative_gap > 0.5  # says the certificate
+
+
+def test_a_kkt_violation_bounds_the_gap(plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0)
+    certificate = solve(problem, stop=KKTViolation(1e-3)).certificate
+    assert certificate.gap <= certificate.kkt_violation * (problem.upper - problem.lower).sum()
+
+
+@pytest.mark.parametrize("solver", [*SOLVERS, "smo-simple"])
+def test_step_limit_is_exact_and_a_run_can_be_resumed(solver, plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 1000.0)
+    first = solve(problem, solver, max_steps=7)
+    assert (first.status, first.n_iter) == (Status.MAX_STEPS, 7)
+    kept = first.beta.copy()
+    second = solve(problem, solver, max_steps=15, resume=first)
+    assert second.n_iter == 15
+    np.testing.assert_array_equal(first.beta, kept)  # what was handed out does not move
+    assert second.trace["step"].tolist() == [0, 7, 15]
+    assert second.certificate.dual > first.certificate.dual
+    if solver != "smo-simple":
+        resumed, straight = solve(problem, solver, resume=second), solve(problem, solver)
+        assert resumed.status is Status.CONVERGED
+        assert resumed.certificate.dual == pytest.approx(straight.certificate.dual, rel=1e-4)
+
+
+def test_resume_from_another_problem_or_solver_starts_at_its_point(plain):
+    X, y, _ = plain
+    gram = Gram(X)
+    small = solve(DualProblem.hinge(gram, y, 1.0), stop=RelativeGap(1e-8))
+    cold = solve(DualProblem.hinge(gram, y, 1.1), stop=RelativeGap(1e-8))
+    warm = solve(DualProblem.hinge(gram, y, 1.1), stop=RelativeGap(1e-8), resume=small)
+    assert warm.status is Status.CONVERGED
+    assert warm.n_iter < cold.n_iter
+    again = solve(small.problem, "smo-keerthi", stop=RelativeGap(1e-8), resume=small.beta)
+    assert again.n_iter == 0
+    with pytest.raises(ValueError, match="resume must hold 40 coefficients"):
+        solve(small.problem, resume=np.zeros(3))
+
+
+def test_time_limit_keeps_a_feasible_point():
+    X, y, _ = points("plain")
+    problem = DualProblem.hinge(Gram(X * [1.0, 1e-4, 1e-8], "linear"), y, 1e8)
+    began = time.perf_counter()
+    solution = solve(problem, "smo-mvp", stop=RelativeGap(1e-14), max_time=0.2)
+    assert time.perf_counter() - began < 2.0
+    assert solution.status is Status.MAX_TIME
+    assert abs(solution.beta.sum()) <= 1e-9 * np.abs(solution.beta).sum()
+    assert np.isfinite(solution.certificate.gap)
+
+
+def test_ctrl_c_keeps_the_point_and_gives_the_keyboard_back():
+    X, y, _ = points("plain")
+    problem = DualProblem.hinge(Gram(X * [1.0, 1e-4, 1e-8], "linear"), y, 1e8)
+    solve(problem, "smo-mvp", max_steps=10)  # compiled before the clock runs
+    before = signal.getsignal(signal.SIGINT)
+    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    solution = solve(problem, "smo-mvp", stop=RelativeGap(1e-14), max_time=20)
+    assert solution.status is Status.INTERRUPTED
+    assert solution.n_iter > 0
+    assert signal.getsignal(signal.SIGINT) is before
+    more = solve(problem, "smo-mvp", stop=RelativeGap(1e-14), max_steps=solution.n_iter + 100, resume=solution)
+    assert more.certificate.dual >= solution.certificate.dual
+
+
+def test_solve_works_outside_the_main_thread(plain):
+    X, y, _ = plain
+    found: list[Solution] = []
+    thread = threading.Thread(target=lambda: found.append(solve(DualProblem.hinge(Gram(X), y, 2.0))))
+    thread.start()
+    thread.join()
+    assert found[0].status is Status.CONVERGED
+
+
+def test_callback_sees_every_look_and_can_stop(plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 1000.0)
+    seen = []
+
+    def callback(state, look):
+        seen.append((look.step, state.beta.copy()))
+        return look.step >= 20
+
+    solution = solve(problem, callback=callback, trace_every=5)
+    assert solution.status is Status.STOPPED
+    assert [step for step, _ in seen] == [0, 5, 10, 15, 20]
+    np.testing.assert_allclose(seen[-1][1], solution.beta, rtol=1e-12)
+
+
+def test_trace_is_a_table_with_a_growing_dual(plain):
+    X, y, _ = plain
+    solution = solve(DualProblem.hinge(Gram(X), y, 1000.0), trace_every=1, stop=RelativeGap(1e-6))
+    trace = solution.trace
+    assert trace.columns == ("step", "seconds", "dual", "violation", "gap", "kernel_evaluations", "support")
+    assert trace["step"].tolist() == list(range(solution.n_iter + 1))
+    assert (np.diff(trace["dual"]) >= -1e-12 * abs(trace["dual"][-1])).all()
+    assert (np.diff(trace["seconds"]) >= 0).all()
+    assert (np.diff(trace["kernel_evaluations"]) >= 0).all()
+    assert trace[-1].support == solution.support.size
+    assert set(trace.to_dict()) == set(trace.columns)
+    assert "..." in repr(trace)
+    with pytest.raises(KeyError, match="no column"):
+        trace["loss"]
+
+
+# Outcomes that are not errors.
+
+
+def test_conflicting_points_have_no_hard_margin(plain):
+    X, y, _ = plain
+    X = np.concatenate([X, X[:1]])
+    y = np.append(y, -y[0])
+    for solver in (*SOLVERS, "smo-simple"):
+        solution = solve(DualProblem.hard_margin(Gram(X), y), solver, max_time=20)
+        assert solution.status is Status.UNBOUNDED
+        assert "finite C" in solution.status.advice
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_inseparable_classes_have_no_hard_margin(solver, plain):
+    X, y, _ = plain
+    solution = solve(DualProblem.hard_margin(Gram(X, "linear"), y), solver, max_time=30)
+    assert solution.status is Status.UNBOUNDED
+
+
+def test_a_gap_below_rounding_ends_as_stalled(plain):
+    X, y, _ = plain
+    began = time.perf_counter()
+    solution = solve(DualProblem.hinge(Gram(X), y, 1e5), stop=RelativeGap(1e-25))
+    assert time.perf_counter() - began < 10
+    assert solution.status is Status.STALLED
+    assert solution.certificate.relative_gap < 1e-9
+
+
+def test_second_order_moves_fewer_pairs_than_the_most_violating(plain):
+    X, y, _ = plain
+    counts = {
+        solver: solve(DualProblem.hinge(Gram(X), y, 1000.0), solver, stop=RelativeGap(1e-8)).n_iter
+        for solver in ("smo", "smo-mvp")
+    }
+    assert counts["smo"] < counts["smo-mvp"]
+
+
+def test_rows_not_asked_for_are_not_computed():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.standard_normal((1000, 2)) - 4, rng.standard_normal((1000, 2)) + 4])
+    y = np.repeat([-1.0, 1.0], 1000)
+    frugal, speculative = Gram(X), Gram(X)
+    a = solve(DualProblem.hinge(frugal, y, 1.0), SMO(rows_at_once=1))
+    b = solve(DualProblem.hinge(speculative, y, 1.0), SMO())
+    assert a.certificate.dual == pytest.approx(b.certificate.dual, rel=2e-4)
+    assert frugal.evaluations <= 2000 * (2 * a.n_iter + 1)
+    assert frugal.evaluations < speculative.evaluations < 2000**2 / 2
+
+
+def test_bad_arguments_are_refused_with_advice(plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0)
+    with pytest.raises(ValueError, match=r"Unknown solver 'sgd'.*'smo-platt'"):
+        solve(problem, "sgd")
+    with pytest.raises(TypeError, match="init and step"):
+        solve(problem, 3)
+    with pytest.raises(TypeError, match=r"RelativeGap\(1e-4\)"):
+        solve(problem, stop=1e-4)
+    with pytest.raises(ValueError, match="tol must be above 0"):
+        RelativeGap(0.0)
+    with pytest.raises(ValueError, match="max_steps"):
+        solve(problem, max_steps=-3)
+    with pytest.raises(ValueError, match="max_time"):
+        solve(problem, max_time=-1.0)
