@@ -73,6 +73,18 @@ def test_counts_agree_with_calls_of_the_kernel(X):
     assert gram.evaluations == computed
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_a_subset_takes_the_rows_that_are_there(X, kernel):
+    K = rbf_kernel(X, gamma=0.4)
+    whole = Gram(X, gamma=0.4) if kernel == "rbf" else Gram(K, "precomputed")
+    whole.fetch(np.array([7, 100]))
+    points = np.array([3, 7, 50, 100, 200])
+    part = whole.subset(points)
+    assert part.n == 5
+    np.testing.assert_allclose(part.block(np.arange(5)), K[np.ix_(points, points)], atol=1e-14)
+    assert part.evaluations == (3 * 5 if kernel == "rbf" else 0)
+
+
 def test_precomputed_matrices_are_checked(X):
     K = X @ X.T
     assert Gram(K, "precomputed").full() is not None

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 # Columns of the svmlight files whose last features may be empty: without them the number of columns is only guessed.
@@ -94,7 +93,10 @@ def read(path: str | Path, target: str | None = None) -> tuple[Any, np.ndarray]:
     name = path.name.split(".svm")[0]
     X, y = load_svmlight_file(str(path), n_features=_N_FEATURES.get(name))
     # Half of the entries or more: a dense array is smaller and faster.
-    return (X.toarray() if X.nnz * 2 >= np.prod(X.shape) else sp.csr_matrix(X)), y
+    if X.nnz * 2 >= np.prod(X.shape):
+        return X.toarray(), y
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # other libraries take no larger ones
+    return X, y
 
 
 def _read_csv(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray]:

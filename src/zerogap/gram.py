@@ -1,14 +1,17 @@
 """The kernel matrix behind one door: rows on demand within a memory budget, every evaluation counted."""
 
+import copy
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from zerogap import validation
 from zerogap.kernels import NAMES, Kernel, gamma_value
 
 FEWEST_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
 TILE_ROWS = 128  # of the full matrix: only the squares on the diagonal are computed twice
+DENSE_BYTES = 500e6  # sparse points are never made into a larger array than this
 
 
 class Gram:
@@ -40,33 +43,51 @@ class Gram:
         validation.check_positive("cache_size", cache_size, advice="It is the memory for kernel rows in megabytes.")
         self.evaluations = 0
         if kernel == "precomputed":
-            self.X = validation.check_precomputed(X)
-            self._complete: np.ndarray | None = self.X
-            self.kernel = Kernel("precomputed")
+            self.X, self.kernel = validation.check_precomputed(X), Kernel("precomputed")
             self.diagonal = np.diagonal(self.X).copy()
         else:
-            self.X = validation.check_points(X)
+            self.X = _dense_if_cheap(validation.check_points(X))
             function = kernel if callable(kernel) else None
             name = "callable" if function else kernel
-            self._complete = None
             with np.errstate(over="ignore", invalid="ignore"):  # overflow is found, and explained, by _checked
                 self.kernel = Kernel(name, gamma_value(gamma, self.X), degree, coef0, function)
                 self.diagonal = self._checked(self.kernel.diagonal(self.X))
             self.evaluations += 0 if name == "rbf" else self.n
-            self._columns = self.kernel.against(self.X)
-            self._prepared = self._columns.prepare(self.X)
-        self._open_cache(cache_size)
+        self._open(cache_size * 1e6)
 
-    def _open_cache(self, cache_size: float) -> None:
-        n = self.n
-        capacity = n if self._complete is not None else min(n, max(FEWEST_ROWS, int(cache_size * 1e6 / (8 * n))))
+    def _open(self, memory: float) -> None:
+        """Lay out the cache of rows in so many bytes."""
+        n, self._memory = self.n, memory
+        self._whole: tuple[Gram, np.ndarray] | None = None  # for a subset, the matrix it is part of and its points
+        self._complete: np.ndarray | None = self.X if self.kernel.name == "precomputed" else None
+        if self._complete is not None:
+            self._keep_all(self._complete)
+            return
+        self._columns = self.kernel.against(self.X)
+        self._prepared = self._columns.prepare(self.X)
+        capacity = min(n, max(FEWEST_ROWS, int(memory / (8 * n))))
         # Memory not yet written to costs nothing, so the whole budget can be laid out at once.
-        self.rows = np.empty((capacity, n)) if self._complete is None else self._complete
-        self.slot = np.full(n, -1) if self._complete is None else np.arange(n)
-        self.stamp = np.zeros(capacity, dtype=np.int64)
-        self._row_in = np.full(capacity, -1) if self._complete is None else np.arange(n)
-        self._used = 0 if self._complete is None else n  # rows are laid down one after the other
+        self.rows, self.slot = np.empty((capacity, n)), np.full(n, -1)
+        self.stamp, self._row_in = np.zeros(capacity, dtype=np.int64), np.full(capacity, -1)
+        self._used = 0  # rows are laid down one after the other
         self._clock = 0
+
+    def _keep_all(self, K: np.ndarray) -> None:
+        self._complete, self.rows = K, K
+        self.slot, self._row_in = np.arange(self.n), np.arange(self.n)
+        self.stamp, self._used, self._clock = np.zeros(self.n, dtype=np.int64), self.n, 0
+
+    def subset(self, points: np.ndarray) -> "Gram":
+        """Return the Gram matrix of some of the points.
+
+        It takes from this one the rows that are there, and counts its own evaluations.
+        """
+        part = copy.copy(self)
+        part.evaluations, part.diagonal = 0, self.diagonal[points]
+        part.X = self.X[np.ix_(points, points)] if self.kernel.name == "precomputed" else self.X[points]
+        part._open(max(0.0, self._memory - 8 * self._used * self.n))
+        part._whole = (self, points)
+        return part
 
     @property
     def n(self) -> int:
@@ -145,20 +166,31 @@ class Gram:
                 K[a:, rows] = tile.T
                 self.evaluations += tile.size
             np.fill_diagonal(K, self.diagonal)
-            self._complete = self.rows = K
-            self.slot = np.arange(self.n)
-            self.stamp = np.zeros(self.n, dtype=np.int64)
-            self._row_in, self._used = np.arange(self.n), self.n
-        return self._complete
+            self._keep_all(K)
+        return self.rows
 
     def _compute(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         out = np.empty((rows.size, self.n)) if out is None else out
+        there = np.zeros(rows.size, dtype=bool)
+        if self._whole is not None:
+            whole, points = self._whole
+            slots = whole.slot[points[rows]]
+            there = slots >= 0
+            out[there] = whole.rows[np.ix_(slots[there], points)]
+        if not there.any():
+            self._evaluate(rows, out)
+        elif not there.all():
+            values = np.empty((np.count_nonzero(~there), self.n))
+            self._evaluate(rows[~there], values)
+            out[~there] = values
+        return out
+
+    def _evaluate(self, rows: np.ndarray, out: np.ndarray) -> None:
         self.evaluations += out.size
         with np.errstate(over="ignore", invalid="ignore"):
             self._columns.fill(self._prepared[rows], out)
         self._checked(out)
         out[np.arange(rows.size), rows] = self.diagonal[rows]
-        return out
 
     def _checked(self, values: np.ndarray) -> np.ndarray:
         # A sum is finite only if every term is (or they cancel, which infinities of one sign do not).
@@ -168,3 +200,12 @@ class Gram:
                 "Scale the features (StandardScaler), or lower degree or gamma."
             )
         return values
+
+
+def _dense_if_cheap(X: Any) -> Any:
+    """Return sparse points as an array if that makes products faster: few columns, or many entries."""
+    if sp.issparse(X):
+        n, d = X.shape
+        if 8 * n * d <= DENSE_BYTES and (d <= 256 or X.nnz >= 0.1 * n * d):
+            return X.toarray()
+    return X

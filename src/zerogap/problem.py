@@ -181,6 +181,11 @@ class DualProblem:
         """Return t - (K + diag(ridge)) beta, minus the gradient of the smooth part of D."""
         return self.target - self.gram.dot(beta) - self.ridge * beta
 
+    def rounding(self, beta: np.ndarray) -> float:
+        """Return about how far rounding puts a residual off: no KKT violation below this can be told from zero."""
+        size = np.abs(self.target).max() + np.abs(beta).sum() * self.gram.diagonal.max() + np.abs(self.ridge * beta).max()
+        return float(np.finfo(float).eps * size)
+
     def objective(self, beta: np.ndarray, residual: np.ndarray | None = None) -> float:
         """Return D(beta)."""
         residual = self.residual(beta) if residual is None else residual
@@ -209,11 +214,10 @@ class DualProblem:
         dual = -self.objective(beta, residual)
         r = residual + self.ridge * beta  # t - K beta
         sum_residual = 0.0 if self.total is None else float(beta.sum()) - self.total
+        bias = self.best_bias(r)
         if self.is_hard:
-            bias = 0.0 if self.total is None else self._widest_bias(r)
             gap, primal = self._hard_gap(beta, r, bias, dual)
         else:
-            bias = 0.0 if self.total is None else self._best_bias(r)
             gap = self._fenchel_young(beta, r - bias) + abs(bias * sum_residual)
             primal = dual + gap
         return Certificate(primal, dual, gap, max(below - above, 0.0), (below, above), bias, sum_residual)
@@ -259,11 +263,15 @@ class DualProblem:
         """Return the bias halfway between the nearest points of both classes."""
         return 0.5 * float(r[np.isinf(self.upper)].max() + r[np.isinf(self.lower)].min())
 
-    def _best_bias(self, r: np.ndarray) -> float:
-        """Return the bias that minimises the primal objective, the middle one if there are many.
+    def best_bias(self, r: np.ndarray) -> float:
+        """Return the bias that minimises the primal objective where r = t - K beta, the middle one if there are many.
 
         The derivative of P by the bias is total - S(bias), where S = sum_i response_i(r_i - bias) falls as the bias grows.
         """
+        if self.total is None:
+            return 0.0
+        if self.is_hard:
+            return self._widest_bias(r)
         return self._root_of_slopes(r) if self.has_ridge else self._root_of_steps(r)
 
     @cached_property
@@ -341,10 +349,12 @@ class DualProblem:
         return self._fill()
 
     def settle(self, beta: np.ndarray) -> np.ndarray:
-        """Put what rounding left in sum(beta) - total on the coefficient with the most room; in place."""
+        """Put what rounding left in sum(beta) - total on the free coefficient with the most room; in place."""
         if self.total is not None:
             drift = beta.sum() - self.total
             room = np.minimum(self.upper - beta, beta - self.lower)
+            if self.eps:  # a coefficient at zero is not free: |beta| has a kink there
+                room = np.minimum(room, np.abs(beta))
             k = int(np.argmax(room))
             if 0 < abs(drift) < room[k]:
                 beta[k] -= drift

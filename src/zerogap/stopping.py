@@ -37,7 +37,7 @@ class RelativeGap(Stop):
     def aim(self, now: Certificate) -> float:
         """Near the optimum the gap is about proportional to the violation."""
         gap = now.relative_gap
-        return now.kkt_violation * max(0.3, min(0.8, 0.8 * self.tol / gap) if gap > 0 else 0.8)
+        return now.kkt_violation * max(0.1, min(0.8, 0.8 * self.tol / gap) if gap > 0 else 0.8)
 
 
 @dataclass(frozen=True)

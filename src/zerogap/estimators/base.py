@@ -67,8 +67,7 @@ class KernelMachine(BaseEstimator):
         if self._is_precomputed:
             validation.refuse_sparse_kernel(X)
             dtype = (np.float64, np.float32)  # a kernel matrix in float32 may be further from symmetric and definite
-        sparse = {"accept_sparse": "csr", "accept_large_sparse": False}
-        return validate_data(self, X, y, dtype=dtype, order="C", **sparse, **options)
+        return validate_data(self, X, y, dtype=dtype, order="C", accept_sparse="csr", **options)
 
     @property
     def _is_precomputed(self) -> bool:

@@ -58,7 +58,7 @@ def start(problem: DualProblem, beta: np.ndarray | None, memory: int = 1, number
     )
 
 
-def arguments(problem: DualProblem, state: PairState) -> tuple[Any, ...]:
+def arguments(problem: DualProblem, state: Any) -> tuple[Any, ...]:
     """Return the arrays a compiled loop works on, in the order of its parameters."""
     gram = problem.gram
     return (

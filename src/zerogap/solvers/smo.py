@@ -4,20 +4,52 @@ Symbols: r = t - K beta; high = max of r over points that can rise, low = min of
 eps s of DESIGN's optimality condition; beta is optimal when high <= low, and high - low is the KKT violation.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from zerogap.compiled import HUGE, fmax, fmin, jit
+from zerogap.gram import Gram
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUNDED, Info, PairState
+from zerogap.solvers.pair import NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUNDED, Info
 
 BLOCK = 512  # points a reduction covers before it is asked where its extreme was
 
 # Rows computed together: one matrix product is far cheaper than as many calls, even if not all of it is used; and for few
 # points the whole matrix is cheaper than finding out which rows are.
-FEWEST_FETCHED, MOST_FETCHED, SMALL = 8, 32, 800
+FEWEST_FETCHED, MOST_FETCHED, SMALL = 8, 64, 1500
+
+# Shrinking.
+SHRINK_FROM = 1000  # points; with fewer it does not pay
+SHRINK_AFTER = 100  # pairs moved among all points before it is tried again
+WORTH_SHRINKING = 0.7  # the largest part of the points that is worked on alone
+FIRST_SAMPLE = 4  # at the start one point in so many
+COMPANY, SPARE = 1.25, 200  # for each point that wants to move so many are taken, and some more
+SLACK = 0.25  # of the violation: a point further than that from wanting to move is not
+
+
+class SMOState(NamedTuple):
+    """What the next pair needs; arrays are updated in place."""
+
+    beta: np.ndarray  # (n,) feasible point
+    residual: np.ndarray  # (n,) t - K beta, kept in step with beta
+    rise: np.ndarray  # (n,) residual + rise bounds the bias from below
+    fall: np.ndarray  # (n,) residual + fall bounds the bias from above
+    diagonal: np.ndarray  # (n,) of K + ridge
+    shrunk: "Shrunk"
+
+
+class Shrunk:
+    """The points last worked on alone, and their Gram matrix: kept, for the next step most likely wants the same."""
+
+    def __init__(self) -> None:
+        self.points = np.empty(0, dtype=np.int64)
+        self.gram: Gram | None = None
+
+    def __deepcopy__(self, memo: object) -> "Shrunk":
+        return Shrunk()
 
 
 @dataclass(frozen=True)
@@ -26,34 +58,133 @@ class SMO:
 
     With ``second_order`` the point i that bounds the bias most from below is paired with the j that gains most,
     (r_i - r_j)² / (K_ii + K_jj - 2 K_ij); without it the most violating pair is taken, as SVM-Light does with two
-    variables (spiral §2.2.2).
+    variables (spiral §2.2.2).  With ``shrinking`` points at a bound that no pair could want to move are set aside for a while;
+    every step ends with all of them.
     """
 
     second_order: bool = True
+    shrinking: bool = True
     rows_at_once: int | None = None  # kernel rows computed together; 1 computes none that is not used
 
-    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
+    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> SMOState:
         """Start at beta, or at zero."""
-        return pair.start(problem, beta)
+        start = pair.start(problem, beta)
+        return SMOState(start.beta, start.residual, start.rise, start.fall, start.diagonal, Shrunk())
 
-    def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
+    def step(self, problem: DualProblem, state: SMOState, most: int, until: float) -> tuple[SMOState, Info]:
         """Move up to ``most`` pairs, or until the violation is at most ``until``."""
+        if not self.shrinking or problem.n < SHRINK_FROM:
+            return state, self._descend(problem, state, most, until)
         moved = 0
-        nothing = np.zeros(problem.n)
+        while True:
+            high, low = _bounds(problem, state)
+            if high - low <= until or moved >= most:
+                return state, Info(moved, max(high - low, 0.0), is_done=high <= low)
+            points = _movable(problem, state, high, low) if state.beta.any() else _sample(problem.n)
+            if points is None:
+                info = self._descend(problem, state, min(SHRINK_AFTER, most - moved), until)
+            else:
+                part, part_state = _restrict(problem, state, points)
+                # Bounds of points left out go stale as the others move: look at them again after some progress.
+                info = self._descend(part, part_state, most - moved, max(until, 0.1 * (high - low)))
+                _expand(problem, state, points, part, part_state)
+            moved += info.iterations
+            if info.is_unbounded:
+                return state, info._replace(iterations=moved)
+
+    def _descend(self, problem: DualProblem, state: SMOState, most: int, until: float) -> Info:
+        moved, nothing = 0, np.zeros(problem.n)
         while True:
             why, count, violation, wanted = _descend(
                 *pair.arguments(problem, state), nothing, self.second_order, most - moved, until
             )
             moved += count
             if why != NEEDS_ROW:
-                return state, Info(moved, violation, is_done=violation <= 0, is_unbounded=why == UNBOUNDED)
+                return Info(moved, violation, is_done=violation <= 0, is_unbounded=why == UNBOUNDED)
             problem.gram.fetch(_likely(problem, state, wanted, self.rows_at_once))
 
     def __str__(self) -> str:
         return "smo" if self.second_order else "smo-mvp"
 
 
-def _likely(problem: DualProblem, state: PairState, wanted: int, at_once: int | None) -> np.ndarray:
+# Shrinking.
+
+
+def _bounds(problem: DualProblem, state: SMOState) -> tuple[float, float]:
+    """Return high and low."""
+    high, low = float((state.residual + state.rise).max()), float((state.residual + state.fall).min())
+    return (max(high, 0.0), min(low, 0.0)) if problem.total is None else (high, low)
+
+
+def _sample(n: int) -> np.ndarray:
+    """Return some points to begin with: at zero all are alike, and few of them already tell where the others belong."""
+    return np.sort(np.random.default_rng(0).choice(n, max(n // FIRST_SAMPLE, 400), replace=False))
+
+
+def _movable(problem: DualProblem, state: SMOState, high: float, low: float) -> np.ndarray | None:
+    """Return the points that want to move at the present bias, or nearly do; None if they are nearly all.
+
+    The bias is taken between high and low, so the most violating pair is always among them.
+    """
+    bias = min(max(problem.best_bias(state.residual + problem.ridge * state.beta), low), high)
+    eager = np.maximum(state.residual + state.rise - bias, bias - state.residual - state.fall)
+    most = int(COMPANY * np.count_nonzero(eager > 0)) + SPARE
+    if most > WORTH_SHRINKING * eager.size:
+        return None
+    least = max(np.partition(eager, -most)[-most], -SLACK * (high - low))
+    movable = eager >= least
+    count = np.count_nonzero(movable)
+    last = state.shrunk.points
+    if last.size and np.count_nonzero(movable[last]) == count > 0.5 * last.size:
+        return last  # a Gram matrix is at hand that holds them all, and not too many others
+    return np.flatnonzero(movable)
+
+
+def _restrict(problem: DualProblem, state: SMOState, points: np.ndarray) -> tuple[DualProblem, SMOState]:
+    """Return the problem of some points alone, the others staying where they are: that is all in the residual."""
+    shrunk = state.shrunk
+    if points is not shrunk.points or shrunk.gram is None:
+        shrunk.points, shrunk.gram = points, problem.gram.subset(points)
+    part = replace(
+        problem,
+        gram=shrunk.gram,
+        target=problem.target[points],
+        lower=problem.lower[points],
+        upper=problem.upper[points],
+        ridge=problem.ridge[points],
+    )
+    beta, residual, rise, fall, diagonal = (array[points] for array in state[:5])
+    return part, SMOState(beta, residual, rise, fall, diagonal, shrunk)
+
+
+def _expand(problem: DualProblem, state: SMOState, points: np.ndarray, part: DualProblem, part_state: SMOState) -> None:
+    """Bring the points left out into step with those that moved."""
+    gram = problem.gram
+    gram.evaluations += part.gram.evaluations
+    part.gram.evaluations = 0
+    change = part_state.beta - state.beta[points]
+    moved = np.flatnonzero(change)
+    at_once = max(1, len(gram.rows) // 4) if len(gram.rows) < gram.n else gram.n
+    for start in range(0, moved.size, at_once):
+        some = moved[start : start + at_once]
+        gram.fetch(points[some])
+        _subtract_rows(gram.rows, gram.slot[points[some]], change[some], state.residual)
+    for whole, own in zip(state[:4], part_state[:4], strict=True):
+        whole[points] = own
+
+
+@jit
+def _subtract_rows(rows, slots, change, residual):
+    for k in range(slots.size):
+        row, c = rows[slots[k]], change[k]
+        for m in range(residual.size):
+            residual[m] -= c * row[m]
+
+
+# The pairs.
+
+
+def _likely(problem: DualProblem, state: SMOState, wanted: int, at_once: int | None) -> np.ndarray:
     """The row that is wanted now, and those most likely to be wanted next: the other large violators."""
     gram = problem.gram
     if at_once is None and problem.n <= min(SMALL, len(gram.rows)):
