@@ -24,7 +24,7 @@ WORK_PER_LOOK = 200_000_000
 # Running residuals gather rounding errors; after this many iterations they are computed afresh.
 REFRESH_EVERY = 100_000
 
-# A solver that has not brought the gap down by a tenth in this many iterations (or 100 n) gets no further.
+# A solver that makes no progress worth the name in this many iterations (or 100 n) gets no further.
 PATIENCE = 1_000_000
 
 
@@ -220,7 +220,7 @@ class _Run:
         self.before: Certificate | None = None
         self.is_fresh = True  # whether the residual has just been computed from the data
         self.refreshed_at = self.steps
-        self.best, self.best_at, self.idle = np.inf, self.steps, 0
+        self.best_gap, self.best_dual, self.best_at, self.idle = np.inf, -np.inf, self.steps, 0
 
     @property
     def seconds(self) -> float:
@@ -268,9 +268,10 @@ class _Run:
         return self._stalled()
 
     def _stalled(self) -> Status | None:
-        measure = self.now.gap if np.isfinite(self.now.gap) else self.now.kkt_violation
-        if measure < 0.9 * self.best:
-            self.best, self.best_at, self.idle = measure, self.steps, 0
+        gap, dual = self.now.gap, self.now.dual
+        # A tenth off the gap is progress, and so is a dual objective that has made up for a hundredth of it.
+        if gap < 0.9 * self.best_gap or dual - self.best_dual > (0.01 * gap if np.isfinite(gap) else 0.01 * abs(dual)):
+            self.best_gap, self.best_dual, self.best_at, self.idle = min(gap, self.best_gap), dual, self.steps, 0
         elif self.info.iterations == 0 or self.now.kkt_violation <= 10 * self.problem.rounding(self.state.beta):
             self.idle += 1
             self._refresh()

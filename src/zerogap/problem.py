@@ -183,7 +183,9 @@ class DualProblem:
 
     def rounding(self, beta: np.ndarray) -> float:
         """Return about how far rounding puts a residual off: no KKT violation below this can be told from zero."""
-        size = np.abs(self.target).max() + np.abs(beta).sum() * self.gram.diagonal.max() + np.abs(self.ridge * beta).max()
+        size = (
+            np.abs(self.target).max() + np.abs(beta).sum() * self.gram.diagonal.max() + np.abs(self.ridge * beta).max()
+        )
         return float(np.finfo(float).eps * size)
 
     def objective(self, beta: np.ndarray, residual: np.ndarray | None = None) -> float:

@@ -15,7 +15,7 @@ from zerogap.problem import DualProblem
 from zerogap.solvers import pair
 from zerogap.solvers.pair import NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUNDED, Info
 
-BLOCK = 512  # points a reduction covers before it is asked where its extreme was
+BLOCK = 128  # points a reduction covers before it is asked where its extreme was
 
 # Rows computed together: one matrix product is far cheaper than as many calls, even if not all of it is used; and for few
 # points the whole matrix is cheaper than finding out which rows are.
@@ -80,7 +80,8 @@ class SMO:
             high, low = _bounds(problem, state)
             if high - low <= until or moved >= most:
                 return state, Info(moved, max(high - low, 0.0), is_done=high <= low)
-            points = _movable(problem, state, high, low) if state.beta.any() else _sample(problem.n)
+            is_start = moved == 0 and not state.beta.any() and not state.shrunk.points.size
+            points = _sample(problem.n) if is_start else _movable(problem, state, high, low)
             if points is None:
                 info = self._descend(problem, state, min(SHRINK_AFTER, most - moved), until)
             else:
