@@ -280,7 +280,7 @@ def test_shrinking_changes_nothing_but_the_cost(cache_size, second_order, fit_in
     assert shrunk.certificate.dual == pytest.approx(plain_run.certificate.dual, rel=2e-7)
     # What is certified is the whole problem, and the solver's arrays are in step with its point.
     np.testing.assert_allclose(shrunk.state.residual, shrunk.problem.residual(shrunk.beta), atol=1e-9)
-    assert shrunk.state.shrunk.points.size < 1500
+    assert shrunk.state.memory.points.size < 1500
 
 
 def test_shrinking_survives_a_start_in_which_a_class_is_missing():

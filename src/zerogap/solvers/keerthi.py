@@ -11,7 +11,7 @@ import numpy as np
 from zerogap.compiled import HUGE, jit
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUNDED, Info, PairState
+from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, SPENT, UNBOUNDED, Info, PairState, Scan
 
 # Places in a state's memory and numbers.
 POSITION, EVERYONE, CHANGED, RISER, FALLER, NEXT_UP, NEXT_DOWN = range(7)
@@ -30,19 +30,14 @@ class KeerthiSMO:
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero, with a scan of everyone."""
-        state = pair.start(problem, beta, memory=7, numbers=3)
-        state.memory[EVERYONE] = 1
-        state.memory[RISER:] = NOBODY
-        state.numbers[HIGH], state.numbers[LOW], state.numbers[TOLERANCE] = -HUGE, HUGE, self.tolerance
-        return state
+        scan = Scan(np.array([0, 1, 0, NOBODY, NOBODY, NOBODY, NOBODY]), np.array([-HUGE, HUGE, self.tolerance]))
+        return pair.start(problem, beta, scan)
 
     def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
         """Move up to ``most`` pairs, or until a scan of everyone finds no violation above ``until``."""
         moved = 0
         while True:
-            why, count, wanted, other = _scan(
-                *pair.arguments(problem, state), state.memory, state.numbers, most - moved, until
-            )
+            why, count, wanted, other = _scan(*pair.arguments(problem, state), *state.memory, most - moved, until)
             moved += count
             if why == NEEDS_ROW:
                 rows = np.array([wanted, other])
@@ -148,10 +143,4 @@ def _end_scan(memory, numbers, until, residual):
     if changed > 0:
         memory[EVERYONE] = 0
         return SPENT
-    if 2.0 * numbers[TOLERANCE] <= until:
-        return QUIET
-    scale = max(1.0, np.abs(residual).max())
-    if numbers[TOLERANCE] < 1e-16 * scale:
-        return FINISHED
-    numbers[TOLERANCE] = min(0.5 * numbers[TOLERANCE], max(0.5 * until, 1e-17 * scale))
-    return SPENT
+    return pair.tighten(numbers, TOLERANCE, until, residual)

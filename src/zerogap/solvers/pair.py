@@ -43,22 +43,23 @@ class PairState(NamedTuple):
     rise: np.ndarray  # (n,) residual + rise bounds the bias from below
     fall: np.ndarray  # (n,) residual + fall bounds the bias from above
     diagonal: np.ndarray  # (n,) of K + ridge
-    memory: np.ndarray  # (m,) integers a scan needs to go on where it stopped
-    numbers: np.ndarray  # (m,) floats likewise
+    memory: Any  # what one rule alone needs
 
 
-def start(problem: DualProblem, beta: np.ndarray | None, memory: int = 1, numbers: int = 1) -> PairState:
+class Scan(NamedTuple):
+    """What a scan needs to go on where it stopped; the places are the solver's."""
+
+    integers: np.ndarray
+    numbers: np.ndarray
+
+
+def start(problem: DualProblem, beta: np.ndarray | None, memory: Any) -> PairState:
     """Return the state at beta, or at the problem's own starting point."""
     beta = problem.feasible_start() if beta is None else np.array(beta, dtype=np.float64)
-    # At zero the residual is the target, and no kernel value is needed to know it.
-    residual = problem.residual(beta)
-    integers = np.zeros(memory, dtype=np.int64)
-    return PairState(
-        beta, residual, problem.rise(beta), problem.fall(beta), problem.diagonal, integers, np.zeros(numbers)
-    )
+    return PairState(beta, problem.residual(beta), problem.rise(beta), problem.fall(beta), problem.diagonal, memory)
 
 
-def arguments(problem: DualProblem, state: Any) -> tuple[Any, ...]:
+def arguments(problem: DualProblem, state: PairState) -> tuple[Any, ...]:
     """Return the arrays a compiled loop works on, in the order of its parameters."""
     gram = problem.gram
     return (
@@ -174,6 +175,18 @@ def platt_bias(i, j, lower, upper, eps, beta, residual, rise):
 def breaks_kkt(k, bias, tolerance, residual, rise, fall):
     """Whether a point asks for a bias further than the tolerance from the present one."""
     return residual[k] + rise[k] > bias + tolerance or residual[k] + fall[k] < bias - tolerance
+
+
+@jit
+def tighten(numbers, place, until, residual):
+    """After a scan of everyone without a move: is the tolerance tight enough, can it be tighter, or is this the end?"""
+    if 2.0 * numbers[place] <= until:
+        return QUIET
+    scale = max(1.0, np.abs(residual).max())
+    if numbers[place] < 1e-16 * scale:
+        return FINISHED
+    numbers[place] = min(0.5 * numbers[place], max(0.5 * until, 1e-17 * scale))
+    return SPENT
 
 
 @inline

@@ -12,7 +12,7 @@ import numpy as np
 from zerogap.compiled import jit
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUNDED, Info, PairState
+from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, SPENT, UNBOUNDED, Info, PairState, Scan
 
 # Places in a state's memory and numbers.
 POSITION, EVERYONE, CHANGED, PARTNER, RANDOM, PASSES = range(6)
@@ -35,12 +35,10 @@ class PlattSMO:
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero, with a scan of everyone."""
-        state = pair.start(problem, beta, memory=6, numbers=2)
-        state.memory[EVERYONE], state.memory[PARTNER] = 1, NOBODY
-        state.memory[RANDOM] = 1 + self.random_state % 2147483646
-        state.numbers[TOLERANCE] = self.tolerance
+        seed = 1 + self.random_state % 2147483646
+        state = pair.start(problem, beta, Scan(np.array([0, 1, 0, NOBODY, seed, 0]), np.array([0.0, self.tolerance])))
         if problem.total is not None:
-            state.numbers[BIAS] = 0.5 * sum(problem.bias_interval(state.beta, state.residual))
+            state.memory.numbers[BIAS] = 0.5 * sum(problem.bias_interval(state.beta, state.residual))
         return state
 
     def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
@@ -78,9 +76,7 @@ class SimpleSMO:
 def _run(problem: DualProblem, state: PairState, most: int, until: float, passes: int) -> tuple[PairState, Info]:
     moved = 0
     while True:
-        why, count, wanted = _scan(
-            *pair.arguments(problem, state), state.memory, state.numbers, passes, most - moved, until
-        )
+        why, count, wanted = _scan(*pair.arguments(problem, state), *state.memory, passes, most - moved, until)
         moved += count
         if why == NEEDS_ROW:
             problem.gram.fetch(np.array([wanted]))
@@ -165,13 +161,7 @@ def _end_platt_scan(memory, numbers, until, has_origin, residual, rise, fall):
     if not has_origin:
         # The bias of the last pair may suit no other point (Keerthi's remark on Platt): take the middle of all.
         numbers[BIAS] = 0.5 * ((residual + rise).max() + (residual + fall).min())
-    if 2.0 * numbers[TOLERANCE] <= until:
-        return QUIET
-    scale = max(1.0, np.abs(residual).max())
-    if numbers[TOLERANCE] < 1e-16 * scale:
-        return FINISHED
-    numbers[TOLERANCE] = min(0.5 * numbers[TOLERANCE], max(0.5 * until, 1e-17 * scale))
-    return SPENT
+    return pair.tighten(numbers, TOLERANCE, until, residual)
 
 
 @jit

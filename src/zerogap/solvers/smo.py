@@ -5,7 +5,6 @@ eps s of DESIGN's optimality condition; beta is optimal when high <= low, and hi
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from zerogap.compiled import HUGE, fmax, fmin, jit
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUNDED, Info
+from zerogap.solvers.pair import NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUNDED, Info, PairState
 
 BLOCK = 128  # points a reduction covers before it is asked where its extreme was
 
@@ -28,17 +27,6 @@ WORTH_SHRINKING = 0.7  # the largest part of the points that is worked on alone
 FIRST_SAMPLE = 4  # at the start one point in so many
 COMPANY, SPARE = 1.25, 200  # for each point that wants to move so many are taken, and some more
 SLACK = 0.25  # of the violation: a point further than that from wanting to move is not
-
-
-class SMOState(NamedTuple):
-    """What the next pair needs; arrays are updated in place."""
-
-    beta: np.ndarray  # (n,) feasible point
-    residual: np.ndarray  # (n,) t - K beta, kept in step with beta
-    rise: np.ndarray  # (n,) residual + rise bounds the bias from below
-    fall: np.ndarray  # (n,) residual + fall bounds the bias from above
-    diagonal: np.ndarray  # (n,) of K + ridge
-    shrunk: "Shrunk"
 
 
 class Shrunk:
@@ -66,12 +54,11 @@ class SMO:
     shrinking: bool = True
     rows_at_once: int | None = None  # kernel rows computed together; 1 computes none that is not used
 
-    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> SMOState:
+    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero."""
-        start = pair.start(problem, beta)
-        return SMOState(start.beta, start.residual, start.rise, start.fall, start.diagonal, Shrunk())
+        return pair.start(problem, beta, Shrunk())
 
-    def step(self, problem: DualProblem, state: SMOState, most: int, until: float) -> tuple[SMOState, Info]:
+    def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
         """Move up to ``most`` pairs, or until the violation is at most ``until``."""
         if not self.shrinking or problem.n < SHRINK_FROM:
             return state, self._descend(problem, state, most, until)
@@ -80,7 +67,7 @@ class SMO:
             high, low = _bounds(problem, state)
             if high - low <= until or moved >= most:
                 return state, Info(moved, max(high - low, 0.0), is_done=high <= low)
-            is_start = moved == 0 and not state.beta.any() and not state.shrunk.points.size
+            is_start = moved == 0 and not state.beta.any() and not state.memory.points.size
             points = _sample(problem.n) if is_start else _movable(problem, state, high, low)
             if points is None:
                 info = self._descend(problem, state, min(SHRINK_AFTER, most - moved), until)
@@ -93,7 +80,7 @@ class SMO:
             if info.is_unbounded:
                 return state, info._replace(iterations=moved)
 
-    def _descend(self, problem: DualProblem, state: SMOState, most: int, until: float) -> Info:
+    def _descend(self, problem: DualProblem, state: PairState, most: int, until: float) -> Info:
         moved, nothing = 0, np.zeros(problem.n)
         while True:
             why, count, violation, wanted = _descend(
@@ -111,7 +98,7 @@ class SMO:
 # Shrinking.
 
 
-def _bounds(problem: DualProblem, state: SMOState) -> tuple[float, float]:
+def _bounds(problem: DualProblem, state: PairState) -> tuple[float, float]:
     """Return high and low."""
     high, low = float((state.residual + state.rise).max()), float((state.residual + state.fall).min())
     return (max(high, 0.0), min(low, 0.0)) if problem.total is None else (high, low)
@@ -122,7 +109,7 @@ def _sample(n: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(n, max(n // FIRST_SAMPLE, 400), replace=False))
 
 
-def _movable(problem: DualProblem, state: SMOState, high: float, low: float) -> np.ndarray | None:
+def _movable(problem: DualProblem, state: PairState, high: float, low: float) -> np.ndarray | None:
     """Return the points that want to move at the present bias, or nearly do; None if they are nearly all.
 
     The bias is taken between high and low, so the most violating pair is always among them.
@@ -135,15 +122,15 @@ def _movable(problem: DualProblem, state: SMOState, high: float, low: float) -> 
     least = max(np.partition(eager, -most)[-most], -SLACK * (high - low))
     movable = eager >= least
     count = np.count_nonzero(movable)
-    last = state.shrunk.points
+    last = state.memory.points
     if last.size and np.count_nonzero(movable[last]) == count > 0.5 * last.size:
         return last  # a Gram matrix is at hand that holds them all, and not too many others
     return np.flatnonzero(movable)
 
 
-def _restrict(problem: DualProblem, state: SMOState, points: np.ndarray) -> tuple[DualProblem, SMOState]:
+def _restrict(problem: DualProblem, state: PairState, points: np.ndarray) -> tuple[DualProblem, PairState]:
     """Return the problem of some points alone, the others staying where they are: that is all in the residual."""
-    shrunk = state.shrunk
+    shrunk = state.memory
     if points is not shrunk.points or shrunk.gram is None:
         shrunk.points, shrunk.gram = points, problem.gram.subset(points)
     part = replace(
@@ -155,10 +142,12 @@ def _restrict(problem: DualProblem, state: SMOState, points: np.ndarray) -> tupl
         ridge=problem.ridge[points],
     )
     beta, residual, rise, fall, diagonal = (array[points] for array in state[:5])
-    return part, SMOState(beta, residual, rise, fall, diagonal, shrunk)
+    return part, PairState(beta, residual, rise, fall, diagonal, shrunk)
 
 
-def _expand(problem: DualProblem, state: SMOState, points: np.ndarray, part: DualProblem, part_state: SMOState) -> None:
+def _expand(
+    problem: DualProblem, state: PairState, points: np.ndarray, part: DualProblem, part_state: PairState
+) -> None:
     """Bring the points left out into step with those that moved."""
     gram = problem.gram
     gram.evaluations += part.gram.evaluations
@@ -185,7 +174,7 @@ def _subtract_rows(rows, slots, change, residual):
 # The pairs.
 
 
-def _likely(problem: DualProblem, state: SMOState, wanted: int, at_once: int | None) -> np.ndarray:
+def _likely(problem: DualProblem, state: PairState, wanted: int, at_once: int | None) -> np.ndarray:
     """The row that is wanted now, and those most likely to be wanted next: the other large violators."""
     gram = problem.gram
     if at_once is None and problem.n <= min(SMALL, len(gram.rows)):
