@@ -41,7 +41,13 @@ def test_points_in_the_affine_hull_of_others_are_refused():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.3, 0.3], [1.0, 0.0]])
     K = X @ X.T
     system = ElbowSystem(K)
-    assert [system.append(i) for i in range(5)] == [True, True, True, False, False]  # K_EE is singular, the system is not
+    assert [system.append(i) for i in range(5)] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]  # K_EE is singular, the system is not
     d = system.dependence(3)
     np.testing.assert_allclose(d, -np.array([0.4, 0.3, 0.3]), atol=1e-12)
     np.testing.assert_allclose(K[:, :3] @ d + K[:, 3], 0.0, atol=1e-12)  # no decision value moves

@@ -10,14 +10,16 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from zerogap import datasets
-    from zerogap.estimators import SVC, SVR
+    from zerogap.estimators import SVC, SVR, SVCPath
     from zerogap.gram import Gram
     from zerogap.loop import Solution, Status, Trace, solve
+    from zerogap.path import Path, svm_path
     from zerogap.problem import Certificate, DualProblem
     from zerogap.stopping import DualGrowth, KKTViolation, RelativeGap
 
 _HOMES = {
     "SVC": "estimators",
+    "SVCPath": "estimators",
     "SVR": "estimators",
     "Gram": "gram",
     "Certificate": "problem",
@@ -29,6 +31,8 @@ _HOMES = {
     "Status": "loop",
     "Trace": "loop",
     "solve": "loop",
+    "Path": "path",
+    "svm_path": "path",
 }
 
 __all__ = [
@@ -39,12 +43,15 @@ __all__ = [
     "DualProblem",
     "Gram",
     "KKTViolation",
+    "Path",
     "RelativeGap",
+    "SVCPath",
     "Solution",
     "Status",
     "Trace",
     "datasets",
     "solve",
+    "svm_path",
 ]
 
 

@@ -3,9 +3,9 @@
     [ 0  1'   ] [ b ]   [ s ]
     [ 1  K_EE ] [ x ] = [ r ]
 
-K_EE itself may be singular where the bordered matrix is not (a linear kernel with as many free points as dimensions and one more),
-so we factor K_EE + tau 11', which the constraint 1'x = s turns into the same system: it is positive definite exactly when no
-free point is an affine combination of the others in feature space.  A change of one point costs O(m²).
+K_EE itself may be singular where the bordered matrix is not (a linear kernel with as many free points as dimensions and one
+more), so we factor K_EE + tau 11', which the constraint 1'x = s turns into the same system: it is positive definite exactly
+when no free point is an affine combination of the others in feature space.  A change of one point costs O(m²).
 """
 
 import numpy as np
@@ -51,9 +51,9 @@ class ElbowSystem:
         """Take out the point at a position; those behind move up."""
         m = self.size
         _remove(self._factor, m, position)
-        for array in (self._matrix,):
-            array[position : m - 1, :m] = array[position + 1 : m, :m].copy()
-            array[:m, position : m - 1] = array[:m, position + 1 : m].copy()
+        matrix = self._matrix
+        matrix[position : m - 1, :m] = matrix[position + 1 : m, :m].copy()
+        matrix[:m, position : m - 1] = matrix[:m, position + 1 : m].copy()
         self._points[position : m - 1] = self._points[position + 1 : m].copy()
         self.size = m - 1
 

@@ -1,11 +1,8 @@
 """solve(): the only solver loop, with its outcomes and its trace."""
 
 import copy
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
@@ -13,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zerogap import validation
+from zerogap.interrupts import interrupts
 from zerogap.problem import Certificate, DualProblem
 from zerogap.solvers import Info, Solver, get_solver
 from zerogap.stopping import RelativeGap, Stop
@@ -167,7 +165,7 @@ def solve(
     _check_limits(stop, max_steps, max_time, trace_every)
     run = _Run(problem, solver, stop, resume)
     per_look = trace_every or int(np.clip(WORK_PER_LOOK // problem.n, 100, 20_000))
-    with _interrupts() as was_interrupted:
+    with interrupts() as was_interrupted:
         while True:
             look = run.look()
             if callback is not None and callback(run.state, look):
@@ -289,25 +287,3 @@ class _Run:
         return Solution(
             beta, self.now.bias, self.now, status, self.steps, self.trace, self.problem, self.solver, self.state
         )
-
-
-@contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into a flag, so that it never falls in the middle of an update; a second one raises."""
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
-        return
-    pressed = False
-    previous = signal.getsignal(signal.SIGINT)
-
-    def press(signum: int, frame: Any) -> None:
-        nonlocal pressed
-        if pressed:
-            raise KeyboardInterrupt
-        pressed = True
-
-    signal.signal(signal.SIGINT, press)
-    try:
-        yield lambda: pressed
-    finally:
-        signal.signal(signal.SIGINT, previous)

@@ -1,4 +1,4 @@
-"""Progress of long fits: how many decades of the gap are done."""
+"""Progress of long work: decades of the gap, or of C."""
 
 from typing import Any
 
@@ -33,3 +33,22 @@ class GapProgress:
         """Take the bar away."""
         if self._bar is not None:
             self._bar.close()
+
+
+class PathProgress:
+    """Shows how far a path has come on its way from one C to another; appears after a second."""
+
+    def __init__(self, C_min: float, C_max: float):
+        self._first = np.log10(C_min)
+        form = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
+        self._bar = tqdm(total=np.log10(C_max) - self._first, desc="path", delay=1.0, bar_format=form, leave=False)
+
+    def __call__(self, events: int, C: float, elbow: int) -> None:
+        """Move the bar to this event."""
+        if events % 20 == 0:
+            self._bar.n = np.log10(C) - self._first
+            self._bar.set_postfix_str(f"C {C:.3g}, {events} events, elbow {elbow}")
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bar.close()

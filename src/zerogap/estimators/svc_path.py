@@ -1,0 +1,160 @@
+"""The support vector classifier for every C at once."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from zerogap import validation
+from zerogap.estimators.base import KernelMachine
+from zerogap.estimators.svc import SVC
+from zerogap.kernels import NAMES, Kernel
+from zerogap.loop import Solution, Status, Trace
+from zerogap.path import ScoreCurve, score_curve, svm_path
+from zerogap.problem import DualProblem
+from zerogap.solvers import SMO
+
+
+class SVCPath(ClassifierMixin, KernelMachine):
+    """Two-class support vector classifier, solved exactly for every C from C_min to C_max.
+
+    Parameters
+    ----------
+    kernel, gamma, degree, coef0 : as in :class:`zerogap.SVC`
+    C_min, C_max : the range of C
+    C : the one that ``predict`` and ``decision_function`` use unless told otherwise, default 1.0
+    engine : "single"
+    max_events : stop after so many events; the path then ends at a smaller C
+    verbose : show progress
+
+    Attributes
+    ----------
+    path_ : Path; breakpoints_ : its C, ascending; n_events_ : number of changes of sets; classes_ : the two labels
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from zerogap import SVCPath
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> path = SVCPath(C_max=100.0).fit(X[::2], y[::2])
+    >>> curve = path.score_curve(X[1::2], y[1::2])
+    >>> bool(curve.best_score >= path.at(1.0).score(X[1::2], y[1::2]))
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        C_min: float = 1e-4,
+        C_max: float = 1e3,
+        C: float = 1.0,
+        engine: str = "single",
+        max_events: int | None = None,
+        verbose: Any = False,
+    ):
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.C_min = C_min
+        self.C_max = C_max
+        self.C = C
+        self.engine = engine
+        self.max_events = max_events
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVCPath":
+        """Follow the path of points X (n, d) with two labels; a sample weight of two is the point twice."""
+        validation.check_kernel_parameters(self.kernel, NAMES, self.gamma, self.degree, self.coef0)
+        X, y = self._check_points(X, y)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        if self.classes_.size != 2:
+            raise ValueError(
+                f"Only binary classification is supported. SVCPath follows two-class problems; y has {self.classes_.size} "
+                f"class(es) {self.classes_[:5].tolist()}. Wrap it in OneVsRestClassifier or OneVsOneClassifier, or use SVC."
+            )
+        self.path_ = svm_path(
+            X,
+            y,
+            kernel=self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            sample_weight=sample_weight,
+            C_min=self.C_min,
+            C_max=self.C_max,
+            engine=self.engine,
+            max_events=self.max_events,
+            verbose=bool(self.verbose),
+        )
+        assert self.path_.gram is not None
+        self._X, self._y, self._kernel = X, y, self.path_.gram.kernel
+        self.breakpoints_, self.n_events_ = self.path_.C, self.path_.n_events
+        return self
+
+    def at(self, C: float) -> SVC:
+        """Return the fitted SVC for this C, the one ``SVC(C=C).fit`` would give."""
+        check_is_fitted(self)
+        path = self.path_
+        kernel: Kernel = self._kernel
+        model = SVC(C=C, kernel=self.kernel, gamma=kernel.gamma, degree=self.degree, coef0=self.coef0, tol=1e-9)
+        model.classes_, model._kernel, model.n_features_in_ = self.classes_, kernel, self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
+        assert path.gram is not None
+        problem = DualProblem.hinge(path.gram, path.y, C, sample_weight=path.points.weight)
+        beta = path.coefficients_at(C)
+        certificate = path.certificate_at(C)
+        solution = Solution(beta, path.bias_at(C), certificate, Status.CONVERGED, 0, Trace(), problem, SMO(), None)
+        codes = (self._y == self.classes_[1]).astype(int)
+        model._store(self._X, codes, [(0, 1)], beta[None], [solution])
+        return model
+
+    def decision_function(self, X: Any, C: Any = None) -> np.ndarray:
+        """Return f(x), positive for ``classes_[1]``: (n,) for one C, (k, n) for an array of k."""
+        K = self._against(X)
+        C = self._default(C)
+        betas = np.atleast_2d([self.path_.scaled_at(1.0 / c) * c for c in np.atleast_1d(self._checked(C))])
+        values = betas @ K + np.atleast_1d(self.path_.bias_at(np.atleast_1d(C)))[:, None]
+        return values[0] if np.ndim(C) == 0 else values
+
+    def predict(self, X: Any, C: Any = None) -> np.ndarray:
+        """Return the class of each point: (n,) for one C, (k, n) for an array of k."""
+        is_second = self.decision_function(X, C) > 0
+        return self.classes_[is_second.astype(int)]
+
+    def score_curve(self, X: Any, y: Any, sample_weight: Any = None) -> ScoreCurve:
+        """Return the accuracy on held-out data for every C of the path: every change of it, not samples."""
+        K = self._against(X)
+        y = np.asarray(y)
+        if y.shape != (K.shape[1],) or not np.isin(y, self.classes_).all():
+            raise ValueError(f"y must hold {K.shape[1]} labels out of {self.classes_.tolist()}; got shape {y.shape}.")
+        signs = np.where(y == self.classes_[1], 1.0, -1.0)
+        return score_curve(self.path_, K, signs, validation.check_weights(sample_weight, y.size))
+
+    def _against(self, X: Any) -> np.ndarray:
+        """Kernel values of the path's distinct points against new ones."""
+        check_is_fitted(self)
+        X, rows = self._check_points(X, reset=False), self.path_.points.rows
+        return np.ascontiguousarray((X[:, rows] if self._is_precomputed else self._kernel(X, self._X[rows])).T)
+
+    def _default(self, C: Any) -> Any:
+        if C is None:
+            return float(np.clip(self.C, self.breakpoints_[0], self.breakpoints_[-1]))
+        return C
+
+    def _checked(self, C: Any) -> Any:
+        self.path_.bias_at(np.atleast_1d(C))  # refuses what is outside the path
+        return C

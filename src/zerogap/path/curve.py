@@ -1,0 +1,71 @@
+"""The score on held-out data for every C: exact, piecewise constant.
+
+On a segment the decision value of a point is (p + lam q) / lam, so its prediction changes where lam = -p/q, and nowhere else.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zerogap.path.path import Path
+from zerogap.path.single import LEFT, _lines
+
+
+class ScoreCurve(NamedTuple):
+    """A score for every C: ``score[k]`` between ``C[k]`` and ``C[k + 1]``."""
+
+    C: np.ndarray
+    score: np.ndarray
+
+    def __call__(self, C: Any) -> Any:
+        """Return the score at C, or at each of an array."""
+        k = np.clip(np.searchsorted(self.C, C, side="right") - 1, 0, self.score.size - 1)
+        return self.score[k]
+
+    @property
+    def best_score(self) -> float:
+        """The largest score."""
+        return float(self.score.max())
+
+    @property
+    def best_intervals(self) -> list[tuple[float, float]]:
+        """The intervals of C that have it."""
+        return [(float(self.C[k]), float(self.C[k + 1])) for k in np.flatnonzero(self.score == self.score.max())]
+
+
+def score_curve(path: Path, K: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> ScoreCurve:
+    """Return the accuracy for every C, from the kernel values K (m, t) of the path's distinct points against t held-out ones.
+
+    ``y`` is -1/+1; a decision value of zero predicts -1.
+    """
+    weight = np.ones(y.size) if weight is None else weight
+    weight = weight / weight.sum()
+    status = path.start.copy()
+    cap = path.y * path.points.weight
+    g = cap[status == LEFT] @ K[status == LEFT]
+    p, q = np.empty(y.size), np.empty(y.size)
+    edges, scores = [], []
+    for lam, end, segment, transitions in path.segments():
+        for t in transitions:
+            step = int(t.target == LEFT) - int(t.origin == LEFT)
+            if step:
+                g = g + step * cap[t.point] * K[t.point]
+        _lines(K, *segment, g, p, q)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            roots = np.where(q != 0, -p / q, np.nan)
+        inside = np.flatnonzero((roots < lam) & (roots > end))
+        inside = inside[np.argsort(-roots[inside])]
+        # The prediction before the first root of a segment is read in its middle: at its end a value may be zero by rounding.
+        first = 0.5 * (lam + (roots[inside[0]] if inside.size else end))
+        right = ((p + first * q > 0) == (y > 0)).astype(float)
+        score = float(weight @ right)
+        edges.append(lam)
+        scores.append(score)
+        for k in inside:
+            score += weight[k] * (1.0 - 2.0 * right[k])
+            edges.append(roots[k])
+            scores.append(score)
+    edges.append(path.lam[-1])
+    values, C = np.round(np.array(scores), 12), 1.0 / np.array(edges)
+    keep = np.concatenate([[True], np.diff(values) != 0])
+    return ScoreCurve(np.append(C[:-1][keep], C[-1]), values[keep])

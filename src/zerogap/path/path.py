@@ -1,0 +1,207 @@
+"""Path: breakpoints, events, and on every segment the coefficients of the elbow, from which the rest follows."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path as File
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zerogap.distinct import Distinct
+from zerogap.gram import Gram
+from zerogap.path.single import LEFT, Segment, SingleEngine, Transition
+from zerogap.problem import Certificate, DualProblem
+
+SETS = ("right", "elbow", "left")
+
+
+class Event(NamedTuple):
+    """A point changes sets: "right" (no support vector), "elbow" (on the margin), "left" (at the cap)."""
+
+    C: float
+    index: int  # type: ignore[assignment]  # row of the data; duplicates change together, and the first of them stands for all
+    origin: str
+    target: str
+
+
+class Path:
+    """The solution for every C from ``C[0]`` to ``C[-1]``.
+
+    On the segment between two breakpoints the scaled coefficients lam beta, lam = 1/C, are linear in lam: those of the elbow
+    are u + lam v, those of the left are at their caps, those of the right zero.  Only u and v of the elbow are kept, and who
+    changed sets.
+    """
+
+    def __init__(self, y: np.ndarray, points: Distinct, status: np.ndarray, lam: float, gram: Gram | None = None):
+        self.y, self.points, self.gram = y, points, gram  # y: -1/+1 over the distinct points
+        self.start = status.astype(np.int8)  # sets of the distinct points at the start
+        self.lam = np.array([lam])
+        self.status = "started"  # or "complete", "max_events", "interrupted"
+        self.n_backups = 0  # ties that had to be solved anew
+        self.engine: SingleEngine | None = None  # where the path can be gone on with
+        self._segments: list[Segment] = []
+        self._before: list[int] = []  # transitions made before each segment
+        self._transitions: list[Transition] = []
+        self._tail: list[float] = []
+
+    # Growing.
+
+    def add(self, segment: Segment, lam: float, transitions: Iterable[Transition]) -> None:
+        """Append a segment that ends at lam, and the transitions made there; a segment of no length leaves only those."""
+        if lam < (self._tail[-1] if self._tail else self.lam[-1]):
+            self._segments.append(segment)
+            self._before.append(len(self._transitions))
+            self._tail.append(lam)
+        self._transitions.extend(transitions)
+
+    def seal(self, status: str) -> "Path":
+        """Finish growing for now."""
+        self.lam, self._tail, self.status = np.concatenate([self.lam, self._tail]), [], status
+        self._moved = np.array([(t.point, t.target) for t in self._transitions], dtype=np.int64).reshape(-1, 2)
+        return self
+
+    # Reading.
+
+    @property
+    def C(self) -> np.ndarray:
+        """Breakpoints, ascending."""
+        return 1.0 / self.lam
+
+    @property
+    def n_events(self) -> int:
+        """Number of changes of sets."""
+        return len(self._transitions)
+
+    @property
+    def n_free(self) -> np.ndarray:
+        """Points in the elbow, for each breakpoint but the last on the segment that begins there."""
+        sizes = [segment.points.size for segment in self._segments]
+        return np.array(sizes + sizes[-1:])
+
+    @property
+    def events(self) -> list[Event]:
+        """Who changed sets, where; in the order of C."""
+        rows = self.points.rows
+        return [Event(1.0 / t.lam, int(rows[t.point]), SETS[t.origin], SETS[t.target]) for t in self._transitions]
+
+    def coefficients_at(self, C: Any) -> np.ndarray:
+        """Return the signed coefficients beta over the rows of the data, (n,), or (k, n) for an array of k values of C."""
+        return self._for_each(C, lambda lam: self.points.spread(self.scaled_at(lam) / lam))
+
+    def bias_at(self, C: Any) -> Any:
+        """Return the bias, a number, or one for each of an array of C."""
+
+        def bias(lam: float) -> float:
+            segment = self._segments[self._position(lam)]
+            return (segment.u0 + lam * segment.v0) / lam
+
+        return self._for_each(C, bias)
+
+    def certificate_at(self, C: float) -> Certificate:
+        """Return the certificate of the solution at C, computed from the data."""
+        if self.gram is None:
+            raise ValueError(
+                "This path was loaded without its data, so nothing can be certified. Set path.gram to the Gram matrix of the "
+                "distinct points, X[path.points.rows], with the kernel it was made with."
+            )
+        lam = self._lam(C)
+        problem = DualProblem.hinge(self.gram, self.y, C, sample_weight=self.points.weight)
+        beta = np.clip(self.scaled_at(lam) / lam, problem.lower, problem.upper)
+        return problem.certify(problem.settle(beta))
+
+    def worst_certificate(self, C: Any = None) -> Certificate:
+        """Return the certificate with the largest relative gap over some C, by default all breakpoints."""
+        return max((self.certificate_at(c) for c in (self.C if C is None else C)), key=lambda c: c.relative_gap)
+
+    def scaled_at(self, lam: float) -> np.ndarray:
+        """Return lam beta over the distinct points."""
+        k = self._position(lam)
+        segment, status = self._segments[k], self.sets_at(k)
+        b = np.where(status == LEFT, self.y * self.points.weight, 0.0)
+        b[segment.points] = segment.u + lam * segment.v
+        return b
+
+    def sets_at(self, k: int) -> np.ndarray:
+        """Return the set of every distinct point on segment k: 0 right, 1 elbow, 2 left."""
+        status, done = self.start.copy(), self._before[k]
+        status[self._moved[:done, 0]] = self._moved[:done, 1]  # of several changes of a point the last one stays
+        return status
+
+    def segments(self) -> Iterable[tuple[float, float, Segment, list[Transition]]]:
+        """Yield every segment: where it begins and ends in lam, its coefficients, and the transitions made before it."""
+        done = 0
+        for k, segment in enumerate(self._segments):
+            yield self.lam[k], self.lam[k + 1], segment, self._transitions[done : self._before[k]]
+            done = self._before[k]
+
+    def _position(self, lam: float) -> int:
+        k = int(np.searchsorted(-self.lam, -lam, side="right")) - 1
+        return min(max(k, 0), len(self._segments) - 1)
+
+    def _lam(self, C: float) -> float:
+        first, last = 1.0 / self.lam[0], 1.0 / self.lam[-1]
+        if not first * (1 - 1e-12) <= C <= last * (1 + 1e-12):
+            raise ValueError(
+                f"This path runs from C={first:g} to C={last:g}; got C={C:g}. Follow it over a wider range."
+            )
+        return 1.0 / C
+
+    def _for_each(self, C: Any, value: Any) -> Any:
+        if np.ndim(C) == 0:
+            return value(self._lam(float(C)))
+        return np.array([value(self._lam(float(c))) for c in np.asarray(C)])
+
+    def __len__(self) -> int:
+        return self.lam.size
+
+    def __repr__(self) -> str:
+        return (
+            f"Path({self.status}: C from {self.C[0]:g} to {self.C[-1]:g}, {self.lam.size} breakpoints, {self.n_events} events, "
+            f"largest elbow {self.n_free.max() if self._segments else 0}, {self.points.rows.size} distinct points)"
+        )
+
+    # Storing.
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the Gram matrix as arrays: what changes at each event, and the elbow of each segment."""
+        sizes = np.array([s.points.size for s in self._segments])
+        joined = [np.concatenate([getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
+        return {
+            "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
+            "share": self.points.share, "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
+            "elbow": joined[0], "u": joined[1], "v": joined[2],
+            "u0": np.array([s.u0 for s in self._segments]), "v0": np.array([s.v0 for s in self._segments]),
+            "before": np.array(self._before), "n_backups": self.n_backups,
+            "event_lam": np.array([t.lam for t in self._transitions]),
+            "event": np.array([t[1:] for t in self._transitions], dtype=np.int64).reshape(-1, 3),
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], gram: Gram | None = None) -> "Path":
+        """Return the path that ``to_dict`` described."""
+        points = Distinct(*(np.asarray(data[name]) for name in ("rows", "group", "weight", "share")))
+        path = cls(np.asarray(data["y"]), points, np.asarray(data["start"]), 1.0, gram)
+        path.lam, path.n_backups = np.asarray(data["lam"]), int(data["n_backups"])
+        edges = np.concatenate([[0], np.cumsum(data["sizes"])])
+        parts = [slice(a, b) for a, b in pairwise(edges)]
+        elbow, u, v = (np.asarray(data[name]) for name in ("elbow", "u", "v"))
+        path._segments = [
+            Segment(elbow[s], u[s], v[s], float(u0), float(v0))
+            for s, u0, v0 in zip(parts, np.asarray(data["u0"]), np.asarray(data["v0"]), strict=True)
+        ]
+        path._before = [int(k) for k in np.asarray(data["before"])]
+        path._transitions = [
+            Transition(float(lam), *(int(k) for k in row))
+            for lam, row in zip(np.asarray(data["event_lam"]), np.asarray(data["event"]), strict=True)
+        ]
+        return path.seal(str(data["status"]))
+
+    def save(self, file: str | File) -> None:
+        """Write the path to a compressed NumPy file."""
+        np.savez_compressed(file, **self.to_dict())
+
+    @classmethod
+    def load(cls, file: str | File, gram: Gram | None = None) -> "Path":
+        """Read a path that ``save`` wrote."""
+        with np.load(file) as data:
+            return cls.from_dict({name: data[name][()] if data[name].ndim == 0 else data[name] for name in data}, gram)

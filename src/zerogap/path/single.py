@@ -1,0 +1,263 @@
+"""Engine "single": one transition at a time (Sentelle, Anagnostopoulos and Georgiopoulos, 2016), segments solved directly.
+
+Symbols: lam = 1/C, decreasing; b = lam beta, so 0 <= y b <= w; g = K_L b_L, the pull of the capped points.
+Sets: right (b = 0, y F >= lam), elbow (y F = lam), left (y b = w, y F <= lam), where F = K b + bias, all scaled by lam.
+On a segment b_E = u + lam v and F = p + lam q, from one solve with the elbow system: nothing is added up from event to event,
+so nothing drifts.  The elbow stays affinely independent: a point that depends on it is exchanged for one of its points, along
+the direction that moves no decision value; and the last point of the elbow stays, even at a bound, so that it is never empty.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from zerogap.compiled import jit
+from zerogap.elbow import ElbowSystem
+
+RIGHT, ELBOW, LEFT = 0, 1, 2
+
+REFRESH_EVERY = 500  # events after which the pull of the capped points is summed afresh
+
+
+class Segment(NamedTuple):
+    """The solution between two breakpoints, linear in lam: b_E = u + lam v, scaled bias = u0 + lam v0."""
+
+    points: np.ndarray
+    u: np.ndarray
+    v: np.ndarray
+    u0: float
+    v0: float
+
+
+class Transition(NamedTuple):
+    """A point changes sets."""
+
+    lam: float
+    point: int
+    origin: int
+    target: int
+
+
+class SingleEngine:
+    """The path's state at some lam, and the step to the next event."""
+
+    def __init__(self, K: np.ndarray, y: np.ndarray, w: np.ndarray, lam: float, b: np.ndarray):
+        self.K, self.y, self.w, self.lam = K, y, w, lam
+        self.system = ElbowSystem(K)
+        self.b = b.copy()  # scaled coefficients; of the elbow those at ``lam``
+        self.status = np.where(y * b <= 0.0, RIGHT, np.where(y * b >= w, LEFT, ELBOW))
+        self.transitions: list[Transition] = []
+        self.n_events = 0
+        self._p, self._q = np.empty(y.size), np.empty(y.size)
+        self._build_elbow()
+        self._sum_pull()
+        self._make_optimal()
+        self.transitions.clear()  # what brought us to the start is no event of the path
+
+    # One event.
+
+    def step(self, lam_end: float) -> tuple[Segment, float]:
+        """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
+        segment = self.segment()
+        lam, index, target = _next_event(
+            self.lam, lam_end, self.y, self.w, self.status, self._p, self._q, *segment[:3], self._tiny_slope(segment)
+        )
+        self._move_to(lam, segment)
+        if index >= 0:
+            self.n_events += 1
+            self._change(index, target)
+            if self.n_events % REFRESH_EVERY == 0:
+                self._sum_pull()
+        return segment, lam
+
+    def take_transitions(self) -> list[Transition]:
+        """Return the transitions since the last call."""
+        taken, self.transitions = self.transitions, []
+        return taken
+
+    def transitions_from(self, status: np.ndarray, changed: np.ndarray) -> list[Transition]:
+        """Return the transitions that lead from other sets to the present ones."""
+        return [Transition(self.lam, int(i), int(status[i]), int(self.status[i])) for i in changed]
+
+    def segment(self) -> Segment:
+        """Solve the elbow system for both coefficients of lam; leave p and q of all points behind."""
+        E = self.system.points.copy()
+        right = np.stack([-self.g[E], self.y[E]])
+        x, bias = self.system.solve(right, np.array([-self.capped, 0.0]))
+        segment = Segment(E, x[0], x[1], float(bias[0]), float(bias[1]))
+        _lines(self.K, *segment, self.g, self._p, self._q)
+        return segment
+
+    def _tiny_slope(self, segment: Segment) -> float:
+        """Slopes of decision values below this are rounding."""
+        return 1e-13 * (1.0 + float(np.abs(segment.v).sum()) * float(np.abs(np.diagonal(self.K)).max()))
+
+    def _move_to(self, lam: float, segment: Segment) -> None:
+        self.lam = lam
+        self.b[segment.points] = segment.u + lam * segment.v
+
+    # Changes of the sets.
+
+    def _change(self, index: int, target: int) -> None:
+        if target == ELBOW:
+            self._enter(index)
+        else:
+            self._leave(int(np.flatnonzero(self.system.points == index)[0]), target)
+
+    def _set(self, index: int, target: int) -> None:
+        """Enter a point in a set, the pull of the capped points with it."""
+        origin = int(self.status[index])
+        pull = self.y[index] * self.w[index]
+        sign = int(target == LEFT) - int(origin == LEFT)
+        if sign:
+            self.g += sign * pull * self.K[index]
+            self.capped += sign * pull
+        if target != ELBOW:
+            self.b[index] = pull if target == LEFT else 0.0
+        self.status[index] = target
+        self.transitions.append(Transition(self.lam, index, origin, target))
+
+    def _leave(self, position: int, target: int) -> None:
+        index = int(self.system.points[position])
+        self.system.remove(position)
+        self._set(index, target)
+
+    def _enter(self, index: int) -> None:
+        """Let a point into the elbow; if it depends on it, in exchange for one of its points."""
+        if self.system.append(index):
+            self._set(index, ELBOW)
+            return
+        inward = self.y[index] if self.status[index] == RIGHT else -self.y[index]
+        d = inward * self.system.dependence(index)
+        E = self.system.points
+        a, rate = self.y[E] * self.b[E], self.y[E] * d
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(rate < 0, a / -rate, np.where(rate > 0, (self.w[E] - a) / rate, np.inf))
+        room = np.maximum(np.where(np.abs(rate) > 1e-12 * np.abs(rate).max(initial=0.0), room, np.inf), 0.0)
+        k = int(np.argmin(room)) if room.size else -1
+        if k < 0 or room[k] >= self.w[index]:  # the point crosses to its other bound before any of the elbow is stopped
+            self.b[E] += self.w[index] * d
+            self._set(index, LEFT if self.status[index] == RIGHT else RIGHT)
+            return
+        self.b[E] += room[k] * d
+        self.b[index] += room[k] * inward
+        self._leave(k, RIGHT if rate[k] < 0 else LEFT)
+        if not self.system.append(index):
+            raise FloatingPointError("an exchange left the elbow singular")
+        self._set(index, ELBOW)
+
+    # The start: from nearly optimal coefficients to an optimal elbow.
+
+    def _build_elbow(self) -> None:
+        free = np.flatnonzero(self.status == ELBOW)
+        self.g, self.capped = np.zeros(self.y.size), 0.0
+        self.status[free] = RIGHT  # until each has found its place
+        room = np.minimum(self.y * self.b, self.w - self.y * self.b)
+        for i in free[np.argsort(-room[free])]:
+            kept = self.b[i]
+            self.status[i] = ELBOW
+            if self.system.append(int(i)):
+                continue
+            self._settle_dependent(int(i), kept)
+
+    def _settle_dependent(self, i: int, value: float) -> None:
+        """A free point that depends on the elbow goes to a bound, or takes the place of one that gets there first."""
+        E = self.system.points
+        d = -self.y[i] * self.system.dependence(i)  # with i falling towards zero
+        a, rate = self.y[E] * self.b[E], self.y[E] * d
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(rate < 0, a / -rate, np.where(rate > 0, (self.w[E] - a) / rate, np.inf))
+        k = int(np.argmin(room))
+        step = min(float(room[k]), self.y[i] * value)
+        self.b[E] += step * d
+        self.b[i] = value - step * self.y[i]
+        if step >= self.y[i] * value:
+            self.b[i], self.status[i] = 0.0, RIGHT
+            return
+        j = int(E[k])
+        self.system.remove(k)
+        self.status[j] = RIGHT if rate[k] < 0 else LEFT
+        self.b[j] = 0.0 if rate[k] < 0 else self.y[j] * self.w[j]
+        if not self.system.append(i):
+            raise FloatingPointError("an exchange left the elbow singular")
+
+    def _sum_pull(self) -> None:
+        left = self.status == LEFT
+        pulls = self.y[left] * self.w[left]
+        self.g = pulls @ self.K[left] if left.any() else np.zeros(self.y.size)
+        self.capped = float(pulls.sum())
+
+    def _make_optimal(self) -> None:
+        """Active-set steps at fixed lam: towards the elbow's solution as far as the box allows, then the worst violator."""
+        if not self.system.size:
+            self._seed()
+        for _ in range(20 * self.y.size + 100):
+            segment = self.segment()
+            E, aim = segment.points, segment.u + self.lam * segment.v
+            a, change = self.y[E] * self.b[E], self.y[E] * (aim - self.b[E])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                part = np.where(change < 0, a / -change, np.where(change > 0, (self.w[E] - a) / change, np.inf))
+            part = np.maximum(part, 0.0)
+            k = int(np.argmin(part))
+            if part[k] < 1.0 and self.system.size > 1:
+                self.b[E] += part[k] * (aim - self.b[E])
+                self._leave(k, RIGHT if change[k] < 0 else LEFT)
+                continue
+            self.b[E] = aim
+            h = self.y * (self._p + self.lam * self._q) - self.lam
+            breach = np.where(self.status == RIGHT, -h, np.where(self.status == LEFT, h, 0.0))
+            worst = int(np.argmax(breach))
+            if breach[worst] <= 1e-11 * max(self.lam, float(np.abs(self._p).max())):
+                return
+            self._enter(worst)
+        raise FloatingPointError("no optimal elbow was found at the start of the path")
+
+    def _seed(self) -> None:
+        """With every point at a bound the bias has an interval: put a point that ends it into the elbow."""
+        rising = ((self.status == RIGHT) & (self.y > 0)) | ((self.status == LEFT) & (self.y < 0))
+        bounds = self.lam * self.y - self.g
+        ends = np.where(rising, bounds, -np.inf)
+        self.system.append(int(np.argmax(ends)))
+        self._set(int(np.argmax(ends)), ELBOW)
+
+
+@jit
+def _lines(K, E, u, v, u0, v0, g, p, q):
+    """p + lam q are the scaled decision values of all points."""
+    n = g.size
+    for i in range(n):
+        p[i] = g[i] + u0
+        q[i] = v0
+    for k in range(E.size):
+        row, a, c = K[E[k]], u[k], v[k]
+        for i in range(n):
+            p[i] += a * row[i]
+            q[i] += c * row[i]
+
+
+@jit
+def _next_event(lam, lam_end, y, w, status, p, q, E, u, v, tiny):
+    """Return the largest lam below the present one at which a point reaches the end of its set; (48)-(49) of ong.
+
+    Only points that move towards their end as lam falls count; one that is past it by rounding changes at once.
+    """
+    best, index, target = lam_end, -1, ELBOW
+    for i in range(y.size):
+        if status[i] == ELBOW:
+            continue
+        slope = y[i] * q[i] - 1.0
+        if (status[i] == RIGHT and slope > tiny) or (status[i] == LEFT and slope < -tiny):
+            root = min(lam, lam - (y[i] * p[i] + lam * slope) / slope)
+            if root > best:
+                best, index, target = root, i, ELBOW
+    if E.size > 1:
+        largest = np.abs(v).max()
+        for k in range(E.size):
+            i = E[k]
+            rate, a = y[i] * v[k], y[i] * (u[k] + lam * v[k])
+            if abs(rate) <= 1e-13 * largest:
+                continue
+            root = min(lam, lam - a / rate) if rate > 0 else min(lam, lam - (w[i] - a) / -rate)
+            if root > best:
+                best, index, target = root, i, RIGHT if rate > 0 else LEFT
+    return best, index, target
