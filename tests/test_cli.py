@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -5,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 
+from zerogap import Path
 from zerogap.cli import main
 
 
@@ -37,6 +39,26 @@ def test_fit_reads_files(tmp_path, capsys, form):
 def test_fit_without_a_peer(capsys):
     assert main(["fit", "--loss", "squared_hinge", "--gamma", "0.1", "--raw"]) == 0
     assert "-" in next(line for line in capsys.readouterr().out.splitlines() if "seconds" in line)
+
+
+def test_path_runs_on_the_breast_cancer_data(capsys, tmp_path):
+    assert main(["path", "--json", str(tmp_path / "out.json"), "--save", str(tmp_path / "path.npz")]) == 0
+    out = capsys.readouterr().out
+    assert "every C from 0.01 to 1000" in out
+    results = json.loads((tmp_path / "out.json").read_text())
+    assert results["largest_gap"] <= 1e-9
+    assert results["best_score"] >= max(results["grid"]["score"])  # a grid sees only some of the C
+    path = Path.load(tmp_path / "path.npz")
+    assert path.n_events == len(results["events"])
+
+
+def test_path_reads_files(tmp_path, capsys):
+    X, y = load_iris(return_X_y=True)
+    dump_svmlight_file(X[50:], y[50:], str(tmp_path / "two.svm"))
+    assert main(["path", str(tmp_path / "two.svm"), "--kernel", "linear", "--no-grid", "--max-events", "5"]) == 0
+    assert "max_events" in capsys.readouterr().out
+    assert main(["path", "iris"]) == 2
+    assert "OneVsRestClassifier" in capsys.readouterr().err
 
 
 def test_mistakes_are_told_in_one_line(capsys):

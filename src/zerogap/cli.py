@@ -1,6 +1,7 @@
 """The command line: each command parses, makes one library call, and prints."""
 
 import argparse
+import json
 import sys
 import time
 import warnings
@@ -17,10 +18,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code."""
     options = _parser().parse_args(arguments)
     try:
-        return options.command(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            return options.command(options)
     except (ValueError, TypeError, OSError) as error:
         print(f"zerogap: {error}", file=sys.stderr)
         return 2
+
+
+def _show_warning(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
+    print(f"zerogap: {message}", file=sys.stderr)
+
+
+# Arguments.
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -30,82 +40,153 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"zerogap {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
 
+    path = commands.add_parser("path", help="follow the solution for every C, and score it on held-out data")
+    _add_data(path)
+    path.add_argument("--C-min", type=float, default=1e-2, help="smallest C (default 0.01)")
+    path.add_argument("--C-max", type=float, default=1e3, help="largest C (default 1000)")
+    path.add_argument("--max-events", type=int, help="stop after so many events")
+    path.add_argument("--no-grid", action="store_true", help="do not run scikit-learn's grid for comparison")
+    path.add_argument("--json", metavar="FILE", help="write the results as JSON")
+    path.add_argument("--save", metavar="FILE", help="write the path itself, to be read by zerogap.Path.load")
+    path.set_defaults(command=_path)
+
     fit = commands.add_parser("fit", help="fit a classifier, certify it, and compare with scikit-learn")
-    fit.add_argument("data", nargs="?", default="breast_cancer", help="svmlight or CSV file, or a data set's name")
-    fit.add_argument("--target", help="target column of a CSV file (default: the last)")
+    _add_data(fit)
     fit.add_argument(
         "--C", type=float, default=10.0, help="cost of a violated margin; inf is the hard margin (default 10)"
     )
-    fit.add_argument("--kernel", default="rbf", help="linear, poly, rbf or sigmoid (default rbf)")
-    fit.add_argument("--gamma", default="scale", help="scale, auto or a number (default scale)")
-    fit.add_argument("--degree", type=int, default=3)
-    fit.add_argument("--coef0", type=float, default=0.0)
     fit.add_argument("--loss", default="hinge", choices=["hinge", "squared_hinge"])
     fit.add_argument("--tol", type=float, default=1e-6, help="relative duality gap to certify (default 1e-6)")
     fit.add_argument("--solver", default="auto")
     fit.add_argument("--max-time", type=float, help="limit in seconds")
-    fit.add_argument("--test-size", type=float, default=1 / 3, help="part of the rows held out (default a third)")
-    fit.add_argument("--seed", type=int, default=0, help="seed of the split (default 0)")
-    fit.add_argument("--raw", action="store_true", help="do not scale the features to mean 0 and variance 1")
-    fit.add_argument("--verbose", action="store_true", help="show progress")
     fit.set_defaults(command=_fit)
     return parser
 
 
-def _fit(options: argparse.Namespace) -> int:
+def _add_data(command: argparse.ArgumentParser) -> None:
+    """Add what every command takes that reads data and a kernel."""
+    command.add_argument("data", nargs="?", default="breast_cancer", help="svmlight or CSV file, or a data set's name")
+    command.add_argument("--target", help="target column of a CSV file (default: the last)")
+    command.add_argument("--kernel", default="rbf", help="linear, poly, rbf or sigmoid (default rbf)")
+    command.add_argument("--gamma", default="scale", help="scale, auto or a number (default scale)")
+    command.add_argument("--degree", type=int, default=3)
+    command.add_argument("--coef0", type=float, default=0.0)
+    command.add_argument("--test-size", type=float, default=1 / 3, help="part of the rows held out (default a third)")
+    command.add_argument("--seed", type=int, default=0, help="seed of the split (default 0)")
+    command.add_argument("--raw", action="store_true", help="do not scale the features to mean 0 and variance 1")
+    command.add_argument("--verbose", action="store_true", help="show progress")
+
+
+def _kernel_options(options: argparse.Namespace) -> dict[str, Any]:
+    gamma = options.gamma if options.gamma in ("scale", "auto") else float(options.gamma)
+    return {"kernel": options.kernel, "gamma": gamma, "degree": options.degree, "coef0": options.coef0}
+
+
+def _split(options: argparse.Namespace) -> list[Any]:
+    """Load the data, hold some out, and scale both parts by the training part."""
+    import scipy.sparse as sp
     from sklearn.model_selection import train_test_split
+    from sklearn.preprocessing import StandardScaler
+
+    from zerogap import datasets
+
+    is_file = Path(options.data).exists()
+    X, y = datasets.read(options.data, options.target) if is_file else datasets.load(options.data)
+    train, test, *labels = train_test_split(X, y, test_size=options.test_size, random_state=options.seed, stratify=y)
+    if not options.raw:  # a sparse matrix is not shifted, so that it stays sparse
+        scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(train)
+        train, test = scaler.transform(train), scaler.transform(test)
+    print(f"{options.data}: {train.shape[0]} points to train, {test.shape[0]} to test, {train.shape[1]} features")
+    return [train, test, *labels]
+
+
+def _toy(n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two points: the least that runs every compiled function.  Loading these is no part of anyone's training time."""
+    return np.outer([-1.0, 1.0], np.ones(n_features)), np.array([0, 1])
+
+
+# Commands.
+
+
+def _path(options: argparse.Namespace) -> int:
+    from zerogap import SVCPath
+
+    train, test, y_train, y_test = _split(options)
+    settings = {
+        **_kernel_options(options),
+        "C_min": options.C_min,
+        "C_max": options.C_max,
+        "max_events": options.max_events,
+    }
+    SVCPath(**settings).fit(*_toy(train.shape[1]))
+    began = time.perf_counter()
+    model = SVCPath(**settings, verbose=options.verbose).fit(train, y_train)
+    seconds = time.perf_counter() - began
+    path, curve = model.path_, model.score_curve(test, y_test)
+    gap = path.worst_certificate().relative_gap
+    best = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in curve.best_intervals)
+    print(f"every C from {path.C[0]:g} to {path.C[-1]:g}, kernel {options.kernel!r}: {path.status}\n")
+    print(f"  breakpoints            {len(path):>9}")
+    print(f"  events                 {path.n_events:>9}")
+    print(f"  largest elbow          {path.n_free.max():>9}")
+    print(f"  largest certified gap  {gap:>9.1e}  over all breakpoints")
+    print(f"  best test accuracy     {curve.best_score:>9.4f}  for C in {best}")
+    print(f"  seconds                {seconds:>9.3f}")
+    results: dict[str, Any] = {
+        "data": options.data, "status": path.status, "C": path.C.tolist(), "n_free": path.n_free.tolist(),
+        "events": [event._asdict() for event in path.events], "largest_gap": gap, "seconds": seconds,
+        "score_curve": {"C": curve.C.tolist(), "score": curve.score.tolist()},
+        "best_score": curve.best_score, "best_intervals": curve.best_intervals,
+    }  # fmt: skip
+    if not options.no_grid:
+        grid = results["grid"] = _grid(options, path.C[-1], train, test, y_train, y_test)
+        print(f"\n  scikit-learn, 25 C     {grid['seconds']:>9.3f}  seconds")
+        print(f"  best test accuracy     {grid['best_score']:>9.4f}  for C = {grid['best_C']:.4g}")
+    if options.json:
+        Path(options.json).write_text(json.dumps(results, indent=1))
+    if options.save:
+        path.save(options.save)
+    return 0
+
+
+def _grid(
+    options: argparse.Namespace, C_max: float, train: Any, test: Any, y_train: Any, y_test: Any
+) -> dict[str, Any]:
+    """Fit scikit-learn's SVC for 25 values of C, as one does without a path."""
     from sklearn.svm import SVC as Peer
 
-    from zerogap import SVC, DualProblem, Gram
-
-    X, y = _load(options.data, options.target)
-    parts = train_test_split(X, y, test_size=options.test_size, random_state=options.seed, stratify=y)
-    train, test, y_train, y_test = _scaled(parts, options.raw)
-    gamma = options.gamma if options.gamma in ("scale", "auto") else float(options.gamma)
-    shared: dict[str, Any] = {
-        "C": options.C, "kernel": options.kernel, "gamma": gamma, "degree": options.degree, "coef0": options.coef0,
+    values = np.geomspace(options.C_min, C_max, 25)
+    began = time.perf_counter()
+    models = [Peer(C=C, **_kernel_options(options)).fit(train, y_train) for C in values]
+    seconds = time.perf_counter() - began
+    scores = [float(model.score(test, y_test)) for model in models]
+    best = int(np.argmax(scores))
+    return {
+        "C": values.tolist(), "score": scores, "seconds": seconds, "best_score": scores[best], "best_C": float(values[best])
     }  # fmt: skip
-    model = SVC(
-        **shared,
-        loss=options.loss,
-        tol=options.tol,
-        solver=options.solver,
-        max_time=options.max_time,
-        verbose=options.verbose,
-    )
-    # Loading compiled code (the first time ever, compiling it) is no part of training, nor is it of the peer's time.
-    SVC(**shared, loss=options.loss, solver=options.solver, max_time=1.0).fit(*_toy(train.shape[1]))
+
+
+def _fit(options: argparse.Namespace) -> int:
+    from zerogap import SVC
+
+    train, test, y_train, y_test = _split(options)
+    print(f"SVC(C={options.C:g}, kernel={options.kernel!r}, loss={options.loss!r}, tol={options.tol:g})\n")
+    settings = {"C": options.C, **_kernel_options(options), "loss": options.loss, "solver": options.solver}
+    SVC(**settings, max_time=1.0).fit(*_toy(train.shape[1]))
+    model = SVC(**settings, tol=options.tol, max_time=options.max_time, verbose=options.verbose)
     began = time.perf_counter()
     model.fit(train, y_train)
     seconds = time.perf_counter() - began
-
-    print(f"{options.data}: {train.shape[0]} points to train, {test.shape[0]} to test, {train.shape[1]} features")
-    print(f"SVC(C={options.C:g}, kernel={options.kernel!r}, loss={options.loss!r}, tol={options.tol:g})\n")
-    rows = [("", "zerogap", "scikit-learn")]
-    can_compare = options.loss == "hinge" and np.isfinite(options.C)
-    peer, peer_seconds, peer_gap = None, float("nan"), "not computed"
-    if can_compare:
-        peer = Peer(**shared, max_iter=10_000_000)
-        began = time.perf_counter()
-        peer.fit(train, y_train)
-        peer_seconds = time.perf_counter() - began
-        if model.classes_.size == 2:
-            signs = np.where(y_train == model.classes_[1], 1.0, -1.0)
-            beta = np.zeros(signs.size)
-            beta[peer.support_] = peer.dual_coef_[0]
-            problem = DualProblem.hinge(Gram(train, options.kernel, gamma=gamma, degree=options.degree, coef0=options.coef0),
-                                        signs, options.C)  # fmt: skip
-            peer_gap = f"{problem.certify(beta).relative_gap:.1e}"
-
-    def row(title: str, ours: str, theirs: str) -> None:
-        rows.append((title, ours, theirs if peer is not None else "-"))
-
-    row("test accuracy", f"{model.score(test, y_test):.4f}", f"{peer.score(test, y_test):.4f}" if peer else "")
-    row("support vectors", f"{model.support_.size}", f"{peer.support_.size}" if peer else "")
-    row("certified gap", f"{model.duality_gap_:.1e}", peer_gap)
-    row("seconds", f"{seconds:.4f}", f"{peer_seconds:.4f}")
-    for title, ours, theirs in rows:
-        print(f"  {title:<18}{ours:>14}{theirs:>16}")
+    ours = {
+        "test accuracy": f"{model.score(test, y_test):.4f}",
+        "support vectors": f"{model.support_.size}",
+        "certified gap": f"{model.duality_gap_:.1e}",
+        "seconds": f"{seconds:.4f}",
+    }
+    theirs = _peer(options, model.classes_, train, test, y_train, y_test)
+    print(f"  {'':<18}{'zerogap':>14}{'scikit-learn':>16}")
+    for title, value in ours.items():
+        print(f"  {title:<18}{value:>14}{theirs.get(title, '-'):>16}")
     print()
     certificates = model.certificate_ if isinstance(model.certificate_, list) else [model.certificate_]
     for certificate in certificates[:3]:
@@ -115,33 +196,36 @@ def _fit(options: argparse.Namespace) -> int:
     return 0
 
 
-def _toy(n_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two points: the least that runs every compiled function."""
-    return np.outer([-1.0, 1.0], np.ones(n_features)), np.array([0, 1])
+def _peer(
+    options: argparse.Namespace, classes: np.ndarray, train: Any, test: Any, y_train: Any, y_test: Any
+) -> dict[str, str]:
+    """Fit scikit-learn's SVC where it has the same problem, and certify what it found."""
+    from sklearn.svm import SVC as Peer
 
+    from zerogap import DualProblem, Gram
 
-def _load(data: str, target: str | None) -> tuple[Any, np.ndarray]:
-    from zerogap import datasets
+    if options.loss != "hinge" or not np.isfinite(options.C):
+        return {}
+    kernel = _kernel_options(options)
+    peer = Peer(C=options.C, **kernel, max_iter=10_000_000)
+    began = time.perf_counter()
+    peer.fit(train, y_train)
+    seconds = time.perf_counter() - began
+    row = {
+        "test accuracy": f"{peer.score(test, y_test):.4f}",
+        "support vectors": f"{peer.support_.size}",
+        "seconds": f"{seconds:.4f}",
+    }
+    if classes.size == 2:
+        beta = np.zeros(train.shape[0])
+        beta[peer.support_] = np.asarray(
+            peer.dual_coef_.todense() if hasattr(peer.dual_coef_, "todense") else peer.dual_coef_
+        )[0]
+        signs = np.where(y_train == classes[1], 1.0, -1.0)
+        problem = DualProblem.hinge(Gram(train, kernel.pop("kernel"), **kernel), signs, options.C)
+        row["certified gap"] = f"{problem.certify(problem.feasible(beta)).relative_gap:.1e}"
+    return row
 
-    return datasets.read(data, target) if Path(data).exists() else datasets.load(data)
-
-
-def _scaled(parts: list[Any], is_raw: bool) -> list[Any]:
-    """Scale the features of both parts by the training part; a sparse matrix is not shifted, so that it stays sparse."""
-    import scipy.sparse as sp
-    from sklearn.preprocessing import StandardScaler
-
-    if is_raw:
-        return parts
-    scaler = StandardScaler(with_mean=not sp.issparse(parts[0])).fit(parts[0])
-    return [scaler.transform(parts[0]), scaler.transform(parts[1]), parts[2], parts[3]]
-
-
-def _show_warning(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
-    print(f"zerogap: {message}", file=sys.stderr)
-
-
-warnings.showwarning = _show_warning if Path(sys.argv[0]).name == "zerogap" else warnings.showwarning
 
 if __name__ == "__main__":
     raise SystemExit(main())

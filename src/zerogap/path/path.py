@@ -106,7 +106,7 @@ class Path:
             )
         lam = self._lam(C)
         problem = DualProblem.hinge(self.gram, self.y, C, sample_weight=self.points.weight)
-        beta = np.clip(self.scaled_at(lam) / lam, problem.lower, problem.upper)
+        beta = np.clip(self.scaled_at(lam) / lam, problem.lower, problem.upper)  # 1/lam may round away from C
         return problem.certify(problem.settle(beta))
 
     def worst_certificate(self, C: Any = None) -> Certificate:
@@ -114,12 +114,11 @@ class Path:
         return max((self.certificate_at(c) for c in (self.C if C is None else C)), key=lambda c: c.relative_gap)
 
     def scaled_at(self, lam: float) -> np.ndarray:
-        """Return lam beta over the distinct points."""
-        k = self._position(lam)
-        segment, status = self._segments[k], self.sets_at(k)
+        """Return lam beta over the distinct points, within the box."""
+        segment, status = self._segments[k := self._position(lam)], self.sets_at(k)
         b = np.where(status == LEFT, self.y * self.points.weight, 0.0)
         b[segment.points] = segment.u + lam * segment.v
-        return b
+        return self.y * np.clip(self.y * b, 0.0, self.points.weight)
 
     def sets_at(self, k: int) -> np.ndarray:
         """Return the set of every distinct point on segment k: 0 right, 1 elbow, 2 left."""
@@ -135,8 +134,21 @@ class Path:
             done = self._before[k]
 
     def _position(self, lam: float) -> int:
-        k = int(np.searchsorted(-self.lam, -lam, side="right")) - 1
-        return min(max(k, 0), len(self._segments) - 1)
+        """Return the segment of lam; at a breakpoint that of both in which rounding takes no point further out of its box."""
+        last = len(self._segments) - 1
+        k = min(max(int(np.searchsorted(-self.lam, -lam, side="right")) - 1, 0), last)
+        near = 1e-10 * lam
+        both = [
+            j
+            for j in (k, k - 1, k + 1)
+            if 0 <= j <= last and self.lam[j] >= lam - near and self.lam[j + 1] <= lam + near
+        ]
+        return min(both, key=lambda j: self._overshoot(j, lam)) if len(both) > 1 else k
+
+    def _overshoot(self, k: int, lam: float) -> float:
+        segment = self._segments[k]
+        a = self.y[segment.points] * (segment.u + lam * segment.v)
+        return max(float(-a.min()), float((a - self.points.weight[segment.points]).max()), 0.0)
 
     def _lam(self, C: float) -> float:
         first, last = 1.0 / self.lam[0], 1.0 / self.lam[-1]

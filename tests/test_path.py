@@ -1,0 +1,241 @@
+import os
+import signal
+import threading
+
+import naive
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import KINDS, points
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer, load_iris, make_moons
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from zerogap import SVC, DualProblem, Gram, Path, RelativeGap, SVCPath, datasets, solve, svm_path
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+@pytest.fixture(scope="module")
+def cancer_path(cancer):
+    return svm_path(*cancer)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_is_optimal_at_every_breakpoint_and_between(kind, kernel):
+    X, y, _ = points(kind)
+    if kernel == "poly" and kind in ("huge", "tiny"):
+        X = X / np.abs(X).max()
+    size = np.abs(
+        Gram(X, kernel, coef0=1.0).diagonal
+    ).mean()  # C times kernel values is what counts, and what rounding grows with
+    path = svm_path(X, y, kernel=kernel, coef0=1.0, C_min=1e-3 / size, C_max=1e2 / size)
+    assert path.status == "complete"
+    assert path.n_backups == 0
+    between = np.sqrt(path.C[1:] * path.C[:-1])
+    assert path.worst_certificate(np.concatenate([path.C, between])).relative_gap <= 1e-9
+
+
+def test_agrees_with_a_reference_qp(plain):
+    X, y, _ = plain
+    path = svm_path(X, y, C_min=1e-2, C_max=1e2)
+    for C in (0.01, 0.3, 5.0, 100.0):
+        problem = DualProblem.hinge(Gram(X), y, C)
+        reference = naive.reference_objective(problem)
+        assert naive.objective(problem, path.coefficients_at(C)) == pytest.approx(reference, rel=2e-8)
+
+
+def test_real_data_is_exact_for_every_C(cancer_path):
+    assert cancer_path.worst_certificate().relative_gap <= 1e-9
+    random = 10 ** np.random.default_rng(0).uniform(-4, 3, 200)
+    assert cancer_path.worst_certificate(random).relative_gap <= 1e-9
+    assert (np.diff(cancer_path.C) > 0).all()
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_integer_data_full_of_ties_and_conflicts(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 30)), int(rng.integers(1, 4))
+    X = rng.integers(0, 3, size=(n, d)).astype(float)
+    y = np.concatenate([[-1, 1], rng.choice([-1, 1], size=n - 2)])
+    weight = rng.choice([0.5, 1.0, 2.0], size=n)
+    path = svm_path(X, y, kernel=["linear", "rbf"][seed % 2], sample_weight=weight, C_max=100.0)
+    assert path.status == "complete"
+    assert path.n_backups == 0
+    assert path.worst_certificate().relative_gap <= 1e-9
+
+
+def test_events_lead_from_one_segment_to_the_next(cancer_path):
+    C = [event.C for event in cancer_path.events]
+    assert (np.diff(C) >= 0).all()
+    where = {}
+    for event in cancer_path.events:
+        assert event.origin != event.target
+        if event.index in where:
+            assert event.origin == where[event.index]
+        where[event.index] = event.target
+    last = cancer_path.sets_at(len(cancer_path._segments) - 1)
+    names = np.array(["right", "elbow", "left"])[last]
+    for index, name in where.items():
+        assert names[cancer_path.points.group[index]] == name
+    assert cancer_path.n_free.max() == max(s.points.size for s in cancer_path._segments)
+    assert "873 events" in repr(cancer_path) or cancer_path.n_events != 873
+
+
+def test_coefficients_share_among_duplicates_and_stay_in_the_box():
+    X, y, _ = points("duplicates")
+    path = svm_path(X, y, C_max=10.0)
+    beta = path.coefficients_at(3.0)
+    assert beta.shape == (40,)
+    np.testing.assert_array_equal(beta[0::2], beta[1::2])
+    assert (y * beta >= 0).all()
+    assert (y * beta <= 3.0 * (1 + 1e-12)).all()
+    many = path.coefficients_at(np.array([0.1, 3.0]))
+    np.testing.assert_array_equal(many[1], beta)
+    assert path.bias_at(np.array([0.1, 3.0]))[1] == path.bias_at(3.0)
+
+
+def test_weights_are_repetitions(plain):
+    X, y, _ = plain
+    weight = np.random.default_rng(3).integers(0, 3, size=40)
+    a = svm_path(X, y, sample_weight=weight, C_max=10.0)
+    b = svm_path(X.repeat(weight, axis=0), y.repeat(weight), C_max=10.0)
+    np.testing.assert_array_equal(a.C, b.C)
+    assert a.n_events == b.n_events
+
+
+def test_separable_data_ends_without_capped_points():
+    X = np.array([[0.0], [1.0], [3.0], [4.0]])
+    path = svm_path(X, [0, 0, 1, 1], kernel="linear", C_max=1e6)
+    np.testing.assert_allclose(path.coefficients_at(1e6), [0.0, -0.5, 0.5, 0.0], atol=1e-9)
+    assert path.bias_at(1e6) == pytest.approx(-2.0)
+
+
+def test_a_limit_on_events_and_resume_give_the_same_path(cancer, cancer_path):
+    part = svm_path(*cancer, max_events=200)
+    assert part.status == "max_events"
+    assert part.C[-1] < 1e3
+    whole = svm_path(*cancer, resume=part)
+    assert whole.status == "complete"
+    np.testing.assert_allclose(whole.C, cancer_path.C, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"runs from C=0\.0001"):
+        whole.coefficients_at(1e4)
+
+
+def test_resume_extends_a_stored_path(cancer, tmp_path, cancer_path):
+    part = svm_path(*cancer, C_max=1.0)
+    part.save(tmp_path / "path.npz")
+    loaded = Path.load(tmp_path / "path.npz")
+    np.testing.assert_array_equal(loaded.coefficients_at(0.5), part.coefficients_at(0.5))
+    assert loaded.events == part.events
+    with pytest.raises(ValueError, match="loaded without its data"):
+        loaded.certificate_at(0.5)
+    with pytest.raises(ValueError, match="cannot be resumed"):
+        svm_path(*cancer, resume=loaded)
+    loaded.gram = part.gram
+    svm_path(*cancer, resume=loaded, C_max=10.0)
+    assert loaded.worst_certificate().relative_gap <= 1e-9
+    np.testing.assert_allclose(loaded.coefficients_at(9.0), cancer_path.coefficients_at(9.0), atol=1e-8)
+
+
+def test_ctrl_c_keeps_the_part_computed():
+    X, y = make_moons(800, noise=0.3, random_state=0)
+    svm_path(X[:20], y[:20])  # compiled before the clock runs
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    path = svm_path(X, y, C_max=1e8)
+    assert path.status == "interrupted"
+    assert path.worst_certificate(path.C[path.C < 1e3][::50]).relative_gap <= 1e-9
+
+
+def test_hill_valley_has_the_papers_number_of_events():
+    if datasets.data_folder() is None:
+        pytest.skip("no local data folder; set ZEROGAP_DATA to run this")
+    X, y = datasets.load("hill-valley")
+    path = svm_path(StandardScaler().fit_transform(X), y, kernel="linear")
+    assert abs(path.n_events - 610) <= 5
+    assert path.n_free.max() == 17
+
+
+def test_bad_input_is_refused(plain):
+    X, y, _ = plain
+    with pytest.raises(ValueError, match=r"two classes; y has 3.*OneVs"):
+        svm_path(X, np.arange(40) % 3)
+    with pytest.raises(ValueError, match="C_min must be below C_max"):
+        svm_path(X, y, C_min=2.0, C_max=1.0)
+    with pytest.raises(ValueError, match="C_min must be above 0"):
+        svm_path(X, y, C_min=0.0)
+    with pytest.raises(ValueError, match="Unknown engine"):
+        svm_path(X, y, engine="fast")
+    with pytest.raises(ValueError, match="weight zero"):
+        svm_path(X, y, sample_weight=(y > 0).astype(float))
+    with pytest.raises(ValueError, match=r"shape \(40,\)"):
+        svm_path(X, y[:-1])
+    with pytest.raises(ValueError, match="NaN"):
+        svm_path(np.where(X > 2, np.nan, X), y)
+
+
+# SVCPath.
+
+
+@parametrize_with_checks([SVCPath(C_max=10.0)])
+def test_scikit_learns_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def test_at_is_the_model_that_fit_would_give(cancer):
+    X, y = cancer
+    path = SVCPath(C_max=100.0).fit(X[:400], y[:400])
+    for C in (0.01, 1.0, 70.0):
+        model, fitted = path.at(C), SVC(C=C, tol=1e-10).fit(X[:400], y[:400])
+        assert model.duality_gap_ <= 1e-9
+        np.testing.assert_array_equal(model.support_, fitted.support_)
+        # A relative gap of 1e-10 leaves about its root open in the coefficients, and less in the decision values.
+        np.testing.assert_allclose(model.dual_coef_, fitted.dual_coef_, atol=1e-4 * C)
+        np.testing.assert_allclose(model.decision_function(X), fitted.decision_function(X), atol=1e-4)
+        np.testing.assert_allclose(path.decision_function(X, C=C), model.decision_function(X), atol=1e-9)
+        np.testing.assert_array_equal(path.predict(X, C=C), model.predict(X))
+    many = path.decision_function(X, C=np.array([0.01, 70.0]))
+    assert many.shape == (2, len(X))
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "precomputed"])
+def test_score_curve_is_the_score_of_every_C(cancer, form):
+    X, y = cancer
+    gram = np.exp(-0.03 * ((X[:, None] - X) ** 2).sum(-1))
+    train, test = {
+        "dense": (X[:300], X[300:]),
+        "sparse": (sp.csr_matrix(X[:300]), sp.csr_matrix(X[300:])),
+        "precomputed": (gram[:300, :300], gram[300:, :300]),
+    }[form]
+    path = SVCPath(kernel="precomputed" if form == "precomputed" else "rbf").fit(train, y[:300])
+    curve = path.score_curve(test, y[300:])
+    assert (np.diff(curve.C) > 0).all()
+    assert (np.diff(curve.score) != 0).all()
+    for C in 10 ** np.random.default_rng(0).uniform(-4, 3, 300):
+        assert curve(C) == pytest.approx((path.predict(test, C=C) == y[300:]).mean())
+    for low, high in curve.best_intervals:
+        assert (path.predict(test, C=np.sqrt(low * high)) == y[300:]).mean() == pytest.approx(curve.best_score)
+
+
+def test_more_classes_go_through_a_wrapper():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match="OneVsRestClassifier"):
+        SVCPath().fit(X, y)
+    assert OneVsRestClassifier(SVCPath(C_max=10.0)).fit(X, y).score(X, y) > 0.95
+
+
+def test_path_and_solver_agree_along_the_way(cancer, cancer_path):
+    X, y = cancer
+    gram = Gram(X)
+    for C in (1e-3, 0.1, 10.0):
+        solution = solve(DualProblem.hinge(gram, 2.0 * y - 1, C), stop=RelativeGap(1e-11))
+        assert cancer_path.certificate_at(C).dual >= solution.certificate.dual * (1 - 1e-10)
