@@ -20,6 +20,11 @@ def jit(function: Callable[..., Any]) -> Any:
     return njit(cache=True, error_model="numpy")(function)
 
 
+def jit_sums(function: Callable[..., Any]) -> Any:
+    """Compile a function whose sums may run in any order, so that they vectorise."""
+    return njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})(function)
+
+
 def inline(function: Callable[..., Any]) -> Any:
     """Compile a small helper that is only called from other compiled functions."""
     return njit(cache=True, error_model="numpy", inline="never")(function)

@@ -10,7 +10,7 @@ when no free point is an affine combination of the others in feature space.  A c
 
 import numpy as np
 
-from zerogap.compiled import jit
+from zerogap.compiled import jit, jit_sums
 
 # A point whose distance from the affine hull of the others is, squared and relative, below this counts as lying in it.
 DEPENDENT = 1e-13
@@ -25,7 +25,7 @@ class ElbowSystem:
         self.size = 0
         self._points = np.zeros(capacity, dtype=np.int64)
         self._factor = np.zeros((capacity, capacity))  # lower triangle
-        self._matrix = np.zeros((capacity, capacity))  # K_EE + tau, for refinement
+        self._ones: np.ndarray | None = None  # solution for a right hand side of ones
 
     @property
     def points(self) -> np.ndarray:
@@ -37,98 +37,100 @@ class ElbowSystem:
         m = self.size
         if m == self._points.size:
             self._grow()
-        column = self.K[i, self.points] + self.tau
-        corner = self.K[i, i] + self.tau
-        if not _append(self._factor, m, column, corner, DEPENDENT):
+        if not _append(self._factor, m, self.K[i, self.points] + self.tau, self.K[i, i] + self.tau, DEPENDENT):
             return False
-        self._matrix[m, :m] = self._matrix[:m, m] = column
-        self._matrix[m, m] = corner
         self._points[m] = i
-        self.size = m + 1
+        self.size, self._ones = m + 1, None
         return True
 
     def remove(self, position: int) -> None:
         """Take out the point at a position; those behind move up."""
-        m = self.size
-        _remove(self._factor, m, position)
-        matrix = self._matrix
-        matrix[position : m - 1, :m] = matrix[position + 1 : m, :m].copy()
-        matrix[:m, position : m - 1] = matrix[:m, position + 1 : m].copy()
-        self._points[position : m - 1] = self._points[position + 1 : m].copy()
-        self.size = m - 1
+        _remove(self._factor, self.size, position)
+        self._points[position : self.size - 1] = self._points[position + 1 : self.size].copy()
+        self.size, self._ones = self.size - 1, None
 
     def solve(self, right: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Solve for several right hand sides, the rows of ``right`` (k, m); return x (k, m) and b (k,)."""
-        m = self.size
-        work = np.empty((right.shape[0] + 1, m))
-        work[:-1], work[-1] = right, 1.0
-        solved = _solve(self._factor, m, work.copy())
-        # One step of refinement: the factor has seen many updates, the matrix none.
-        solved += _solve(self._factor, m, work - solved @ self._matrix[:m, :m])
-        x, ones = solved[:-1], solved[-1]
-        bias = (x.sum(axis=1) - totals) / ones.sum()
-        return x - bias[:, None] * ones, bias + self.tau * totals
+        """Solve for two right hand sides, the rows of ``right`` (2, m); return x (2, m) and b (2,).
+
+        The factor has seen many updates: call it a second time with what the solution leaves over, for refinement.
+        """
+        x = _solve_two(self._factor, self.size, right.copy())
+        if self._ones is None:
+            self._ones = _solve_two(self._factor, self.size, np.ones((2, self.size)))[0]
+        bias = (x.sum(axis=1) - totals) / self._ones.sum()
+        return x - bias[:, None] * self._ones, bias + self.tau * totals
 
     def dependence(self, i: int) -> np.ndarray:
         """Return d with sum(d) = -1 and K_E d = -K_Ei: moving x_E by d and x_i by one changes no decision value."""
-        d, _ = self.solve(-self.K[i, self.points][None], np.array([-1.0]))
-        return d[0]
+        E = self.points
+        right, totals = np.zeros((2, self.size)), np.array([-1.0, 0.0])
+        right[0] = -self.K[i, E]
+        x, bias = self.solve(right, totals)
+        correction, _ = self.solve(right - x @ self.K[np.ix_(E, E)] - bias[:, None], totals - x.sum(axis=1))
+        return (x + correction)[0]
 
     def _grow(self) -> None:
         capacity = 2 * self._points.size
         self._points = np.resize(self._points, capacity)
-        for name in ("_factor", "_matrix"):
-            larger = np.zeros((capacity, capacity))
-            larger[: self.size, : self.size] = getattr(self, name)[: self.size, : self.size]
-            setattr(self, name, larger)
+        larger = np.zeros((capacity, capacity))
+        larger[: self.size, : self.size] = self._factor[: self.size, : self.size]
+        self._factor = larger
 
 
-@jit
+@jit_sums
 def _append(factor, m, column, corner, dependent):
     """Add the last row of the factor by forward substitution; refuse if nothing is left of its corner."""
+    new = factor[m, :m]
     for i in range(m):
-        column_i = column[i]
-        for j in range(i):
-            column_i -= factor[i, j] * factor[m, j]
-        factor[m, i] = column_i / factor[i, i]
-    rest = corner
+        row = factor[i, :i]
+        known = 0.0
+        for j in range(row.size):
+            known += row[j] * new[j]
+        new[i] = (column[i] - known) / factor[i, i]
+    used = 0.0
     for j in range(m):
-        rest -= factor[m, j] * factor[m, j]
-    if rest <= dependent * corner:
+        used += new[j] * new[j]
+    if corner - used <= dependent * corner:
         return False
-    factor[m, m] = np.sqrt(rest)
+    factor[m, m] = np.sqrt(corner - used)
     return True
 
 
 @jit
 def _remove(factor, m, position):
-    """Drop a row of the factor and rotate the rest back to a triangle."""
+    """Drop a row of the factor and rotate the rest, row after row, back to a triangle."""
+    cosines, sines = np.empty(m), np.empty(m)
     for i in range(position, m - 1):
-        for j in range(i + 2):
-            factor[i, j] = factor[i + 1, j]
-    for k in range(position, m - 1):
-        a, b = factor[k, k], factor[k, k + 1]
-        r = np.hypot(a, b)
-        c, s = a / r, b / r
-        for i in range(k, m - 1):
-            x, y = factor[i, k], factor[i, k + 1]
-            factor[i, k] = c * x + s * y
-            factor[i, k + 1] = c * y - s * x
-    for j in range(m):
-        factor[m - 1, j] = 0.0
+        row, old = factor[i], factor[i + 1]
+        for j in range(position):
+            row[j] = old[j]
+        carried = old[position]
+        for k in range(position, i):
+            x, y = carried, old[k + 1]
+            row[k] = cosines[k] * x + sines[k] * y
+            carried = cosines[k] * y - sines[k] * x
+        length = np.hypot(carried, old[i + 1])
+        cosines[i], sines[i] = carried / length, old[i + 1] / length
+        row[i] = length
 
 
-@jit
-def _solve(factor, m, right):
-    """Solve with the factor and its transpose, row by row of ``right``, in place."""
-    for r in range(right.shape[0]):
-        x = right[r]
-        for i in range(m):
-            x[i] = (x[i] - np.dot(factor[i, :i], x[:i])) / factor[i, i]
-        for i in range(m - 1, -1, -1):
-            xi = x[i] / factor[i, i]
-            x[i] = xi
-            row = factor[i]
-            for j in range(i):
-                x[j] -= xi * row[j]
+@jit_sums
+def _solve_two(factor, m, right):
+    """Solve with the factor and its transpose for both rows of ``right``, in place."""
+    x, y = right[0], right[1]
+    for i in range(m):
+        row, a, b = factor[i, :i], x[:i], y[:i]
+        s, t = 0.0, 0.0
+        for j in range(row.size):
+            s += row[j] * a[j]
+            t += row[j] * b[j]
+        x[i] = (x[i] - s) / factor[i, i]
+        y[i] = (y[i] - t) / factor[i, i]
+    for i in range(m - 1, -1, -1):
+        row, a, b = factor[i, :i], x[:i], y[:i]
+        s, t = x[i] / factor[i, i], y[i] / factor[i, i]
+        x[i], y[i] = s, t
+        for j in range(row.size):
+            a[j] -= s * row[j]
+            b[j] -= t * row[j]
     return right

@@ -82,11 +82,15 @@ class SingleEngine:
     def segment(self) -> Segment:
         """Solve the elbow system for both coefficients of lam; leave p and q of all points behind."""
         E = self.system.points.copy()
-        right = np.stack([-self.g[E], self.y[E]])
-        x, bias = self.system.solve(right, np.array([-self.capped, 0.0]))
-        segment = Segment(E, x[0], x[1], float(bias[0]), float(bias[1]))
-        _lines(self.K, *segment, self.g, self._p, self._q)
-        return segment
+        x, bias = self.system.solve(np.stack([-self.g[E], self.y[E]]), np.array([-self.capped, 0.0]))
+        _lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
+        # On the elbow p is zero and q is y: what they are instead refines the solution.
+        left_over = np.stack([-self._p[E], self.y[E] - self._q[E]])
+        correction, shift = self.system.solve(left_over, np.array([-self.capped, 0.0]) - x.sum(axis=1))
+        x, bias = x + correction, bias + shift
+        if np.abs(left_over).max() > 1e-10 * (1.0 + np.abs(self.g[E]).max()):
+            _lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
+        return Segment(E, x[0], x[1], float(bias[0]), float(bias[1]))
 
     def _tiny_slope(self, segment: Segment) -> float:
         """Slopes of decision values below this are rounding."""

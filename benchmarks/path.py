@@ -1,0 +1,122 @@
+"""The exact path: is it exact everywhere, has it the papers' number of events, and is it faster than a grid?
+
+python benchmarks/path.py exact [NAME ...]     certificates at all breakpoints and 1,000 random C, no backup needed
+python benchmarks/path.py random [--count N]   random integer-valued problems with heavy duplication
+python benchmarks/path.py speed [NAME ...]     the whole path beside a 25-point grid of scikit-learn's SVC
+"""
+
+import argparse
+import time
+
+import numpy as np
+from common import peer, scaled, seconds_of, two_class_sets, write
+from sklearn.datasets import make_moons
+
+from zerogap import datasets, svm_path
+
+EXACT = (
+    "sonar", "heart", "ionosphere", "wbc", "monks-1.test", "monks-2.test", "monks-3.test", "diabetes", "hill-valley", "german",
+    "splice-c", "svmguide-c", "raetsch-titanic", "raetsch-flare_solar", "mushrooms",
+)  # fmt: skip
+SPEED = ("svmguide1", "german", "a1a", "splice", "diabetes", "breast_cancer", "digits", "moons")
+
+
+def all_sets():
+    yield from two_class_sets()
+    yield "moons", *make_moons(5000, noise=0.3, random_state=0)
+    if datasets.data_folder() is None:
+        return
+    for name in ("splice", "svmguide1"):
+        (X, y), (X_test, y_test) = datasets.load(name), datasets.load(f"{name}.t")
+        joined = "splice-c" if name == "splice" else "svmguide-c"
+        yield joined, scaled(np.concatenate([X, X_test])), np.concatenate([y, y_test])
+    X, y = datasets.load("mushrooms")
+    yield "mushrooms", X[:2000], y[:2000]
+
+
+def exact(options) -> None:
+    rows = []
+    print(
+        f"{'set':<20}{'n':>6} {'kernel':<7}{'points':>7}{'events':>8}{'of length':>10}{'elbow':>6} {'gap':>8} {'random':>8} backups {'s':>7}"
+    )
+    for name, X, y in all_sets():
+        if name not in (options.names or EXACT):
+            continue
+        for kernel in ("linear", "rbf"):
+            began = time.perf_counter()
+            path = svm_path(X, y, kernel=kernel)
+            seconds = time.perf_counter() - began
+            every = max(1, len(path) // options.most)
+            gap = path.worst_certificate(path.C[::every]).relative_gap
+            random = path.worst_certificate(10 ** np.random.default_rng(0).uniform(-4, 3, options.random)).relative_gap
+            rows.append({
+                "set": name, "n": y.size, "kernel": kernel, "points": path.points.rows.size, "events": path.n_events,
+                "of_length": len(path) - 2, "largest_elbow": int(path.n_free.max()), "gap": gap, "random_gap": random,
+                "backups": path.n_backups, "seconds": seconds,
+            })  # fmt: skip
+            r = rows[-1]
+            print(
+                f"{name:<20}{y.size:>6} {kernel:<7}{r['points']:>7}{r['events']:>8}{r['of_length']:>10}{r['largest_elbow']:>6} "
+                f"{gap:8.1e} {random:8.1e} {r['backups']:>7} {seconds:7.2f}",
+                flush=True,
+            )
+    if not options.names:
+        write("path_exact", rows)
+
+
+def random(options) -> None:
+    worst, backups, events = 0.0, 0, 0
+    for seed in range(options.count):
+        rng = np.random.default_rng(seed)
+        n, d, top = int(rng.integers(2, 40)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
+        X = rng.integers(0, top + 1, size=(n, d)).astype(float)
+        y = np.concatenate([[-1, 1], rng.choice([-1, 1], size=n - 2)])
+        path = svm_path(X, y, kernel=("linear", "rbf")[seed % 2])
+        gap = path.worst_certificate().relative_gap
+        if gap > 1e-9 or path.n_backups or path.status != "complete":
+            print(f"seed {seed}: gap {gap:.1e}, {path.n_backups} backups, {path}")
+        worst, backups, events = max(worst, gap), backups + path.n_backups, events + path.n_events
+    print(f"{options.count} problems, {events} events: largest gap {worst:.1e}, {backups} backups")
+
+
+def speed(options) -> None:
+    rows = []
+    print(f"{'set':<16}{'n':>6}{'events':>8}{'elbow':>7} {'path s':>8} {'grid s':>8} {'ratio':>6}")
+    for name, X, y in all_sets():
+        if name not in (options.names or SPEED):
+            continue
+        path = svm_path(X, y, C_min=1e-2)
+        ours = min(seconds_of(svm_path, X, y, C_min=1e-2) for _ in range(options.repeats))
+        grid = min(seconds_of(fit_grid, X, y) for _ in range(options.repeats))
+        rows.append({
+            "set": name, "n": y.size, "events": path.n_events, "largest_elbow": int(path.n_free.max()), "path_seconds": ours,
+            "grid_seconds": grid, "ratio": grid / ours,
+        })  # fmt: skip
+        r = rows[-1]
+        print(
+            f"{name:<16}{y.size:>6}{r['events']:>8}{r['largest_elbow']:>7} {ours:8.3f} {grid:8.3f} {r['ratio']:6.2f}",
+            flush=True,
+        )
+    if not options.names:
+        write("path_speed", rows)
+
+
+def fit_grid(X, y) -> None:
+    for C in np.geomspace(1e-2, 1e3, 25):
+        peer(X, y, C=C)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["exact", "random", "speed"])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--random", type=int, default=1000, help="random C certified on each path")
+    parser.add_argument("--most", type=int, default=1000, help="breakpoints certified on each path, evenly spread")
+    options = parser.parse_args()
+    {"exact": exact, "random": random, "speed": speed}[options.what](options)
+
+
+if __name__ == "__main__":
+    main()
