@@ -36,9 +36,8 @@ def all_sets():
 
 def exact(options) -> None:
     rows = []
-    print(
-        f"{'set':<20}{'n':>6} {'kernel':<7}{'points':>7}{'events':>8}{'of length':>10}{'elbow':>6} {'gap':>8} {'random':>8} backups {'s':>7}"
-    )
+    titles = f"{'points':>7}{'events':>8}{'of length':>10}{'elbow':>6} {'gap':>8} {'random':>8} backups {'s':>7}"
+    print(f"{'set':<20}{'n':>6} {'kernel':<7}{titles}")
     for name, X, y in all_sets():
         if name not in (options.names or EXACT):
             continue

@@ -49,6 +49,7 @@ class SingleEngine:
         self.transitions: list[Transition] = []
         self.n_events = 0
         self._p, self._q = np.empty(y.size), np.empty(y.size)
+        self._largest = float(np.abs(np.diagonal(K)).max())
         self._build_elbow()
         self._sum_pull()
         self._make_optimal()
@@ -94,7 +95,7 @@ class SingleEngine:
 
     def _tiny_slope(self, segment: Segment) -> float:
         """Slopes of decision values below this are rounding."""
-        return 1e-13 * (1.0 + float(np.abs(segment.v).sum()) * float(np.abs(np.diagonal(self.K)).max()))
+        return 1e-13 * (1.0 + float(np.abs(segment.v).sum()) * self._largest)
 
     def _move_to(self, lam: float, segment: Segment) -> None:
         self.lam = lam
