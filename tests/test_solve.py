@@ -158,10 +158,13 @@ def test_time_limit_keeps_a_feasible_point():
 def test_ctrl_c_keeps_the_point_and_gives_the_keyboard_back():
     X, y, _ = points("plain")
     problem = DualProblem.hinge(Gram(X * [1.0, 1e-4, 1e-8], "linear"), y, 1e8)
-    solve(problem, "smo-mvp", max_steps=10)  # compiled before the clock runs
     before = signal.getsignal(signal.SIGINT)
-    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    solution = solve(problem, "smo-mvp", stop=RelativeGap(1e-14), max_time=20)
+
+    def press(state, look):
+        if look.step >= 1000:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    solution = solve(problem, "smo-mvp", stop=RelativeGap(1e-14), trace_every=500, callback=press, max_time=20)
     assert solution.status is Status.INTERRUPTED
     assert solution.n_iter > 0
     assert signal.getsignal(signal.SIGINT) is before

@@ -30,7 +30,7 @@ class Certificate:
     The optimum lies between ``dual`` and ``primal``: no model can have an objective below ``dual``.
     """
 
-    primal: float  # P at beta with the bias that makes it least, or at a multiple of it if that is less
+    primal: float  # P at beta with the bias that makes it least (hard margin: stretched until every margin holds)
     dual: float  # -D(beta), a lower bound on every primal objective
     gap: float  # primal - dual, summed from terms that cannot be negative, so without cancellation
     kkt_violation: float  # largest breach of the optimality conditions (7)-(9) of ong
@@ -173,12 +173,6 @@ class DualProblem:
         return bool(self.ridge.any())
 
     @cached_property
-    def has_margins(self) -> bool:
-        """Whether this is classification without a ridge: each coefficient has one side, and its point a margin to keep."""
-        one_sided = (self.upper == 0) | (self.lower == 0)
-        return not self.has_ridge and self.eps == 0 and bool(one_sided.all()) and bool((np.abs(self.target) == 1).all())
-
-    @cached_property
     def is_hard(self) -> bool:
         """Whether a breach of the margin costs infinitely much, so that the primal may have no feasible point."""
         return bool((np.isinf(self.upper - self.lower) & (self.ridge == 0)).any())
@@ -222,14 +216,12 @@ class DualProblem:
         dual = -self.objective(beta, residual)
         r = residual + self.ridge * beta  # t - K beta
         sum_residual = 0.0 if self.total is None else float(beta.sum()) - self.total
-        bias, norm = self.best_bias(r), float(beta @ (self.target - r))  # norm: |f|²
+        bias = self.best_bias(r)
         if self.is_hard:
-            gap, primal = self._stretched_gap(norm, r - bias, dual)
+            gap, primal = self._stretched_gap(beta, r, bias, dual)
         else:
             gap = self._fenchel_young(beta, r - bias) + abs(bias * sum_residual)
             primal = dual + gap
-            if self.has_margins:
-                gap, primal = min((gap, primal), self._stretched_gap(norm, r - bias, dual))
         return Certificate(primal, dual, gap, max(below - above, 0.0), (below, above), bias, sum_residual)
 
     def _response(self, r: np.ndarray) -> np.ndarray:
@@ -249,18 +241,13 @@ class DualProblem:
         terms = (c - beta) * (r - 0.5 * self.ridge * (c + beta)) - self.eps * (np.abs(c) - np.abs(beta))
         return float(terms.sum())
 
-    def _stretched_gap(self, norm: float, r: np.ndarray, dual: float) -> tuple[float, float]:
-        """Stretch f until every margin is at least one: then no loss is left, and 1/2 |f|² is an upper bound.
-
-        For a hard margin that is the only one.  For a soft margin it is the better one where C is larger than needed and the
-        losses are rounding errors, each of them times C.
-        """
-        breach = np.where(self.upper > 0, r, np.where(self.lower < 0, -r, -np.inf))
+    def _stretched_gap(self, beta: np.ndarray, r: np.ndarray, bias: float, dual: float) -> tuple[float, float]:
+        """Stretch f until every margin is at least one: that point is feasible, and its objective an upper bound."""
+        breach = np.where(self.upper > 0, r - bias, np.where(self.lower < 0, bias - r, -np.inf))
         margin = 1.0 - float(breach.max())
         if margin <= 0:
             return np.inf, np.inf
-        stretch = max(1.0 / margin, 1.0)
-        primal = 0.5 * norm * stretch**2
+        primal = 0.5 * float(beta @ (self.target - r)) / margin**2
         return max(primal - dual, 0.0), primal
 
     def is_unbounded(self, beta: np.ndarray, residual: np.ndarray) -> bool:
