@@ -16,7 +16,9 @@ from zerogap.elbow import ElbowSystem
 
 RIGHT, ELBOW, LEFT = 0, 1, 2
 
-REFRESH_EVERY = 500  # events after which the pull of the capped points is summed afresh
+# The pull of the capped points is summed afresh after so many events, and whenever lam has halved: what rounding leaves in
+# it counts relative to lam.
+REFRESH_EVERY = 500
 
 
 class Segment(NamedTuple):
@@ -67,7 +69,7 @@ class SingleEngine:
         if index >= 0:
             self.n_events += 1
             self._change(index, target)
-            if self.n_events % REFRESH_EVERY == 0:
+            if self.n_events % REFRESH_EVERY == 0 or self.lam < 0.5 * self._pull_lam:
                 self._sum_pull()
         return segment, lam
 
@@ -191,6 +193,7 @@ class SingleEngine:
         pulls = self.y[left] * self.w[left]
         self.g = pulls @ self.K[left] if left.any() else np.zeros(self.y.size)
         self.capped = float(pulls.sum())
+        self._pull_lam = self.lam
 
     def _make_optimal(self) -> None:
         """Active-set steps at fixed lam: towards the elbow's solution as far as the box allows, then the worst violator."""
