@@ -100,9 +100,11 @@ def _split(options: argparse.Namespace) -> list[Any]:
     return [train, test, *labels]
 
 
-def _toy(n_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two points: the least that runs every compiled function.  Loading these is no part of anyone's training time."""
-    return np.outer([-1.0, 1.0], np.ones(n_features)), np.array([0, 1])
+def _toy(n_features: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """A few points that run every compiled function: loading these is no part of anyone's training time."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    return rng.standard_normal((n, n_features)) + y[:, None], y
 
 
 # Commands.
@@ -118,7 +120,7 @@ def _path(options: argparse.Namespace) -> int:
         "C_max": options.C_max,
         "max_events": options.max_events,
     }
-    SVCPath(**settings).fit(*_toy(train.shape[1]))
+    SVCPath(**settings).fit(*_toy(train.shape[1], 60))
     began = time.perf_counter()
     model = SVCPath(**settings, verbose=options.verbose).fit(train, y_train)
     seconds = time.perf_counter() - began
@@ -172,7 +174,7 @@ def _fit(options: argparse.Namespace) -> int:
     train, test, y_train, y_test = _split(options)
     print(f"SVC(C={options.C:g}, kernel={options.kernel!r}, loss={options.loss!r}, tol={options.tol:g})\n")
     settings = {"C": options.C, **_kernel_options(options), "loss": options.loss, "solver": options.solver}
-    SVC(**settings, max_time=1.0).fit(*_toy(train.shape[1]))
+    SVC(**settings, max_time=1.0).fit(*_toy(train.shape[1], 2))
     model = SVC(**settings, tol=options.tol, max_time=options.max_time, verbose=options.verbose)
     began = time.perf_counter()
     model.fit(train, y_train)
