@@ -138,9 +138,8 @@ class SingleEngine:
         d = inward * self.system.dependence(index)
         E = self.system.points
         a, rate = self.y[E] * self.b[E], self.y[E] * d
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(rate < 0, a / -rate, np.where(rate > 0, (self.w[E] - a) / rate, np.inf))
-        room = np.maximum(np.where(np.abs(rate) > 1e-12 * np.abs(rate).max(initial=0.0), room, np.inf), 0.0)
+        rate = np.where(np.abs(rate) > 1e-12 * np.abs(rate).max(initial=0.0), rate, 0.0)
+        room = _room(a, rate, self.w[E])
         k = int(np.argmin(room)) if room.size else -1
         if k < 0 or room[k] >= self.w[index]:  # the point crosses to its other bound before any of the elbow is stopped
             self.b[E] += self.w[index] * d
@@ -172,8 +171,7 @@ class SingleEngine:
         E = self.system.points
         d = -self.y[i] * self.system.dependence(i)  # with i falling towards zero
         a, rate = self.y[E] * self.b[E], self.y[E] * d
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(rate < 0, a / -rate, np.where(rate > 0, (self.w[E] - a) / rate, np.inf))
+        room = _room(a, rate, self.w[E])
         k = int(np.argmin(room))
         step = min(float(room[k]), self.y[i] * value)
         self.b[E] += step * d
@@ -203,9 +201,7 @@ class SingleEngine:
             segment = self.segment()
             E, aim = segment.points, segment.u + self.lam * segment.v
             a, change = self.y[E] * self.b[E], self.y[E] * (aim - self.b[E])
-            with np.errstate(divide="ignore", invalid="ignore"):
-                part = np.where(change < 0, a / -change, np.where(change > 0, (self.w[E] - a) / change, np.inf))
-            part = np.maximum(part, 0.0)
+            part = _room(a, change, self.w[E])
             k = int(np.argmin(part))
             if part[k] < 1.0 and self.system.size > 1:
                 self.b[E] += part[k] * (aim - self.b[E])
@@ -227,6 +223,12 @@ class SingleEngine:
         ends = np.where(rising, bounds, -np.inf)
         self.system.append(int(np.argmax(ends)))
         self._set(int(np.argmax(ends)), ELBOW)
+
+
+def _room(a: np.ndarray, rate: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return how far each y b = a can go at its rate before it is at 0 or w."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.maximum(np.where(rate < 0, a / -rate, np.where(rate > 0, (w - a) / rate, np.inf)), 0.0)
 
 
 @jit

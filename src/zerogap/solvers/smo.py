@@ -1,7 +1,7 @@
 """Sequential minimal optimisation: the pair is chosen among all points, by largest violation or largest gain.
 
 Symbols: r = t - K beta; high = max of r over points that can rise, low = min of r over points that can fall, each less
-eps s of DESIGN's optimality condition; beta is optimal when high <= low, and high - low is the KKT violation.
+eps s, the kink of |beta| at zero; beta is optimal when high <= low, and high - low is the KKT violation.
 """
 
 from dataclasses import dataclass, replace
