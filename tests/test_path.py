@@ -246,3 +246,15 @@ def test_path_and_solver_agree_along_the_way(cancer, cancer_path):
     for C in (1e-3, 0.1, 10.0):
         solution = solve(DualProblem.hinge(gram, 2.0 * y - 1, C), stop=RelativeGap(1e-11))
         assert cancer_path.certificate_at(C).dual >= solution.certificate.dual * (1 - 1e-10)
+
+
+def test_the_backup_leaves_a_tie_and_says_so(plain, monkeypatch):
+    """No data is known to need it, so every event is made to look like a circle of ties."""
+    X, y, _ = plain
+    monkeypatch.setattr("zerogap.path.follow.MOST_AT_ONCE", -10)
+    with pytest.warns(RuntimeWarning, match="solved anew a little further on"):
+        path = svm_path(X, y, C_min=0.1, C_max=10.0)
+    assert path.n_backups > 0
+    assert path.status == "complete"
+    between = np.sqrt(path.C[1:] * path.C[:-1])
+    assert path.worst_certificate(np.concatenate([path.C, between])).relative_gap <= 1e-9
