@@ -88,7 +88,7 @@ def test_events_lead_from_one_segment_to_the_next(cancer_path):
     for index, name in where.items():
         assert names[cancer_path.points.group[index]] == name
     assert cancer_path.n_free.max() == max(s.points.size for s in cancer_path._segments)
-    assert "873 events" in repr(cancer_path) or cancer_path.n_events != 873
+    assert f"{len(C)} events" in repr(cancer_path)
 
 
 def test_coefficients_share_among_duplicates_and_stay_in_the_box():

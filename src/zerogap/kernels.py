@@ -49,11 +49,6 @@ class Kernel:
     function: Callable[[Any, Any], np.ndarray] | None = None
 
     @property
-    def preserves_distance(self) -> bool:
-        """Whether points further apart in input space are further apart in feature space."""
-        return self.name in ("linear", "rbf")
-
-    @property
     def is_positive(self) -> bool:
         """Whether every kernel matrix is known to be positive semidefinite."""
         return self.name in ("linear", "rbf") or (self.name == "poly" and self.gamma >= 0 and self.coef0 >= 0)
