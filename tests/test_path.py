@@ -152,7 +152,7 @@ def test_ctrl_c_keeps_the_part_computed(monkeypatch):
     step = SingleEngine.step
 
     def pressed(self, lam_end):
-        if self.n_events == 100:
+        if self.counts.events == 100:
             os.kill(os.getpid(), signal.SIGINT)
         return step(self, lam_end)
 
@@ -249,12 +249,19 @@ def test_path_and_solver_agree_along_the_way(cancer, cancer_path):
 
 
 def test_the_backup_leaves_a_tie_and_says_so(plain, monkeypatch):
-    """No data is known to need it, so every event is made to look like a circle of ties."""
+    """No data is known to need it, so every tenth event is made to look like a circle of ties."""
     X, y, _ = plain
-    monkeypatch.setattr("zerogap.path.follow.MOST_AT_ONCE", -10)
+    step = SingleEngine.step
+
+    def circling(self, lam_end):
+        self.calls = getattr(self, "calls", 0) + 1
+        self._at_once = 10**9 if self.calls % 10 == 0 else 0
+        return step(self, lam_end)
+
+    monkeypatch.setattr(SingleEngine, "step", circling)
     with pytest.warns(RuntimeWarning, match="solved anew a little further on"):
         path = svm_path(X, y, C_min=0.1, C_max=10.0)
-    assert path.n_backups > 0
+    assert path.n_backups == path.counts.loop_backups > 0
     assert path.status == "complete"
     between = np.sqrt(path.C[1:] * path.C[:-1])
     assert path.worst_certificate(np.concatenate([path.C, between])).relative_gap <= 1e-9

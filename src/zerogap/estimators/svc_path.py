@@ -25,7 +25,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
     kernel, gamma, degree, coef0 : as in :class:`zerogap.SVC`
     C_min, C_max : the range of C
     C : the one that ``predict`` and ``decision_function`` use unless told otherwise, default 1.0
-    engine : "single"
+    engine, linear_system : how the path is followed, see :func:`zerogap.svm_path`
     max_events : stop after so many events; the path then ends at a smaller C
     verbose : show progress
 
@@ -54,7 +54,8 @@ class SVCPath(ClassifierMixin, KernelMachine):
         C_min: float = 1e-4,
         C_max: float = 1e3,
         C: float = 1.0,
-        engine: str = "single",
+        engine: Any = "single",
+        linear_system: str | None = None,
         max_events: int | None = None,
         verbose: Any = False,
     ):
@@ -66,6 +67,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         self.C_max = C_max
         self.C = C
         self.engine = engine
+        self.linear_system = linear_system
         self.max_events = max_events
         self.verbose = verbose
 
@@ -96,6 +98,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
             C_min=self.C_min,
             C_max=self.C_max,
             engine=self.engine,
+            linear_system=self.linear_system,
             max_events=self.max_events,
             verbose=bool(self.verbose),
         )

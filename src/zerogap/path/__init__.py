@@ -1,7 +1,10 @@
 """The exact regularisation path: the solution for every C between two, from one run."""
 
 from zerogap.path.curve import ScoreCurve, score_curve
-from zerogap.path.follow import svm_path
+from zerogap.path.follow import ENGINES, svm_path
+from zerogap.path.hastie import Hastie
+from zerogap.path.lp import LP
 from zerogap.path.path import Event, Path
+from zerogap.path.single import Single
 
-__all__ = ["Event", "Path", "ScoreCurve", "score_curve", "svm_path"]
+__all__ = ["ENGINES", "LP", "Event", "Hastie", "Path", "ScoreCurve", "Single", "score_curve", "svm_path"]

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zerogap.path.engine import LEFT, lines
 from zerogap.path.path import Path
-from zerogap.path.single import LEFT, _lines
 
 
 class ScoreCurve(NamedTuple):
@@ -50,7 +50,7 @@ def score_curve(path: Path, K: np.ndarray, y: np.ndarray, weight: np.ndarray | N
             step = int(t.target == LEFT) - int(t.origin == LEFT)
             if step:
                 g = g + step * cap[t.point] * K[t.point]
-        _lines(K, *segment, g, p, q)
+        lines(K, *segment, g, p, q)
         with np.errstate(divide="ignore", invalid="ignore"):
             roots = np.where(q != 0, -p / q, np.nan)
         inside = np.flatnonzero((roots < lam) & (roots > end))

@@ -1,6 +1,7 @@
 """svm_path(): from rows to a Path."""
 
-import warnings
+import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,14 @@ from zerogap.distinct import distinct
 from zerogap.gram import Gram
 from zerogap.interrupts import interrupts
 from zerogap.kernels import NAMES, gamma_value
-from zerogap.loop import solve
+from zerogap.path.engine import Options
+from zerogap.path.hastie import Hastie
+from zerogap.path.lp import LP
 from zerogap.path.path import Path
-from zerogap.path.single import SingleEngine
-from zerogap.problem import DualProblem
+from zerogap.path.single import Single
 from zerogap.progress import PathProgress
-from zerogap.stopping import RelativeGap
 
-START_GAP = 1e-12  # of the solution the path starts from; the elbow is then made exact
-
-# Transitions at one and the same C, per point, before a tie counts as a circle.
-MOST_AT_ONCE = 10
+ENGINES: dict[str, Options] = {"single": Single(), "lp": LP(), "hastie": Hastie()}
 
 
 def svm_path(
@@ -34,7 +32,9 @@ def svm_path(
     sample_weight: Any = None,
     C_min: float = 1e-4,
     C_max: float = 1e3,
-    engine: str = "single",
+    engine: str | Options = "single",
+    linear_system: str | None = None,
+    merge_duplicates: bool = True,
     max_events: int | None = None,
     resume: Path | None = None,
     verbose: bool = False,
@@ -47,7 +47,10 @@ def svm_path(
     y : two classes of any labels; the second in sorted order is the positive one
     kernel, gamma, degree, coef0, sample_weight : as in :class:`zerogap.SVC`
     C_min, C_max : the range of C
-    engine : "single", one transition at a time
+    engine : "single", one transition at a time; "lp", the algorithm of ong with its linear programs; "hastie", the plain
+        algorithm both improve on; or configured options, such as ``zerogap.path.LP(epsilon_kkt=1e-8)``
+    linear_system : "svd", "qr" or "qr-update", for engine "lp"
+    merge_duplicates : whether rows that agree in every feature and label become one weighted point; the result is the same
     max_events : stop after so many events; ``resume`` goes on from there
     resume : a path of the same data that ended early, or at a smaller C_max; it is extended in place
     verbose : show progress
@@ -56,7 +59,7 @@ def svm_path(
     -------
     Path : with ``status`` "complete", "max_events" or "interrupted"; Ctrl-C keeps the part computed
     """
-    validation.check_choice("engine", engine, ("single",))
+    options = _options(engine, linear_system)
     C_min = validation.check_positive("C_min", C_min)
     C_max = validation.check_positive(
         "C_max", C_max, advice="The path ends by itself when no point is left at its cap."
@@ -66,20 +69,38 @@ def svm_path(
     validation.check_kernel_parameters(kernel, NAMES, gamma, degree, coef0)
     path = resume
     if path is None:
-        path = _start(X, y, kernel, gamma, degree, coef0, sample_weight, C_min)
+        path = _prepare(X, y, kernel, gamma, degree, coef0, sample_weight, C_min, merge_duplicates)
     elif path.gram is None:
         raise ValueError("A path loaded without its data cannot be resumed. Set path.gram first.")
+    if path.engine is None:
+        _start(path, options)
     return _follow(path, C_max, max_events, verbose)
 
 
-def _start(
-    X: Any, y: Any, kernel: Any, gamma: Any, degree: int, coef0: float, sample_weight: Any, C_min: float
+def _options(engine: str | Options, linear_system: str | None) -> Options:
+    if not isinstance(engine, str):
+        if not hasattr(engine, "start"):
+            raise TypeError(
+                f"engine must be a name or configured options; got {engine!r}. Names: {', '.join(ENGINES)}."
+            )
+    else:
+        validation.check_choice("engine", engine, tuple(ENGINES))
+    options = ENGINES[engine] if isinstance(engine, str) else engine
+    if linear_system is None:
+        return options
+    if not isinstance(options, LP):
+        raise ValueError(f"linear_system={linear_system!r} is a choice of engine 'lp'; engine is {str(engine)!r}.")
+    return replace(options, linear_system=linear_system)
+
+
+def _prepare(
+    X: Any, y: Any, kernel: Any, gamma: Any, degree: int, coef0: float, sample_weight: Any, C_min: float, merge: bool
 ) -> Path:
-    """Merge duplicates, and solve at C_min."""
+    """Merge duplicates, and compute the kernel matrix."""
     is_precomputed = isinstance(kernel, str) and kernel == "precomputed"
     X = validation.check_precomputed(X) if is_precomputed else validation.check_points(X)
     signs = _two_classes(y, X.shape[0])
-    points = distinct(X, signs, validation.check_weights(sample_weight, X.shape[0]), merge=not is_precomputed)
+    points = distinct(X, signs, validation.check_weights(sample_weight, X.shape[0]), merge=merge and not is_precomputed)
     if np.unique(signs[points.rows]).size < 2:
         raise ValueError("Every point of one class has weight zero; a path needs both classes.")
     if is_precomputed:
@@ -88,11 +109,22 @@ def _start(
         value = gamma_value(gamma, X[points.rows], points.weight)
         gram = Gram(X[points.rows], kernel, gamma=value, degree=degree, coef0=coef0)
     gram.full()
-    path = Path(signs[points.rows], points, np.zeros(points.rows.size), 1.0 / C_min, gram)
-    engine = _engine(path, C_min, None)
-    path.start = engine.status.astype(np.int8)
-    path.engine = engine
-    return path
+    return Path(signs[points.rows], points, np.zeros(points.rows.size), 1.0 / C_min, gram)
+
+
+def _start(path: Path, options: Options) -> None:
+    """Put an engine at the end of the path, which may be its beginning."""
+    assert path.gram is not None
+    began, C, is_new = time.perf_counter(), path.C[-1], path.lam.size == 1
+    beta = None if is_new else path.scaled_at(path.lam[-1]) * C
+    path.engine = options.start(path.gram, path.y, path.points.weight, C, beta)
+    if is_new:
+        path.start = path.engine.status.astype(np.int8)
+        path.counts = path.engine.counts
+    else:
+        path.engine.counts = path.counts
+        path.engine.record(path.sets_at(None))  # who lies on a boundary may be in another set now
+    path.counts.start_seconds += time.perf_counter() - began
 
 
 def _two_classes(y: Any, n: int) -> np.ndarray:
@@ -108,53 +140,26 @@ def _two_classes(y: Any, n: int) -> np.ndarray:
     return np.where(y == classes[1], 1.0, -1.0)
 
 
-def _engine(path: Path, C: float, beta: np.ndarray | None) -> SingleEngine:
-    """Return the engine at C, from the coefficients there if they are known."""
-    assert path.gram is not None
-    problem = DualProblem.hinge(path.gram, path.y, C, sample_weight=path.points.weight)
-    solution = solve(problem, stop=RelativeGap(START_GAP), resume=beta)
-    return SingleEngine(path.gram.full(), path.y, path.points.weight, 1.0 / C, solution.beta / C)
-
-
 def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> Path:
     """Step from event to event until C_max, a limit, or Ctrl-C."""
-    engine, lam_end = path.engine or _engine(path, path.C[-1], path.scaled_at(path.lam[-1]) * path.C[-1]), 1.0 / C_max
-    path.engine = engine
+    engine, counts, lam_end = path.engine, path.counts, 1.0 / C_max
+    assert engine is not None
     progress = PathProgress(path.C[-1], C_max) if verbose else None
-    at_once, status, first = 0, "complete", engine.n_events
+    status, first, began = "complete", counts.events, time.perf_counter()
     with interrupts() as was_interrupted:
         while engine.lam > lam_end:
             if was_interrupted():
                 status = "interrupted"
                 break
-            if max_events is not None and engine.n_events - first >= max_events:
+            if max_events is not None and counts.events - first >= max_events:
                 status = "max_events"
                 break
-            before = engine.lam
+            counts.largest_elbow = max(counts.largest_elbow, engine.elbow_size)
             segment, lam = engine.step(lam_end)
             path.add(segment, lam, engine.take_transitions())
-            at_once = at_once + 1 if lam == before else 0
-            if at_once > MOST_AT_ONCE * path.y.size + 100:
-                engine, at_once = _back_up(path, engine), 0
             if progress is not None:
-                progress(engine.n_events, 1.0 / lam, engine.system.size)
+                progress(counts.events, 1.0 / lam, engine.elbow_size)
     if progress is not None:
         progress.close()
+    counts.tracking_seconds += time.perf_counter() - began
     return path.seal(status)
-
-
-def _back_up(path: Path, engine: SingleEngine) -> SingleEngine:
-    """Leave a circle of ties: solve anew a little further on."""
-    warnings.warn(
-        f"The path met a tie at C={1 / engine.lam:g} that it could not settle; it was solved anew a little further on.",
-        RuntimeWarning,
-        stacklevel=4,
-    )
-    lam = engine.lam * (1 - 1e-6)
-    fresh = _engine(path, 1.0 / lam, engine.b / lam)
-    fresh.n_events = engine.n_events
-    changed = np.flatnonzero(fresh.status != engine.status)
-    path.add(fresh.segment(), lam, fresh.transitions_from(engine.status, changed))
-    path.n_backups += 1
-    path.engine = fresh
-    return fresh

@@ -1,6 +1,7 @@
 """Path: breakpoints, events, and on every segment the coefficients of the elbow, from which the rest follows."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path as File
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ import numpy as np
 
 from zerogap.distinct import Distinct
 from zerogap.gram import Gram
-from zerogap.path.single import LEFT, Segment, SingleEngine, Transition
+from zerogap.path.engine import LEFT, Counts, Engine, Segment, Transition
 from zerogap.problem import Certificate, DualProblem
 
 SETS = ("right", "elbow", "left")
@@ -37,8 +38,8 @@ class Path:
         self.start = status.astype(np.int8)  # sets of the distinct points at the start
         self.lam = np.array([lam])
         self.status = "started"  # or "complete", "max_events", "interrupted"
-        self.n_backups = 0  # ties that had to be solved anew
-        self.engine: SingleEngine | None = None  # where the path can be gone on with
+        self.counts = Counts()
+        self.engine: Engine | None = None  # where the path can be gone on with
         self._segments: list[Segment] = []
         self._before: list[int] = []  # transitions made before each segment
         self._transitions: list[Transition] = []
@@ -71,6 +72,11 @@ class Path:
     def n_events(self) -> int:
         """Number of changes of sets."""
         return len(self._transitions)
+
+    @property
+    def n_backups(self) -> int:
+        """How often the engine had to solve anew by SMO."""
+        return self.counts.kkt_backups + self.counts.loop_backups
 
     @property
     def n_free(self) -> np.ndarray:
@@ -120,9 +126,9 @@ class Path:
         b[segment.points] = segment.u + lam * segment.v
         return self.y * np.clip(self.y * b, 0.0, self.points.weight)
 
-    def sets_at(self, k: int) -> np.ndarray:
-        """Return the set of every distinct point on segment k: 0 right, 1 elbow, 2 left."""
-        status, done = self.start.copy(), self._before[k]
+    def sets_at(self, k: int | None) -> np.ndarray:
+        """Return the set of every distinct point on segment k, or behind the last one: 0 right, 1 elbow, 2 left."""
+        status, done = self.start.copy(), None if k is None else self._before[k]
         status[self._moved[:done, 0]] = self._moved[:done, 1]  # of several changes of a point the last one stays
         return status
 
@@ -148,7 +154,7 @@ class Path:
     def _overshoot(self, k: int, lam: float) -> float:
         segment = self._segments[k]
         a = self.y[segment.points] * (segment.u + lam * segment.v)
-        return max(float(-a.min()), float((a - self.points.weight[segment.points]).max()), 0.0)
+        return max(float(-a.min(initial=0.0)), float((a - self.points.weight[segment.points]).max(initial=0.0)))
 
     def _lam(self, C: float) -> float:
         first, last = 1.0 / self.lam[0], 1.0 / self.lam[-1]
@@ -183,7 +189,7 @@ class Path:
             "share": self.points.share, "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
             "elbow": joined[0], "u": joined[1], "v": joined[2],
             "u0": np.array([s.u0 for s in self._segments]), "v0": np.array([s.v0 for s in self._segments]),
-            "before": np.array(self._before), "n_backups": self.n_backups,
+            "before": np.array(self._before), **asdict(self.counts),
             "event_lam": np.array([t.lam for t in self._transitions]),
             "event": np.array([t[1:] for t in self._transitions], dtype=np.int64).reshape(-1, 3),
         }  # fmt: skip
@@ -193,7 +199,8 @@ class Path:
         """Return the path that ``to_dict`` described."""
         points = Distinct(*(np.asarray(data[name]) for name in ("rows", "group", "weight", "share")))
         path = cls(np.asarray(data["y"]), points, np.asarray(data["start"]), 1.0, gram)
-        path.lam, path.n_backups = np.asarray(data["lam"]), int(data["n_backups"])
+        path.lam = np.asarray(data["lam"])
+        path.counts = Counts(**{name: type(value)(data[name]) for name, value in asdict(Counts()).items()})
         edges = np.concatenate([[0], np.cumsum(data["sizes"])])
         parts = [slice(a, b) for a, b in pairwise(edges)]
         elbow, u, v = (np.asarray(data[name]) for name in ("elbow", "u", "v"))

@@ -1,57 +1,66 @@
 """Engine "single": one transition at a time (Sentelle, Anagnostopoulos and Georgiopoulos, 2016), segments solved directly.
 
-Symbols: lam = 1/C, decreasing; b = lam beta, so 0 <= y b <= w; g = K_L b_L, the pull of the capped points.
-Sets: right (b = 0, y F >= lam), elbow (y F = lam), left (y b = w, y F <= lam), where F = K b + bias, all scaled by lam.
+Symbols: as in ``engine``; g = K_L b_L, the pull of the capped points.
 On a segment b_E = u + lam v and F = p + lam q, from one solve with the elbow system: nothing is added up from event to event,
 so nothing drifts.  The elbow stays affinely independent: a point that depends on it is exchanged for one of its points, along
 the direction that moves no decision value; and the last point of the elbow stays, even at a bound, so that it is never empty.
 """
 
-from typing import NamedTuple
+import warnings
+from dataclasses import dataclass
 
 import numpy as np
 
 from zerogap.compiled import jit
 from zerogap.elbow import ElbowSystem
+from zerogap.gram import Gram
+from zerogap.path.engine import ELBOW, LEFT, RIGHT, Engine, Segment, Transition, lines, optimum, sets_of
+from zerogap.stopping import RelativeGap
 
-RIGHT, ELBOW, LEFT = 0, 1, 2
+START = RelativeGap(1e-12)  # of the solution the path starts from; the elbow is then made exact
 
 # The pull of the capped points is summed afresh after so many events, and whenever lam has halved: what rounding leaves in
 # it counts relative to lam.
 REFRESH_EVERY = 500
 
-
-class Segment(NamedTuple):
-    """The solution between two breakpoints, linear in lam: b_E = u + lam v, scaled bias = u0 + lam v0."""
-
-    points: np.ndarray
-    u: np.ndarray
-    v: np.ndarray
-    u0: float
-    v0: float
+# Transitions at one and the same C, per point, before a tie counts as a circle.
+MOST_AT_ONCE = 10
 
 
-class Transition(NamedTuple):
-    """A point changes sets."""
+@dataclass(frozen=True)
+class Single:
+    """One transition at a time; needs no options."""
 
-    lam: float
-    point: int
-    origin: int
-    target: int
+    def start(
+        self, gram: Gram, y: np.ndarray, w: np.ndarray, C: float, beta: np.ndarray | None = None
+    ) -> "SingleEngine":
+        """Return the engine at C."""
+        return SingleEngine(gram, y, w, 1.0 / C, optimum(gram, y, w, C, START, beta).beta / C)
+
+    def __str__(self) -> str:
+        return "single"
 
 
-class SingleEngine:
-    """The path's state at some lam, and the step to the next event."""
+class SingleEngine(Engine):
+    """The state between two transitions."""
 
-    def __init__(self, K: np.ndarray, y: np.ndarray, w: np.ndarray, lam: float, b: np.ndarray):
-        self.K, self.y, self.w, self.lam = K, y, w, lam
-        self.system = ElbowSystem(K)
-        self.b = b.copy()  # scaled coefficients; of the elbow those at ``lam``
-        self.status = np.where(y * b <= 0.0, RIGHT, np.where(y * b >= w, LEFT, ELBOW))
-        self.transitions: list[Transition] = []
-        self.n_events = 0
+    def __init__(self, gram: Gram, y: np.ndarray, w: np.ndarray, lam: float, b: np.ndarray):
+        super().__init__(gram, y, w)
         self._p, self._q = np.empty(y.size), np.empty(y.size)
-        self._largest = float(np.abs(np.diagonal(K)).max())
+        self._largest = float(np.abs(np.diagonal(self.K)).max())
+        self._place(lam, b)
+
+    @property
+    def elbow_size(self) -> int:
+        """Number of points in the elbow."""
+        return self.system.size
+
+    def _place(self, lam: float, b: np.ndarray) -> None:
+        """Begin at lam with nearly optimal scaled coefficients."""
+        self.lam, self.b = lam, b.copy()  # of the elbow those at ``lam``
+        self.system = ElbowSystem(self.K)
+        self.status = sets_of(self.y * b, self.w)
+        self._at_once = 0  # transitions without a change of lam
         self._build_elbow()
         self._sum_pull()
         self._make_optimal()
@@ -61,38 +70,45 @@ class SingleEngine:
 
     def step(self, lam_end: float) -> tuple[Segment, float]:
         """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
+        if self._at_once > MOST_AT_ONCE * self.y.size + 100:
+            return self._back_up(lam_end)
         segment = self.segment()
         lam, index, target = _next_event(
             self.lam, lam_end, self.y, self.w, self.status, self._p, self._q, *segment[:3], self._tiny_slope(segment)
         )
+        self._at_once = self._at_once + 1 if lam == self.lam else 0
         self._move_to(lam, segment)
         if index >= 0:
-            self.n_events += 1
+            self.counts.events += 1
             self._change(index, target)
-            if self.n_events % REFRESH_EVERY == 0 or self.lam < 0.5 * self._pull_lam:
+            if self.counts.events % REFRESH_EVERY == 0 or self.lam < 0.5 * self._pull_lam:
                 self._sum_pull()
         return segment, lam
 
-    def take_transitions(self) -> list[Transition]:
-        """Return the transitions since the last call."""
-        taken, self.transitions = self.transitions, []
-        return taken
-
-    def transitions_from(self, status: np.ndarray, changed: np.ndarray) -> list[Transition]:
-        """Return the transitions that lead from other sets to the present ones."""
-        return [Transition(self.lam, int(i), int(status[i]), int(self.status[i])) for i in changed]
+    def _back_up(self, lam_end: float) -> tuple[Segment, float]:
+        """Leave a circle of ties: solve anew a little further on."""
+        warnings.warn(
+            f"The path met a tie at C={1 / self.lam:g} that it could not settle; it was solved anew a little further on.",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+        lam, before = max(self.lam * (1 - 1e-6), lam_end), self.status
+        self._place(lam, self.solve_at(lam, self.b, START).beta * lam)
+        self.record(before)
+        self.counts.loop_backups += 1
+        return self.segment(), lam
 
     def segment(self) -> Segment:
         """Solve the elbow system for both coefficients of lam; leave p and q of all points behind."""
         E = self.system.points.copy()
         x, bias = self.system.solve(np.stack([-self.g[E], self.y[E]]), np.array([-self.capped, 0.0]))
-        _lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
+        lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
         # On the elbow p is zero and q is y: what they are instead refines the solution.
         left_over = np.stack([-self._p[E], self.y[E] - self._q[E]])
         correction, shift = self.system.solve(left_over, np.array([-self.capped, 0.0]) - x.sum(axis=1))
         x, bias = x + correction, bias + shift
         if np.abs(left_over).max() > 1e-10 * (1.0 + np.abs(self.g[E]).max()):
-            _lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
+            lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
         return Segment(E, x[0], x[1], float(bias[0]), float(bias[1]))
 
     def _tiny_slope(self, segment: Segment) -> float:
@@ -229,20 +245,6 @@ def _room(a: np.ndarray, rate: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Return how far each y b = a can go at its rate before it is at 0 or w."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.maximum(np.where(rate < 0, a / -rate, np.where(rate > 0, (w - a) / rate, np.inf)), 0.0)
-
-
-@jit
-def _lines(K, E, u, v, u0, v0, g, p, q):
-    """p + lam q are the scaled decision values of all points."""
-    n = g.size
-    for i in range(n):
-        p[i] = g[i] + u0
-        q[i] = v0
-    for k in range(E.size):
-        row, a, c = K[E[k]], u[k], v[k]
-        for i in range(n):
-            p[i] += a * row[i]
-            q[i] += c * row[i]
 
 
 @jit

@@ -1,0 +1,116 @@
+"""What the engines of the path have in common: sets, segments, transitions, and the solution they start from.
+
+Symbols: lam = 1/C, decreasing; b = lam beta, so 0 <= y b <= w; F = K b + bias, all scaled by lam.
+Sets: right (b = 0, y F >= lam), elbow (y F = lam), left (y b = w, y F <= lam).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from zerogap.compiled import jit
+from zerogap.gram import Gram
+from zerogap.loop import Solution, solve
+from zerogap.problem import DualProblem
+from zerogap.stopping import Stop
+
+RIGHT, ELBOW, LEFT = 0, 1, 2
+
+
+class Segment(NamedTuple):
+    """The solution between two breakpoints, linear in lam: b_E = u + lam v, scaled bias = u0 + lam v0."""
+
+    points: np.ndarray
+    u: np.ndarray
+    v: np.ndarray
+    u0: float
+    v0: float
+
+
+class Transition(NamedTuple):
+    """A point changes sets."""
+
+    lam: float
+    point: int
+    origin: int
+    target: int
+
+
+@dataclass
+class Counts:
+    """What an engine met on its way; the columns of ong's Tables II-IV, with those of its own names in brackets."""
+
+    events: int = 0  # passes of the engine's main loop (iota_max)
+    largest_elbow: int = 0  # (|E|max)
+    largest_null_space: int = 0  # free directions of a singular elbow system ((m-r)max)
+    special: int = 0  # calls of the special-event routine that moved a point (N_SR)
+    kkt_backups: int = 0  # solved anew because the optimality conditions were violated (N_kkt)
+    loop_backups: int = 0  # solved anew because nothing moved any more
+    start_seconds: float = 0.0  # (t_IR)
+    tracking_seconds: float = 0.0  # (t_S)
+
+
+class Engine:
+    """The path's state at some lam; ``step`` goes to the next event."""
+
+    def __init__(self, gram: Gram, y: np.ndarray, w: np.ndarray):
+        self.gram, self.K, self.y, self.w = gram, gram.full(), y, w
+        self.lam = np.inf
+        self.status = np.zeros(y.size, dtype=np.int64)
+        self.transitions: list[Transition] = []
+        self.counts = Counts()
+
+    @property
+    def elbow_size(self) -> int:
+        """Number of points in the elbow."""
+        raise NotImplementedError
+
+    def step(self, lam_end: float) -> tuple[Segment, float]:
+        """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
+        raise NotImplementedError
+
+    def take_transitions(self) -> list[Transition]:
+        """Return the transitions since the last call."""
+        taken, self.transitions = self.transitions, []
+        return taken
+
+    def solve_at(self, lam: float, b: np.ndarray, stop: Stop) -> Solution:
+        """Solve anew at lam, from the scaled coefficients of a lam near by."""
+        return optimum(self.gram, self.y, self.w, 1.0 / lam, stop, b / lam)
+
+    def record(self, before: np.ndarray) -> None:
+        """Enter the transitions that lead from other sets to the present ones."""
+        for i in np.flatnonzero(before != self.status):
+            self.transitions.append(Transition(self.lam, int(i), int(before[i]), int(self.status[i])))
+
+
+class Options(Protocol):
+    """How an engine is configured: frozen options that start it."""
+
+    def start(self, gram: Gram, y: np.ndarray, w: np.ndarray, C: float, beta: np.ndarray | None = None) -> Engine:
+        """Return the engine at C, from the coefficients there if they are known."""
+
+
+def optimum(gram: Gram, y: np.ndarray, w: np.ndarray, C: float, stop: Stop, beta: np.ndarray | None) -> Solution:
+    """Solve the soft margin problem at one C by SMO."""
+    return solve(DualProblem.hinge(gram, y, C, sample_weight=w), stop=stop, resume=beta)
+
+
+def sets_of(a: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return the set of every point from a = y b; (17) of ong."""
+    return np.where(a <= 0.0, RIGHT, np.where(a >= w, LEFT, ELBOW))
+
+
+@jit
+def lines(K, E, u, v, u0, v0, g, p, q):
+    """p + lam q are the scaled decision values of all points, g being the pull of the capped ones."""
+    n = g.size
+    for i in range(n):
+        p[i] = g[i] + u0
+        q[i] = v0
+    for k in range(E.size):
+        row, a, c = K[E[k]], u[k], v[k]
+        for i in range(n):
+            p[i] += a * row[i]
+            q[i] += c * row[i]

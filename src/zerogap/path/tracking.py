@@ -1,0 +1,78 @@
+"""What engines "lp" and "hastie" share: coefficients and slacks carried from event to event by increments, (36)-(46) of ong.
+
+Symbols: as in ``engine``; alpha = y b (ong's alpha hat), slack = lam xi = lam - y F, so that slack <= 0 on the right, zero on
+the elbow, >= 0 on the left.  A move changes lam by delta, and the bias and the elbow's alpha by d, which solves A d = 1 delta.
+"""
+
+import numpy as np
+
+from zerogap.compiled import jit
+from zerogap.path.engine import ELBOW, LEFT, Engine, Segment, Transition, sets_of
+
+
+class TrackingEngine(Engine):
+    """An elbow, and increments."""
+
+    @property
+    def elbow_size(self) -> int:
+        """Number of points in the elbow."""
+        return len(self.elbow)
+
+    def _place(self, lam: float, alpha: np.ndarray, bias: float) -> None:
+        """Take over the solution at lam."""
+        self.lam, self.alpha, self.bias = lam, alpha, bias
+        self.status = sets_of(alpha, self.w)
+        self.elbow = np.flatnonzero(self.status == ELBOW).tolist()
+        self.slack = self.true_slack()
+
+    def true_slack(self) -> np.ndarray:
+        """Return lam - y F from the coefficients, (16)."""
+        support = np.flatnonzero(self.alpha)
+        F = weighted_rows(self.K, support, (self.y * self.alpha)[support]) + self.bias
+        return self.lam - self.y * F
+
+    def _rates(self, E: np.ndarray, d: np.ndarray) -> np.ndarray:
+        """Return d'k_i for every point: how fast y F changes when the bias and the elbow move along d."""
+        return self.y * (d[0] + weighted_rows(self.K, E, self.y[E] * d[1:]))
+
+    def _move(self, delta: float, lam_end: float, E: np.ndarray, d: np.ndarray, rates: np.ndarray) -> Segment:
+        """Change lam by delta, the elbow and the bias by d, (36)-(39); return the segment, by (53)."""
+        old, old_bias, before = self.alpha[E], self.bias, self.lam
+        self.alpha[E] += d[1:]
+        self.bias += d[0]
+        self.slack += delta - rates
+        self.lam = before + delta if before + delta > lam_end * (1 + 1e-14) else lam_end
+        return segment_between(E, before, self.lam, self.y[E] * old, self.y[E] * self.alpha[E], old_bias, self.bias)
+
+    def _assign(self, moves: dict[int, int]) -> None:
+        """Let points change sets, (44)-(46); one that reaches a bound is put there exactly."""
+        for i, target in moves.items():
+            origin = int(self.status[i])
+            if target == ELBOW:
+                self.elbow.append(i)
+            else:
+                self.alpha[i] = self.w[i] if target == LEFT else 0.0
+                if origin == ELBOW:
+                    self.elbow.remove(i)
+            self.status[i] = target
+            self.transitions.append(Transition(self.lam, i, origin, target))
+
+
+def segment_between(
+    points: np.ndarray, lam: float, end: float, b: np.ndarray, b_end: np.ndarray, bias: float, bias_end: float
+) -> Segment:
+    """Return the straight line between the solutions at two lam, (53)."""
+    width = end - lam if end != lam else 1.0  # of a move without length nobody reads the slope
+    v, v0 = (b_end - b) / width, (bias_end - bias) / width
+    return Segment(points, b - lam * v, v, bias - lam * v0, v0)
+
+
+@jit
+def weighted_rows(K, E, x):
+    """Return x'K[E] without gathering the rows."""
+    out = np.zeros(K.shape[0])
+    for k in range(E.size):
+        row, a = K[E[k]], x[k]
+        for i in range(out.size):
+            out[i] += a * row[i]
+    return out

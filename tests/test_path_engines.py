@@ -1,0 +1,235 @@
+"""Engines "lp" and "hastie", and the linear systems of the elbow, against engine "single" and dense algebra."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+from conftest import KINDS, points
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
+
+from zerogap import Path, SVCPath, svm_path
+from zerogap.path import LP
+from zerogap.path.bordered import LINEAR_SYSTEMS
+from zerogap.path.lp import LPEngine, _balanced
+
+# The paper's tolerances allow errors of a thousandth; with these the same algorithm is as exact as increments can be.
+TIGHT = {"epsilon_kkt": 1e-9, "epsilon_smo": 1e-11, "tau": 1e-9, "tau_2": 1e-13}
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X)[:300], y[:300]
+
+
+# The bordered matrix.
+
+
+def elbow_matrix(K, y, E):
+    A = np.zeros((len(E) + 1, len(E) + 1))
+    A[0, 1:] = A[1:, 0] = y[E]
+    A[1:, 1:] = np.outer(y[E], y[E]) * K[np.ix_(E, E)]
+    return A
+
+
+@pytest.mark.parametrize("name", LINEAR_SYSTEMS)
+@pytest.mark.parametrize("rank", [2, 40])
+def test_all_solutions_of_the_elbow_system_are_found(name, rank):
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((40, rank))
+    K, y = Z @ Z.T, np.where(rng.random(40) < 0.5, -1.0, 1.0)
+    K, y = (K, y) if rank == 40 else (K, np.ones(40))  # of one class, any number of points can lie on a margin
+    system = LINEAR_SYSTEMS[name](K, y, 1e-14)
+    E = list(range(10))
+    for change in range(60):
+        if change % 3 == 2:
+            del E[int(rng.integers(len(E)))]
+        else:
+            E.append(int(rng.choice(np.setdiff1d(np.arange(40), E))))
+        d, null = system.directions(np.array(E))
+        A, ones = elbow_matrix(K, y, E), np.concatenate([[0.0], np.ones(len(E))])
+        assert null.shape[1] == len(E) + 1 - np.linalg.matrix_rank(A)
+        assert np.abs(A @ d - ones).max() <= 1e-8
+        assert np.abs(A @ null).max(initial=0.0) <= 1e-9
+        np.testing.assert_allclose(null.T @ null, np.eye(null.shape[1]), atol=1e-10)
+
+
+def test_an_insertion_that_would_be_singular_is_foreseen(monkeypatch):
+    rng = np.random.default_rng(1)
+    Z = rng.standard_normal((12, 12))
+    Z[9] = 0.25 * Z[:4].sum(axis=0)  # in the affine hull of four others
+    K, y = Z @ Z.T, np.ones(12)
+    system = LINEAR_SYSTEMS["qr-update"](K, y, 1e-14)
+    assert system.directions(np.arange(8)).null.shape[1] == 0
+    fresh, qr = [], scipy.linalg.qr
+    monkeypatch.setattr(scipy.linalg, "qr", lambda *a, **k: fresh.append(1) or qr(*a, **k))
+    assert system.directions(np.arange(9)).null.shape[1] == 0
+    assert not fresh  # updated
+    assert system.directions(np.arange(10)).null.shape[1] == 1
+    assert fresh  # made anew
+
+
+# Engine "lp".
+
+
+@pytest.mark.parametrize("linear_system", LINEAR_SYSTEMS)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("huge", "tiny")])
+def test_lp_is_as_exact_as_its_tolerances(kind, kernel, merge, linear_system):
+    X, y, _ = points(kind)
+    path = svm_path(
+        X, y, kernel=kernel, C_min=1e-2, C_max=10.0, merge_duplicates=merge, engine=LP(linear_system, **TIGHT)
+    )
+    assert path.status == "complete"
+    between = np.sqrt(path.C[1:] * path.C[:-1])
+    # A violation of v costs at most v times the width of all boxes.
+    for C in np.concatenate([path.C, between]):
+        certificate = path.certificate_at(C)
+        assert certificate.gap <= 3e-9 * C * y.size + 1e-12
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_lp_ends_on_integer_data_full_of_duplicates(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 25)), int(rng.integers(1, 4))
+    X = rng.integers(0, 3, size=(n, d)).astype(float)
+    y = np.concatenate([[-1, 1], rng.choice([-1, 1], size=n - 2)])
+    weight = rng.choice([0.5, 1.0, 2.0], size=n)
+    system = tuple(LINEAR_SYSTEMS)[seed % 3]
+    path = svm_path(
+        X, y, kernel=["linear", "rbf"][seed % 2], sample_weight=weight, C_min=1e-2, C_max=10.0, merge_duplicates=False,
+        engine=LP(system, **TIGHT),
+    )  # fmt: skip
+    assert path.status == "complete"
+    between = np.sqrt(path.C[1:] * path.C[:-1])
+    for C in np.concatenate([path.C, between]):
+        assert path.certificate_at(C).gap <= 3e-9 * C * weight.sum() + 1e-12
+
+
+def test_lp_with_the_papers_values_stays_within_its_tolerance(cancer):
+    X, y = cancer
+    path = svm_path(X, y, engine="lp", linear_system="qr-update", C_max=100.0)
+    exact = svm_path(X, y, C_max=100.0)
+    assert path.counts.largest_elbow == exact.counts.largest_elbow
+    assert abs(path.counts.events - exact.counts.events) <= 5
+    for C in 10 ** np.random.default_rng(0).uniform(-4, 2, 50):
+        assert path.certificate_at(C).gap <= 1.1e-3 * C * y.size
+
+
+def test_duplicates_make_a_null_space_unless_they_are_merged():
+    X, y, _ = points("duplicates")
+    kept = svm_path(X, y, C_max=10.0, engine=LP(**TIGHT), merge_duplicates=False)
+    merged = svm_path(X, y, C_max=10.0, engine=LP(**TIGHT))
+    assert kept.counts.largest_null_space > merged.counts.largest_null_space == 0
+    for C in (0.01, 1.0, 9.0):
+        assert kept.certificate_at(C).dual == pytest.approx(merged.certificate_at(C).dual, rel=1e-6)
+
+
+def test_without_the_check_errors_stay_and_with_it_they_are_repaired():
+    """Table III: an inexact start makes slacks grow as 1/lam; the check notices, the backup repairs."""
+    X, y, _ = points("plain")
+    loose = {"epsilon_smo": 1e-2, "epsilon_kkt": 1e-5}
+    drifting = svm_path(X, y, gamma=2.0, C_min=1e-2, engine=LP(check_kkt=False, **loose))
+    repaired = svm_path(X, y, gamma=2.0, C_min=1e-2, engine=LP(**loose))
+    assert drifting.counts.kkt_backups == 0
+    assert repaired.counts.kkt_backups > 0
+    assert repaired.certificate_at(100.0).gap <= 1e-5 * 100.0 * y.size < drifting.certificate_at(100.0).gap
+
+
+def test_looping_calls_the_backup(plain, monkeypatch):
+    X, y, _ = plain
+    program = LPEngine._program
+
+    def stuck(self, E, p, q, d, lam_end):
+        move = program(self, E, p, q, d, lam_end)
+        if 30 < self.counts.events < 40:  # as if nobody could move
+            return move._replace(delta=0.0, reached=move.reached & False, touched=move.touched & False)
+        return move
+
+    monkeypatch.setattr(LPEngine, "_program", stuck)
+    path = svm_path(X, y, C_min=1e-2, C_max=100.0, engine=LP(ell=5, **TIGHT))
+    assert path.counts.loop_backups == 1
+    assert path.status == "complete"
+    assert path.worst_certificate().relative_gap <= 1e-6
+
+
+def test_the_start_of_smo_is_the_papers():
+    y = np.array([1.0, 1, -1, 1, -1, 1])
+    np.testing.assert_array_equal(_balanced(y, np.ones(6)), [0, 0, 1, 1, 1, 1])
+    alpha = _balanced(y, np.array([1.0, 2, 1, 3, 1.5, 1]))
+    assert alpha @ y == 0
+    np.testing.assert_array_equal(alpha, [0, 0, 1, 1.5, 1.5, 1])
+
+
+def test_recomputed_slacks_give_the_same_path(plain):
+    X, y, _ = plain
+    a, b = (svm_path(X, y, C_max=100.0, engine=LP(incremental=value, **TIGHT)) for value in (True, False))
+    np.testing.assert_allclose(a.C, b.C, rtol=1e-6)
+
+
+def test_counts_survive_storing_and_resuming(plain, tmp_path):
+    X, y, _ = plain
+    part = svm_path(X, y, engine="lp", max_events=20)
+    assert (part.status, part.counts.events) == ("max_events", 20)
+    part.save(tmp_path / "part.npz")
+    loaded = Path.load(tmp_path / "part.npz", part.gram)
+    assert loaded.counts == part.counts
+    svm_path(X, y, engine="lp", resume=part)
+    svm_path(X, y, engine="lp", resume=loaded)
+    for path in (part, loaded):
+        assert path.status == "complete"
+        assert path.counts.events > 20
+        assert path.certificate_at(50.0).gap <= 1.1e-3 * 50.0 * y.size
+
+
+# Engine "hastie".
+
+
+def test_hastie_agrees_where_nothing_is_degenerate(cancer):
+    X, y = cancer
+    plain, exact = svm_path(X, y, engine="hastie", C_max=100.0), svm_path(X, y, C_max=100.0)
+    # Where the elbow would be empty, engine "single" keeps a point there and may so have a breakpoint more.
+    nearest = np.abs(plain.C[:, None] / exact.C - 1).min(axis=1)
+    assert nearest.max() <= 1e-6
+    assert exact.n_events - 5 <= plain.n_events <= exact.n_events
+    assert plain.worst_certificate(exact.C).relative_gap <= 1e-6
+
+
+def test_hastie_gets_over_an_empty_elbow():
+    """Two pairs of capped points: between their events nobody is on the margin."""
+    X = np.array([[0.0], [3.0], [1.0], [2.0]])
+    y = np.array([-1.0, 1.0, -1.0, 1.0])
+    path = svm_path(X, y, kernel="linear", engine="hastie", C_max=10.0)
+    assert path.n_free.min() == 0
+    assert path.worst_certificate(np.sqrt(path.C[1:] * path.C[:-1])).relative_gap <= 1e-9
+
+
+def test_hastie_names_the_engine_to_use_on_singular_systems():
+    X, y, _ = points("duplicates")
+    with pytest.raises(np.linalg.LinAlgError, match="engine='single'"):
+        svm_path(X, y, engine="hastie", merge_duplicates=False)
+    X = np.random.default_rng(0).integers(0, 3, size=(60, 2)).astype(float)
+    y = np.where(np.arange(60) % 2, 1.0, -1.0)
+    with pytest.raises(np.linalg.LinAlgError, match="engine='single'"):
+        svm_path(X, y, kernel="linear", engine="hastie")
+
+
+# The door.
+
+
+def test_engines_are_names_or_options(plain, cancer):
+    X, y, _ = plain
+    with pytest.raises(ValueError, match=r"choice of engine 'lp'.*'single'"):
+        svm_path(X, y, linear_system="qr")
+    with pytest.raises(ValueError, match=r"linear_system.*'svd', 'qr', 'qr-update'"):
+        svm_path(X, y, engine="lp", linear_system="lu")
+    with pytest.raises(TypeError, match="name or configured options"):
+        svm_path(X, y, engine=3)
+    with pytest.raises(ValueError, match="tau_2 must be above 0"):
+        LP(tau_2=0.0)
+    model = SVCPath(engine="lp", linear_system="qr", C_max=10.0).fit(*cancer)
+    assert model.at(1.0).score(*cancer) > 0.9
