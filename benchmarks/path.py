@@ -4,9 +4,12 @@ python benchmarks/path.py exact [NAME ...]     certificates at all breakpoints a
 python benchmarks/path.py random [--count N]   random integer-valued problems with heavy duplication
 python benchmarks/path.py libsvm [NAME ...]    the objective beside LIBSVM's at 100 random C, sets up to 2,000 points
 python benchmarks/path.py speed [NAME ...]     the whole path beside a 25-point grid of scikit-learn's SVC
+python benchmarks/path.py profile [NAME ...]   where the time of an event goes
+python benchmarks/path.py memory               largest memory of a path over 5,000 points, beside the kernel matrix
 """
 
 import argparse
+import resource
 import time
 
 import numpy as np
@@ -46,8 +49,7 @@ def exact(options) -> None:
             began = time.perf_counter()
             path = svm_path(X, y, kernel=kernel)
             seconds = time.perf_counter() - began
-            every = max(1, len(path) // options.most)
-            gap = path.worst_certificate(path.C[::every]).relative_gap
+            gap = path.worst_certificate().relative_gap
             random = path.worst_certificate(10 ** np.random.default_rng(0).uniform(-4, 3, options.random)).relative_gap
             rows.append({
                 "set": name, "n": y.size, "kernel": kernel, "points": path.points.rows.size, "events": path.n_events,
@@ -120,6 +122,61 @@ def libsvm(options) -> None:
             )
 
 
+def profile(options) -> None:
+    """Wrap the parts of an event with a clock each; parts called by other parts are taken out of those."""
+    from zerogap.elbow import ElbowSystem
+    from zerogap.path import Path, single
+
+    spent, stack = {}, [0.0]
+
+    def clocked(title, function):
+        def run(*arguments):
+            began = time.perf_counter()
+            stack.append(0.0)
+            result = function(*arguments)
+            seconds, inner = time.perf_counter() - began, stack.pop()
+            spent[title] = spent.get(title, 0.0) + seconds - inner
+            stack[-1] += seconds
+            return result
+
+        return run
+
+    parts = [
+        (ElbowSystem, "solve", "solves"), (ElbowSystem, "append", "append"), (ElbowSystem, "remove", "remove"),
+        (single, "lines", "lines afresh"), (single, "bend", "lines bent"), (single, "_next_event", "next event"),
+        (single.SingleEngine, "_set", "pull of the capped"), (single.SingleEngine, "_sum_pull", "pull summed afresh"),
+        (single.SingleEngine, "step", "the rest of a step"), (Path, "add", "storing"),
+    ]  # fmt: skip
+    names = options.names or SPEED
+    svm_path(*make_moons(100, noise=0.3, random_state=0))
+    for owner, name, title in parts:
+        setattr(owner, name, clocked(title, getattr(owner, name)))
+    for name, X, y in all_sets():
+        if name in names:
+            spent.clear()
+            path = svm_path(X, y, C_min=1e-2)
+            counts = path.counts
+            print(
+                f"{name}: {y.size} points, {counts.events} events, mean elbow {path.n_free.mean():.0f}; start "
+                f"{counts.start_seconds:.2f} s, tracking {counts.tracking_seconds:.2f} s, of an event in microseconds:"
+            )
+            for title, seconds in sorted(spent.items(), key=lambda item: -item[1]):
+                print(f"  {title:<20} {1e6 * seconds / counts.events:8.1f}")
+
+
+def memory(options) -> None:
+    """Peak memory of a fresh process, as it stands before the path and after it."""
+    X, y = make_moons(5000, noise=0.45, random_state=0)
+    svm_path(X[:100], y[:100])
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    path = svm_path(X, y, C_min=1e-2, max_events=10_000, gamma=3.0)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    matrix = path.gram.full().nbytes / 2**20
+    print(path)
+    rest = peak - before - matrix
+    print(f"peak {peak:.0f} MB: {before:.0f} before the path, {matrix:.0f} the kernel matrix, {rest:.0f} the rest")
+
+
 def fit_grid(X, y) -> None:
     for C in np.geomspace(1e-2, 1e3, 25):
         peer(X, y, C=C)
@@ -127,14 +184,13 @@ def fit_grid(X, y) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["exact", "libsvm", "random", "speed"])
+    parser.add_argument("what", choices=["exact", "libsvm", "random", "speed", "profile", "memory"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--random", type=int, default=1000, help="random C certified on each path")
-    parser.add_argument("--most", type=int, default=1000, help="breakpoints certified on each path, evenly spread")
     options = parser.parse_args()
-    {"exact": exact, "libsvm": libsvm, "random": random, "speed": speed}[options.what](options)
+    globals()[options.what](options)
 
 
 if __name__ == "__main__":

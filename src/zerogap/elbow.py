@@ -8,12 +8,24 @@ more), so we factor K_EE + tau 11', which the constraint 1'x = s turns into the 
 when no free point is an affine combination of the others in feature space.  A change of one point costs O(m²).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from zerogap.compiled import jit, jit_sums
 
+# The solution for a right hand side of ones is carried along with the points, and made anew after so many changes.
+REFRESH_EVERY = 50
+
 # A point whose distance from the affine hull of the others is, squared and relative, below this counts as lying in it.
 DEPENDENT = 1e-13
+
+
+class Response(NamedTuple):
+    """How the others answer when x_i rises by one: x_E by d and b by d0 keep the rest of the system solved."""
+
+    d: np.ndarray
+    d0: float
 
 
 class ElbowSystem:
@@ -25,29 +37,56 @@ class ElbowSystem:
         self.size = 0
         self._points = np.zeros(capacity, dtype=np.int64)
         self._factor = np.zeros((capacity, capacity))  # lower triangle
-        self._ones: np.ndarray | None = None  # solution for a right hand side of ones
+        self._ones = np.zeros(0)  # solution for a right hand side of ones
+        self._changes = 0
 
     @property
     def points(self) -> np.ndarray:
         """The points, in the order of the system; a view."""
         return self._points[: self.size]
 
-    def append(self, i: int) -> bool:
-        """Add a point, unless it depends on those that are there; return whether it was added."""
+    def append(self, i: int) -> Response | None:
+        """Add a point and return how the others answer to it; None, and no change, if it depends on them."""
         m = self.size
         if m == self._points.size:
             self._grow()
-        if not _append(self._factor, m, self.K[i, self.points] + self.tau, self.K[i, i] + self.tau, DEPENDENT):
-            return False
+        column = self.K[i, self.points] + self.tau
+        if not _append(self._factor, m, column, self.K[i, i] + self.tau, DEPENDENT):
+            return None
+        z = _back(self._factor, m, self._factor[m, :m].copy())
+        response = self._response(z)
+        share = (1.0 - column @ self._ones) / self._factor[m, m] ** 2
+        self._ones = np.append(self._ones - share * z, share)
         self._points[m] = i
-        self.size, self._ones = m + 1, None
-        return True
+        self._resize(m + 1)
+        return response
 
-    def remove(self, position: int) -> None:
-        """Take out the point at a position; those behind move up."""
-        _remove(self._factor, self.size, position)
-        self._points[position : self.size - 1] = self._points[position + 1 : self.size].copy()
-        self.size, self._ones = self.size - 1, None
+    def remove(self, position: int) -> Response:
+        """Take out the point at a position, those behind move up; return how they answer to it."""
+        m, i = self.size, self._points[position]
+        _remove(self._factor, m, position)
+        self._points[position : m - 1] = self._points[position + 1 : m].copy()
+        share = self._ones[position]
+        self._ones = np.delete(self._ones, position)
+        z = self.K[i, self._points[: m - 1]] + self.tau
+        z = _back(self._factor, m - 1, _forward(self._factor, m - 1, z))
+        self._ones += share * z
+        response = self._response(z)
+        self._resize(m - 1)
+        return response
+
+    def _response(self, z: np.ndarray) -> Response:
+        """From z = (K_EE + tau 11')^-1 (K_Ei + tau): d = -z + c ones with sum(d) = -1, and d0 = -c."""
+        if not z.size:
+            return Response(z, -np.inf)
+        c = (z.sum() - 1.0) / self._ones.sum()
+        return Response(c * self._ones - z, -float(c))
+
+    def _resize(self, size: int) -> None:
+        self.size = size
+        self._changes += 1
+        if self._changes % REFRESH_EVERY == 0:
+            self._ones = _back(self._factor, size, _forward(self._factor, size, np.ones(size)))
 
     def solve(self, right: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Solve for two right hand sides, the rows of ``right`` (2, m); return x (2, m) and b (2,).
@@ -55,8 +94,6 @@ class ElbowSystem:
         The factor has seen many updates: call it a second time with what the solution leaves over, for refinement.
         """
         x = _solve_two(self._factor, self.size, right.copy())
-        if self._ones is None:
-            self._ones = _solve_two(self._factor, self.size, np.ones((2, self.size)))[0]
         bias = (x.sum(axis=1) - totals) / self._ones.sum()
         return x - bias[:, None] * self._ones, bias + self.tau * totals
 
@@ -94,6 +131,29 @@ def _append(factor, m, column, corner, dependent):
         return False
     factor[m, m] = np.sqrt(corner - used)
     return True
+
+
+@jit_sums
+def _forward(factor, m, x):
+    """Solve with the factor, in place."""
+    for i in range(m):
+        row = factor[i, :i]
+        s = 0.0
+        for j in range(row.size):
+            s += row[j] * x[j]
+        x[i] = (x[i] - s) / factor[i, i]
+    return x
+
+
+@jit_sums
+def _back(factor, m, x):
+    """Solve with the factor's transpose, in place."""
+    for i in range(m - 1, -1, -1):
+        row, s = factor[i, :i], x[i] / factor[i, i]
+        x[i] = s
+        for j in range(row.size):
+            x[j] -= s * row[j]
+    return x
 
 
 @jit

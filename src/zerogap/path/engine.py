@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from zerogap.compiled import jit
+from zerogap.compiled import inline, jit
 from zerogap.gram import Gram
 from zerogap.loop import Solution, solve
 from zerogap.problem import DualProblem
@@ -102,15 +102,56 @@ def sets_of(a: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.where(a <= 0.0, RIGHT, np.where(a >= w, LEFT, ELBOW))
 
 
+# Rows are combined four at a time, so that the sum is read and written once for the four, and in stretches of the sum that
+# stay in the fastest cache.
+STRETCH = 1024
+
+
+@jit
+def weighted_rows(K, E, x):
+    """Return x'K[E] without gathering the rows."""
+    out = np.zeros(K.shape[1])
+    for begin in range(0, out.size, STRETCH):
+        _combine(K, E, x, begin, out[begin : begin + STRETCH])
+    return out
+
+
 @jit
 def lines(K, E, u, v, u0, v0, g, p, q):
     """p + lam q are the scaled decision values of all points, g being the pull of the capped ones."""
-    n = g.size
-    for i in range(n):
-        p[i] = g[i] + u0
-        q[i] = v0
-    for k in range(E.size):
-        row, a, c = K[E[k]], u[k], v[k]
-        for i in range(n):
-            p[i] += a * row[i]
-            q[i] += c * row[i]
+    for begin in range(0, g.size, STRETCH):
+        end = min(begin + STRETCH, g.size)
+        p[begin:end] = g[begin:end] + u0
+        q[begin:end] = v0
+        _combine(K, E, u, begin, p[begin:end])
+        _combine(K, E, v, begin, q[begin:end])
+
+
+@jit
+def bend(K, E, d, d0, i, du, dv, p, q):
+    """Change p and q by du and dv times what a rise of point i by one, answered by the elbow with d and d0, does to F."""
+    answer = np.empty(min(STRETCH, p.size))
+    for begin in range(0, p.size, STRETCH):
+        end = min(begin + STRETCH, p.size)
+        r, row, a, b = answer[: end - begin], K[i, begin:end], p[begin:end], q[begin:end]
+        for k in range(r.size):
+            r[k] = row[k] + d0
+        _combine(K, E, d, begin, r)
+        for k in range(r.size):
+            a[k] += du * r[k]
+            b[k] += dv * r[k]
+
+
+@inline
+def _combine(K, E, x, begin, out):
+    """Add x'K[E, begin:] to a stretch of a sum."""
+    end, whole = begin + out.size, E.size - E.size % 4
+    for k in range(0, whole, 4):
+        r0, r1, r2, r3 = K[E[k], begin:end], K[E[k + 1], begin:end], K[E[k + 2], begin:end], K[E[k + 3], begin:end]
+        x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+        for i in range(out.size):
+            out[i] += (x0 * r0[i] + x1 * r1[i]) + (x2 * r2[i] + x3 * r3[i])
+    for k in range(whole, E.size):
+        row, a = K[E[k], begin:end], x[k]
+        for i in range(out.size):
+            out[i] += a * row[i]

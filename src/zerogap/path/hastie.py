@@ -41,7 +41,10 @@ class HastieEngine(TrackingEngine):
     def __init__(self, exact: SingleEngine):
         super().__init__(exact.gram, exact.y, exact.w)
         segment = exact.segment()
-        self._place(exact.lam, exact.y * exact.b, segment.u0 + exact.lam * segment.v0)
+        alpha = exact.y * exact.b
+        alpha[np.abs(alpha) <= EQUAL * exact.w] = 0.0  # engine "single" keeps a point on the elbow even at a bound
+        alpha = np.where(exact.w - alpha <= EQUAL * exact.w, exact.w, alpha)
+        self._place(exact.lam, alpha, segment.u0 + exact.lam * segment.v0)
 
     def step(self, lam_end: float) -> tuple[Segment, float]:
         """Go to the nearest candidate below lam."""

@@ -103,21 +103,39 @@ class Path:
 
         return self._for_each(C, bias)
 
-    def certificate_at(self, C: float) -> Certificate:
-        """Return the certificate of the solution at C, computed from the data."""
+    def certificate_at(self, C: Any) -> Any:
+        """Return the certificate of the solution at C, computed from the data; a list of them for an array of C."""
         if self.gram is None:
             raise ValueError(
                 "This path was loaded without its data, so nothing can be certified. Set path.gram to the Gram matrix of the "
                 "distinct points, X[path.points.rows], with the kernel it was made with."
             )
-        lam = self._lam(C)
-        problem = DualProblem.hinge(self.gram, self.y, C, sample_weight=self.points.weight)
-        beta = np.clip(self.scaled_at(lam) / lam, problem.lower, problem.upper)  # 1/lam may round away from C
-        return problem.certify(problem.settle(beta))
+        several = [c for part in self._chunks(np.atleast_1d(C)) for c in self._certify(part)]
+        return several[0] if np.ndim(C) == 0 else several
+
+    def _certify(self, C: np.ndarray) -> list[Certificate]:
+        """Certify a few C at once: the kernel matrix is read once for all of them."""
+        assert self.gram is not None
+        problems = [DualProblem.hinge(self.gram, self.y, float(c), sample_weight=self.points.weight) for c in C]
+        betas = [
+            # 1/lam may round away from C
+            problem.settle(np.clip(self.scaled_at(self._lam(c)) * c, problem.lower, problem.upper))
+            for c, problem in zip(C, problems, strict=True)
+        ]
+        values = np.stack(betas) @ self.gram.full()
+        return [p.certify(b, p.target - f) for p, b, f in zip(problems, betas, values, strict=True)]
+
+    @staticmethod
+    def _chunks(C: np.ndarray, most: int = 64) -> list[np.ndarray]:
+        return [C[k : k + most] for k in range(0, C.size, most)]
 
     def worst_certificate(self, C: Any = None) -> Certificate:
         """Return the certificate with the largest relative gap over some C, by default all breakpoints."""
-        return max((self.certificate_at(c) for c in (self.C if C is None else C)), key=lambda c: c.relative_gap)
+        worst = [
+            max(self._certify(part), key=lambda c: c.relative_gap)
+            for part in self._chunks(self.C if C is None else np.atleast_1d(C))
+        ]
+        return max(worst, key=lambda c: c.relative_gap)
 
     def scaled_at(self, lam: float) -> np.ndarray:
         """Return lam beta over the distinct points, within the box."""

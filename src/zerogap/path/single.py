@@ -1,9 +1,11 @@
 """Engine "single": one transition at a time (Sentelle, Anagnostopoulos and Georgiopoulos, 2016), segments solved directly.
 
 Symbols: as in ``engine``; g = K_L b_L, the pull of the capped points.
-On a segment b_E = u + lam v and F = p + lam q, from one solve with the elbow system: nothing is added up from event to event,
-so nothing drifts.  The elbow stays affinely independent: a point that depends on it is exchanged for one of its points, along
-the direction that moves no decision value; and the last point of the elbow stays, even at a bound, so that it is never empty.
+On a segment b_E = u + lam v and F = p + lam q, both determined by the sets alone.  When a point changes sets, these lines
+change by a multiple of its response: one solve, and one combination of kernel rows.  What they leave of p_E = 0 and q_E = y_E
+is looked at every time, and now and then they are solved for afresh, so nothing drifts.
+The elbow stays affinely independent: a point that depends on it is exchanged for one of its points, along the direction that
+moves no decision value; and the last point of the elbow stays, even at a bound, so that it is never empty.
 """
 
 import warnings
@@ -12,9 +14,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from zerogap.compiled import jit
-from zerogap.elbow import ElbowSystem
+from zerogap.elbow import ElbowSystem, Response
 from zerogap.gram import Gram
-from zerogap.path.engine import ELBOW, LEFT, RIGHT, Engine, Segment, Transition, lines, optimum, sets_of
+from zerogap.path.engine import (
+    ELBOW,
+    LEFT,
+    RIGHT,
+    Engine,
+    Segment,
+    Transition,
+    bend,
+    lines,
+    optimum,
+    sets_of,
+    weighted_rows,
+)
 from zerogap.stopping import RelativeGap
 
 START = RelativeGap(1e-12)  # of the solution the path starts from; the elbow is then made exact
@@ -22,6 +36,10 @@ START = RelativeGap(1e-12)  # of the solution the path starts from; the elbow is
 # The pull of the capped points is summed afresh after so many events, and whenever lam has halved: what rounding leaves in
 # it counts relative to lam.
 REFRESH_EVERY = 500
+
+# The lines are solved for afresh after so many events, and when they leave too much on the elbow, relative to lam.
+FRESH_EVERY = 25
+LEFT_OVER = 1e-11
 
 # Transitions at one and the same C, per point, before a tie counts as a circle.
 MOST_AT_ONCE = 10
@@ -99,8 +117,19 @@ class SingleEngine(Engine):
         return self.segment(), lam
 
     def segment(self) -> Segment:
-        """Solve the elbow system for both coefficients of lam; leave p and q of all points behind."""
-        E = self.system.points.copy()
+        """Return the lines of the elbow; p and q are those of all points."""
+        E = self.system.points
+        if self._age >= FRESH_EVERY or not _left_over(self._p, self._q, self.y, E, self.lam) <= self._tolerance():
+            self._solve_lines()
+        self._age += 1
+        return Segment(E.copy(), self.u, self.v, self.u0, self.v0)
+
+    def _tolerance(self) -> float:
+        return LEFT_OVER * self.lam + self._rounding
+
+    def _solve_lines(self) -> None:
+        """Solve the elbow system for both coefficients of lam, with one step of refinement."""
+        E = self.system.points
         x, bias = self.system.solve(np.stack([-self.g[E], self.y[E]]), np.array([-self.capped, 0.0]))
         lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
         # On the elbow p is zero and q is y: what they are instead refines the solution.
@@ -109,7 +138,15 @@ class SingleEngine(Engine):
         x, bias = x + correction, bias + shift
         if np.abs(left_over).max() > 1e-10 * (1.0 + np.abs(self.g[E]).max()):
             lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
-        return Segment(E, x[0], x[1], float(bias[0]), float(bias[1]))
+        self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
+        self._age = 0
+
+    def _bend_lines(self, i: int, E: np.ndarray, response: Response, du: float, dv: float) -> None:
+        """Let the line of point i change by du + lam dv, and the elbow E without it answer."""
+        d, d0 = response
+        bend(self.K, E, d, d0, i, du, dv, self._p, self._q)
+        self.u, self.v = self.u + du * d, self.v + dv * d
+        self.u0, self.v0 = self.u0 + du * d0, self.v0 + dv * d0
 
     def _tiny_slope(self, segment: Segment) -> float:
         """Slopes of decision values below this are rounding."""
@@ -141,13 +178,35 @@ class SingleEngine(Engine):
         self.transitions.append(Transition(self.lam, index, origin, target))
 
     def _leave(self, position: int, target: int) -> None:
-        index = int(self.system.points[position])
-        self.system.remove(position)
+        index, response = int(self.system.points[position]), self.system.remove(position)
+        if self._age < FRESH_EVERY:
+            if self.system.size:
+                du = (self.y[index] * self.w[index] if target == LEFT else 0.0) - self.u[position]
+                dv = -self.v[position]
+                self.u, self.v = np.delete(self.u, position), np.delete(self.v, position)
+                self._bend_lines(index, self.system.points, response, du, dv)
+            else:
+                self._age = FRESH_EVERY
         self._set(index, target)
+
+    def _join(self, index: int) -> bool:
+        """Let a point into the elbow, unless it depends on it."""
+        response = self.system.append(index)
+        if response is None:
+            return False
+        E = self.system.points[:-1]
+        rise = self.K[index, index] + self.K[index, E] @ response.d + response.d0  # of F there, when its b rises by one
+        if self._age < FRESH_EVERY and E.size and rise > 0:
+            du, dv = -self._p[index] / rise, (self.y[index] - self._q[index]) / rise
+            self._bend_lines(index, E, response, du, dv)
+            self.u, self.v = np.append(self.u, self.b[index] + du), np.append(self.v, dv)
+        else:
+            self._age = FRESH_EVERY
+        return True
 
     def _enter(self, index: int) -> None:
         """Let a point into the elbow; if it depends on it, in exchange for one of its points."""
-        if self.system.append(index):
+        if self._join(index):
             self._set(index, ELBOW)
             return
         inward = self.y[index] if self.status[index] == RIGHT else -self.y[index]
@@ -160,12 +219,14 @@ class SingleEngine(Engine):
         if k < 0 or room[k] >= self.w[index]:  # the point crosses to its other bound before any of the elbow is stopped
             self.b[E] += self.w[index] * d
             self._set(index, LEFT if self.status[index] == RIGHT else RIGHT)
+            self._age = FRESH_EVERY
             return
         self.b[E] += room[k] * d
-        self.b[index] += room[k] * inward
+        bound = self.b[index]
         self._leave(k, RIGHT if rate[k] < 0 else LEFT)
-        if not self.system.append(index):
+        if not self._join(index):
             raise FloatingPointError("an exchange left the elbow singular")
+        self.b[index] = bound + room[k] * inward
         self._set(index, ELBOW)
 
     # The start: from nearly optimal coefficients to an optimal elbow.
@@ -205,9 +266,11 @@ class SingleEngine(Engine):
     def _sum_pull(self) -> None:
         left = self.status == LEFT
         pulls = self.y[left] * self.w[left]
-        self.g = pulls @ self.K[left] if left.any() else np.zeros(self.y.size)
+        self.g = weighted_rows(self.K, np.flatnonzero(left), pulls)
         self.capped = float(pulls.sum())
         self._pull_lam = self.lam
+        self._rounding = 1e-14 * float(np.abs(self.g).max())
+        self._age = FRESH_EVERY
 
     def _make_optimal(self) -> None:
         """Active-set steps at fixed lam: towards the elbow's solution as far as the box allows, then the worst violator."""
@@ -245,6 +308,15 @@ def _room(a: np.ndarray, rate: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Return how far each y b = a can go at its rate before it is at 0 or w."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.maximum(np.where(rate < 0, a / -rate, np.where(rate > 0, (w - a) / rate, np.inf)), 0.0)
+
+
+@jit
+def _left_over(p, q, y, E, lam):
+    """Return how far p_E = 0 and q_E = y_E are from true."""
+    worst = 0.0
+    for k in range(E.size):
+        worst = max(worst, abs(p[E[k]]) + lam * abs(q[E[k]] - y[E[k]]))
+    return worst
 
 
 @jit

@@ -6,8 +6,9 @@ the elbow, >= 0 on the left.  A move changes lam by delta, and the bias and the 
 
 import numpy as np
 
-from zerogap.compiled import jit
-from zerogap.path.engine import ELBOW, LEFT, Engine, Segment, Transition, sets_of
+from zerogap.path.engine import ELBOW, LEFT, Engine, Segment, Transition, sets_of, weighted_rows
+
+SHORT = 1e-9  # a change of lam, relative, that counts as none
 
 
 class TrackingEngine(Engine):
@@ -61,18 +62,11 @@ class TrackingEngine(Engine):
 def segment_between(
     points: np.ndarray, lam: float, end: float, b: np.ndarray, b_end: np.ndarray, bias: float, bias_end: float
 ) -> Segment:
-    """Return the straight line between the solutions at two lam, (53)."""
-    width = end - lam if end != lam else 1.0  # of a move without length nobody reads the slope
-    v, v0 = (b_end - b) / width, (bias_end - bias) / width
-    return Segment(points, b - lam * v, v, bias - lam * v0, v0)
+    """Return the straight line between the solutions at two lam, (53).
 
-
-@jit
-def weighted_rows(K, E, x):
-    """Return x'K[E] without gathering the rows."""
-    out = np.zeros(K.shape[0])
-    for k in range(E.size):
-        row, a = K[E[k]], x[k]
-        for i in range(out.size):
-            out[i] += a * row[i]
-    return out
+    Two so near that the slope would be rounding are taken as one: with the coefficients of the end, nobody's slack is off by
+    more than lam itself changes.
+    """
+    is_short = abs(end - lam) <= SHORT * lam
+    v, v0 = (np.zeros(b.size), 0.0) if is_short else ((b_end - b) / (end - lam), (bias_end - bias) / (end - lam))
+    return Segment(points, b_end - end * v, v, bias_end - end * v0, v0)
