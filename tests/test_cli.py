@@ -61,6 +61,15 @@ def test_path_reads_files(tmp_path, capsys):
     assert "OneVsRestClassifier" in capsys.readouterr().err
 
 
+def test_path_with_the_papers_engine(capsys):
+    assert main(["path", "--engine", "lp", "--linear-system", "qr", "--no-grid", "--C-max", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "special events" in out
+    assert "largest null space             0" in out
+    assert main(["path", "--linear-system", "qr"]) == 2
+    assert "choice of engine 'lp'" in capsys.readouterr().err
+
+
 def test_mistakes_are_told_in_one_line(capsys):
     assert main(["fit", "--C", "-1"]) == 2
     assert capsys.readouterr().err.startswith("zerogap: C must be above 0")

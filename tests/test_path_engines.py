@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 from conftest import KINDS, points
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
@@ -97,6 +97,8 @@ def test_lp_is_as_exact_as_its_tolerances(kind, kernel, merge, linear_system):
 
 
 @given(st.integers(0, 10**6))
+@example(1481)  # segments so short that their slope is rounding
+@example(3797)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_lp_ends_on_integer_data_full_of_duplicates(seed):
     rng = np.random.default_rng(seed)

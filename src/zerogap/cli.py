@@ -6,6 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     path.add_argument("--C-min", type=float, default=1e-2, help="smallest C (default 0.01)")
     path.add_argument("--C-max", type=float, default=1e3, help="largest C (default 1000)")
     path.add_argument("--max-events", type=int, help="stop after so many events")
+    path.add_argument("--engine", default="single", help="single, lp (Ong et al.) or hastie (default single)")
+    path.add_argument("--linear-system", help="of engine lp: svd, qr or qr-update")
     path.add_argument("--no-grid", action="store_true", help="do not run scikit-learn's grid for comparison")
     path.add_argument("--json", metavar="FILE", help="write the results as JSON")
     path.add_argument("--save", metavar="FILE", help="write the path itself, to be read by zerogap.Path.load")
@@ -119,6 +122,8 @@ def _path(options: argparse.Namespace) -> int:
         "C_min": options.C_min,
         "C_max": options.C_max,
         "max_events": options.max_events,
+        "engine": options.engine,
+        "linear_system": options.linear_system,
     }
     SVCPath(**settings).fit(*_toy(train.shape[1], 60))
     began = time.perf_counter()
@@ -134,11 +139,17 @@ def _path(options: argparse.Namespace) -> int:
     print(f"  largest certified gap  {gap:>9.1e}  over all breakpoints")
     print(f"  best test accuracy     {curve.best_score:>9.4f}  for C in {best}")
     print(f"  seconds                {seconds:>9.3f}")
+    if options.engine == "lp":
+        counts = path.counts
+        print(f"  largest null space     {counts.largest_null_space:>9}")
+        print(f"  special events         {counts.special:>9}")
+        print(f"  backups                {path.n_backups:>9}  of them {counts.kkt_backups} for violated conditions")
+        print(f"  seconds                {counts.tracking_seconds:>9.3f}  tracking, {counts.start_seconds:.3f} start")
     results: dict[str, Any] = {
         "data": options.data, "status": path.status, "C": path.C.tolist(), "n_free": path.n_free.tolist(),
         "events": [event._asdict() for event in path.events], "largest_gap": gap, "seconds": seconds,
         "score_curve": {"C": curve.C.tolist(), "score": curve.score.tolist()},
-        "best_score": curve.best_score, "best_intervals": curve.best_intervals,
+        "best_score": curve.best_score, "best_intervals": curve.best_intervals, "counts": asdict(path.counts),
     }  # fmt: skip
     if not options.no_grid:
         grid = results["grid"] = _grid(options, path.C[-1], train, test, y_train, y_test)

@@ -50,7 +50,7 @@ def score_curve(path: Path, K: np.ndarray, y: np.ndarray, weight: np.ndarray | N
             step = int(t.target == LEFT) - int(t.origin == LEFT)
             if step:
                 g = g + step * cap[t.point] * K[t.point]
-        lines(K, *segment, g, p, q)
+        lines(K, segment.points, segment.coefficients(0.0), segment.v, segment.bias(0.0), segment.v0, g, p, q)
         with np.errstate(divide="ignore", invalid="ignore"):
             roots = np.where(q != 0, -p / q, np.nan)
         inside = np.flatnonzero((roots < lam) & (roots > end))

@@ -19,13 +19,22 @@ RIGHT, ELBOW, LEFT = 0, 1, 2
 
 
 class Segment(NamedTuple):
-    """The solution between two breakpoints, linear in lam: b_E = u + lam v, scaled bias = u0 + lam v0."""
+    """The solution between two breakpoints, linear in lam: b_E = u + (lam - origin) v, scaled bias = u0 + (lam - origin) v0."""
 
     points: np.ndarray
     u: np.ndarray
     v: np.ndarray
     u0: float
     v0: float
+    origin: float = 0.0  # lam itself where a segment is so short that its slope is steep
+
+    def coefficients(self, lam: float) -> np.ndarray:
+        """Return b_E at lam."""
+        return self.u + (lam - self.origin) * self.v
+
+    def bias(self, lam: float) -> float:
+        """Return the scaled bias at lam."""
+        return self.u0 + (lam - self.origin) * self.v0
 
 
 class Transition(NamedTuple):

@@ -44,7 +44,7 @@ class HastieEngine(TrackingEngine):
         alpha = exact.y * exact.b
         alpha[np.abs(alpha) <= EQUAL * exact.w] = 0.0  # engine "single" keeps a point on the elbow even at a bound
         alpha = np.where(exact.w - alpha <= EQUAL * exact.w, exact.w, alpha)
-        self._place(exact.lam, alpha, segment.u0 + exact.lam * segment.v0)
+        self._place(exact.lam, alpha, segment.bias(exact.lam))
 
     def step(self, lam_end: float) -> tuple[Segment, float]:
         """Go to the nearest candidate below lam."""

@@ -99,7 +99,7 @@ class Path:
 
         def bias(lam: float) -> float:
             segment = self._segments[self._position(lam)]
-            return (segment.u0 + lam * segment.v0) / lam
+            return segment.bias(lam) / lam
 
         return self._for_each(C, bias)
 
@@ -141,7 +141,7 @@ class Path:
         """Return lam beta over the distinct points, within the box."""
         segment, status = self._segments[k := self._position(lam)], self.sets_at(k)
         b = np.where(status == LEFT, self.y * self.points.weight, 0.0)
-        b[segment.points] = segment.u + lam * segment.v
+        b[segment.points] = segment.coefficients(lam)
         return self.y * np.clip(self.y * b, 0.0, self.points.weight)
 
     def sets_at(self, k: int | None) -> np.ndarray:
@@ -171,7 +171,7 @@ class Path:
 
     def _overshoot(self, k: int, lam: float) -> float:
         segment = self._segments[k]
-        a = self.y[segment.points] * (segment.u + lam * segment.v)
+        a = self.y[segment.points] * segment.coefficients(lam)
         return max(float(-a.min(initial=0.0)), float((a - self.points.weight[segment.points]).max(initial=0.0)))
 
     def _lam(self, C: float) -> float:
@@ -206,7 +206,7 @@ class Path:
             "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
             "share": self.points.share, "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
             "elbow": joined[0], "u": joined[1], "v": joined[2],
-            "u0": np.array([s.u0 for s in self._segments]), "v0": np.array([s.v0 for s in self._segments]),
+            **{name: np.array([getattr(s, name) for s in self._segments]) for name in ("u0", "v0", "origin")},
             "before": np.array(self._before), **asdict(self.counts),
             "event_lam": np.array([t.lam for t in self._transitions]),
             "event": np.array([t[1:] for t in self._transitions], dtype=np.int64).reshape(-1, 3),
@@ -223,8 +223,8 @@ class Path:
         parts = [slice(a, b) for a, b in pairwise(edges)]
         elbow, u, v = (np.asarray(data[name]) for name in ("elbow", "u", "v"))
         path._segments = [
-            Segment(elbow[s], u[s], v[s], float(u0), float(v0))
-            for s, u0, v0 in zip(parts, np.asarray(data["u0"]), np.asarray(data["v0"]), strict=True)
+            Segment(elbow[s], u[s], v[s], *(float(value) for value in rest))
+            for s, *rest in zip(parts, *(np.asarray(data[name]) for name in ("u0", "v0", "origin")), strict=True)
         ]
         path._before = [int(k) for k in np.asarray(data["before"])]
         path._transitions = [

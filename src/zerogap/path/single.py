@@ -154,7 +154,7 @@ class SingleEngine(Engine):
 
     def _move_to(self, lam: float, segment: Segment) -> None:
         self.lam = lam
-        self.b[segment.points] = segment.u + lam * segment.v
+        self.b[segment.points] = segment.coefficients(lam)
 
     # Changes of the sets.
 
@@ -278,7 +278,7 @@ class SingleEngine(Engine):
             self._seed()
         for _ in range(20 * self.y.size + 100):
             segment = self.segment()
-            E, aim = segment.points, segment.u + self.lam * segment.v
+            E, aim = segment.points, segment.coefficients(self.lam)
             a, change = self.y[E] * self.b[E], self.y[E] * (aim - self.b[E])
             part = _room(a, change, self.w[E])
             k = int(np.argmin(part))

@@ -8,8 +8,6 @@ import numpy as np
 
 from zerogap.path.engine import ELBOW, LEFT, Engine, Segment, Transition, sets_of, weighted_rows
 
-SHORT = 1e-9  # a change of lam, relative, that counts as none
-
 
 class TrackingEngine(Engine):
     """An elbow, and increments."""
@@ -62,11 +60,6 @@ class TrackingEngine(Engine):
 def segment_between(
     points: np.ndarray, lam: float, end: float, b: np.ndarray, b_end: np.ndarray, bias: float, bias_end: float
 ) -> Segment:
-    """Return the straight line between the solutions at two lam, (53).
-
-    Two so near that the slope would be rounding are taken as one: with the coefficients of the end, nobody's slack is off by
-    more than lam itself changes.
-    """
-    is_short = abs(end - lam) <= SHORT * lam
-    v, v0 = (np.zeros(b.size), 0.0) if is_short else ((b_end - b) / (end - lam), (bias_end - bias) / (end - lam))
-    return Segment(points, b_end - end * v, v, bias_end - end * v0, v0)
+    """Return the straight line between the solutions at two lam, (53)."""
+    width = end - lam or 1.0  # of a move without length nobody reads the slope
+    return Segment(points, b_end, (b_end - b) / width, bias_end, (bias_end - bias) / width, end)
