@@ -63,6 +63,14 @@ def _parser() -> argparse.ArgumentParser:
     fit.add_argument("--solver", default="auto")
     fit.add_argument("--max-time", type=float, help="limit in seconds")
     fit.set_defaults(command=_fit)
+
+    reproduce = commands.add_parser("reproduce", help="rerun the experiments of the papers, their numbers beside ours")
+    reproduce.add_argument(
+        "names", nargs="*", help="such as ong-table-2, a paper, or all; without any, the list of them"
+    )
+    reproduce.add_argument("--quick", action="store_true", help="a smaller form that takes seconds")
+    reproduce.add_argument("--output", metavar="FOLDER", help="write tables, CSV files and figures there")
+    reproduce.set_defaults(command=_reproduce)
     return parser
 
 
@@ -160,6 +168,16 @@ def _path(options: argparse.Namespace) -> int:
     if options.save:
         path.save(options.save)
     return 0
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from zerogap import reproduce
+
+    if not options.names:
+        print("\n".join(reproduce.experiments()))
+        return 0
+    reports = reproduce.reproduce(options.names, quick=options.quick, output=options.output)
+    return int(any(cell.holds is False for report in reports for cell in report.cells))
 
 
 def _grid(
