@@ -168,7 +168,8 @@ def machine() -> dict[str, Any]:
     cpu = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
     return {
         "zerogap": zerogap.__version__, "python": platform.python_version(), "numpy": np.__version__,
-        "scipy": scipy.__version__, "scikit-learn": sklearn.__version__, "numba": numba.__version__, "cpu": cpu, "cores": os.cpu_count(),
+        "scipy": scipy.__version__, "scikit-learn": sklearn.__version__, "numba": numba.__version__, "cpu": cpu,
+        "cores": os.cpu_count(),
     }  # fmt: skip
 
 
