@@ -142,8 +142,9 @@ def profile(options) -> None:
         return run
 
     parts = [
-        (ElbowSystem, "solve", "solves"), (ElbowSystem, "append", "append"), (ElbowSystem, "remove", "remove"),
-        (single, "lines", "lines afresh"), (single, "bend", "lines bent"), (single, "_next_event", "next event"),
+        (ElbowSystem, "solve", "solves"), (ElbowSystem, "append", "append"), (ElbowSystem, "take_out", "remove"),
+        (single, "lines", "lines afresh"), (single, "bend_in", "lines bent"), (single, "bend_out", "lines bent"),
+        (single, "_next_event", "next event"),
         (single.SingleEngine, "_set", "pull of the capped"), (single.SingleEngine, "_sum_pull", "pull summed afresh"),
         (single.SingleEngine, "step", "the rest of a step"), (Path, "add", "storing"),
     ]  # fmt: skip

@@ -25,7 +25,7 @@ def test_growing_and_shrinking_solves_the_bordered_system(kernel):
             E.append(i)
         else:
             k = int(rng.integers(len(E)))
-            response, i = system.remove(k), E.pop(k)
+            response, i = system.take_out(k), E.pop(k)
             others = E
         assert system.points.tolist() == E
         if others:

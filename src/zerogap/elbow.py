@@ -6,16 +6,17 @@
 K_EE itself may be singular where the bordered matrix is not (a linear kernel with as many free points as dimensions and one
 more), so we factor K_EE + tau 11', which the constraint 1'x = s turns into the same system: it is positive definite exactly
 when no free point is an affine combination of the others in feature space.  A change of one point costs O(m²).
+With a fixed bias there is no border, and what is factored is K_EE.
+
+``FreeSystem`` is given the columns it needs, ``ElbowSystem`` takes them from a matrix in memory.
 """
 
+import copy
 from typing import NamedTuple
 
 import numpy as np
 
 from zerogap.compiled import jit, jit_sums
-
-# The solution for a right hand side of ones is carried along with the points, and made anew after so many changes.
-REFRESH_EVERY = 50
 
 # A point whose distance from the affine hull of the others is, squared and relative, below this counts as lying in it.
 DEPENDENT = 1e-13
@@ -28,74 +29,106 @@ class Response(NamedTuple):
     d0: float
 
 
-class ElbowSystem:
-    """Cholesky factor of K_EE + tau 11' for an ordered set of points E."""
+class FreeSystem:
+    """Cholesky factor of A = K_EE + tau 11' for an ordered set of points E, whose columns the caller brings."""
 
-    def __init__(self, K: np.ndarray, capacity: int = 32):
-        self.K = K
-        self.tau = float(np.diagonal(K).mean()) or 1.0
+    def __init__(self, tau: float, capacity: int = 32, *, has_border: bool = True):
+        self.has_border = has_border
+        self.tau = tau if has_border else 0.0
         self.size = 0
         self._points = np.zeros(capacity, dtype=np.int64)
-        self._factor = np.zeros((capacity, capacity))  # lower triangle
-        self._ones = np.zeros(0)  # solution for a right hand side of ones
-        self._changes = 0
+        self._factor = np.zeros((capacity, capacity))  # L, lower triangle
+        self._half = np.zeros(capacity)  # L^-1 1, half of the way to A^-1 1
 
     @property
     def points(self) -> np.ndarray:
         """The points, in the order of the system; a view."""
         return self._points[: self.size]
 
-    def append(self, i: int) -> Response | None:
-        """Add a point and return how the others answer to it; None, and no change, if it depends on them."""
+    def insert(self, i: int, column: np.ndarray, corner: float) -> bool:
+        """Add a point with kernel values ``column`` against those that are there, unless it depends on them.
+
+        Returns whether it was added.
+        """
         m = self.size
         if m == self._points.size:
             self._grow()
-        column = self.K[i, self.points] + self.tau
-        if not _append(self._factor, m, column, self.K[i, i] + self.tau, DEPENDENT):
-            return None
-        z = _back(self._factor, m, self._factor[m, :m].copy())
-        response = self._response(z)
-        share = (1.0 - column @ self._ones) / self._factor[m, m] ** 2
-        self._ones = np.append(self._ones - share * z, share)
+        if not _append(self._factor, self._half, m, column + self.tau, corner + self.tau, DEPENDENT):
+            return False
         self._points[m] = i
-        self._resize(m + 1)
-        return response
+        self.size = m + 1
+        return True
 
-    def remove(self, position: int) -> Response:
-        """Take out the point at a position, those behind move up; return how they answer to it."""
-        m, i = self.size, self._points[position]
-        _remove(self._factor, m, position)
-        self._points[position : m - 1] = self._points[position + 1 : m].copy()
-        share = self._ones[position]
-        self._ones = np.delete(self._ones, position)
-        z = self.K[i, self._points[: m - 1]] + self.tau
-        z = _back(self._factor, m - 1, _forward(self._factor, m - 1, z))
-        self._ones += share * z
-        response = self._response(z)
-        self._resize(m - 1)
-        return response
-
-    def _response(self, z: np.ndarray) -> Response:
-        """From z = (K_EE + tau 11')^-1 (K_Ei + tau): d = -z + c ones with sum(d) = -1, and d0 = -c."""
-        if not z.size:
-            return Response(z, -np.inf)
-        c = (z.sum() - 1.0) / self._ones.sum()
-        return Response(c * self._ones - z, -float(c))
-
-    def _resize(self, size: int) -> None:
-        self.size = size
-        self._changes += 1
-        if self._changes % REFRESH_EVERY == 0:
-            self._ones = _back(self._factor, size, _forward(self._factor, size, np.ones(size)))
+    def remove(self, position: int) -> None:
+        """Take out the point at a position; those behind move up."""
+        _remove(self._factor, self._half, self.size, position)
+        self._points[position : self.size - 1] = self._points[position + 1 : self.size].copy()
+        self.size -= 1
 
     def solve(self, right: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Solve for two right hand sides, the rows of ``right`` (2, m); return x (2, m) and b (2,).
 
         The factor has seen many updates: call it a second time with what the solution leaves over, for refinement.
         """
-        x = _solve_two(self._factor, self.size, right.copy())
-        bias = (x.sum(axis=1) - totals) / self._ones.sum()
-        return x - bias[:, None] * self._ones, bias + self.tau * totals
+        x, bias = right.copy(), totals.copy()
+        _solve_two(self._factor, self._half, self.size, self.has_border, x, bias)
+        return x, bias + self.tau * totals
+
+    def solve_one(self, right: np.ndarray, total: float = 0.0) -> tuple[np.ndarray, float]:
+        """Solve for one right hand side (m,); one that begins with zeros, as for a new last point, costs half as much."""
+        x = right.copy()
+        bias = _solve_one(self._factor, self._half, self.size, self.has_border, x, total)
+        return x, bias + self.tau * total
+
+    def dependence_on(self, column: np.ndarray) -> np.ndarray:
+        """Return d with sum(d) = -1 and K_E d = -column: moving x_E by d and the column's point by one changes nothing."""
+        return self.solve_one(-column, -1.0)[0]
+
+    def renumber(self, index: np.ndarray) -> None:
+        """Give every point i the number ``index[i]``."""
+        self._points[: self.size] = index[self.points]
+
+    def copy(self) -> "FreeSystem":
+        """Return a system that can change without this one."""
+        twin, m = copy.copy(self), self.size
+        room = m + 8
+        twin._points, twin._half, twin._factor = np.zeros(room, dtype=np.int64), np.zeros(room), np.empty((room, room))
+        twin._points[:m], twin._half[:m], twin._factor[:m, :m] = self.points, self._half[:m], self._factor[:m, :m]
+        return twin
+
+    def _grow(self) -> None:
+        m, capacity = self.size, 2 * self._points.size
+        self._points, self._half = np.resize(self._points, capacity), np.resize(self._half, capacity)
+        larger = np.zeros((capacity, capacity))
+        larger[:m, :m] = self._factor[:m, :m]
+        self._factor = larger
+
+
+class ElbowSystem(FreeSystem):
+    """The system of points whose kernel matrix K (n, n) is in memory."""
+
+    def __init__(self, K: np.ndarray, capacity: int = 32):
+        super().__init__(float(np.diagonal(K).mean()) or 1.0, capacity)
+        self.K = K
+
+    def append(self, i: int) -> Response | None:
+        """Add a point and return how the others answer to it; None, and no change, if it depends on them."""
+        m = self.size
+        if m == self._points.size:
+            self._grow()
+        d = np.empty(m)
+        is_in, d0 = _join(self.K, i, self._points, self._factor, self._half, m, self.tau, DEPENDENT, d)
+        if not is_in:
+            return None
+        self._points[m] = i
+        self.size = m + 1
+        return Response(d, d0)
+
+    def take_out(self, position: int) -> Response:
+        """Remove the point at a position, those behind move up; return how they answer to it."""
+        self.size -= 1
+        d = np.empty(self.size)
+        return Response(d, _part(self.K, self._points, self._factor, self._half, self.size, position, self.tau, d))
 
     def dependence(self, i: int) -> np.ndarray:
         """Return d with sum(d) = -1 and K_E d = -K_Ei: moving x_E by d and x_i by one changes no decision value."""
@@ -106,16 +139,9 @@ class ElbowSystem:
         correction, _ = self.solve(right - x @ self.K[np.ix_(E, E)] - bias[:, None], totals - x.sum(axis=1))
         return (x + correction)[0]
 
-    def _grow(self) -> None:
-        capacity = 2 * self._points.size
-        self._points = np.resize(self._points, capacity)
-        larger = np.zeros((capacity, capacity))
-        larger[: self.size, : self.size] = self._factor[: self.size, : self.size]
-        self._factor = larger
-
 
 @jit_sums
-def _append(factor, m, column, corner, dependent):
+def _append(factor, half, m, column, corner, dependent):
     """Add the last row of the factor by forward substitution; refuse if nothing is left of its corner."""
     new = factor[m, :m]
     for i in range(m):
@@ -124,40 +150,19 @@ def _append(factor, m, column, corner, dependent):
         for j in range(row.size):
             known += row[j] * new[j]
         new[i] = (column[i] - known) / factor[i, i]
-    used = 0.0
+    used, ones = 0.0, 0.0
     for j in range(m):
         used += new[j] * new[j]
+        ones += new[j] * half[j]
     if corner - used <= dependent * corner:
         return False
     factor[m, m] = np.sqrt(corner - used)
+    half[m] = (1.0 - ones) / factor[m, m]
     return True
 
 
-@jit_sums
-def _forward(factor, m, x):
-    """Solve with the factor, in place."""
-    for i in range(m):
-        row = factor[i, :i]
-        s = 0.0
-        for j in range(row.size):
-            s += row[j] * x[j]
-        x[i] = (x[i] - s) / factor[i, i]
-    return x
-
-
-@jit_sums
-def _back(factor, m, x):
-    """Solve with the factor's transpose, in place."""
-    for i in range(m - 1, -1, -1):
-        row, s = factor[i, :i], x[i] / factor[i, i]
-        x[i] = s
-        for j in range(row.size):
-            x[j] -= s * row[j]
-    return x
-
-
 @jit
-def _remove(factor, m, position):
+def _remove(factor, half, m, position):
     """Drop a row of the factor and rotate the rest, row after row, back to a triangle."""
     cosines, sines = np.empty(m), np.empty(m)
     for i in range(position, m - 1):
@@ -172,11 +177,62 @@ def _remove(factor, m, position):
         length = np.hypot(carried, old[i + 1])
         cosines[i], sines[i] = carried / length, old[i + 1] / length
         row[i] = length
+    carried = half[position]
+    for k in range(position, m - 1):
+        x, y = carried, half[k + 1]
+        half[k] = cosines[k] * x + sines[k] * y
+        carried = cosines[k] * y - sines[k] * x
 
 
 @jit_sums
-def _solve_two(factor, m, right):
-    """Solve with the factor and its transpose for both rows of ``right``, in place."""
+def _join(K, i, points, factor, half, m, tau, dependent, d):
+    """Add point i to the factor; leave in d how the others answer to it."""
+    for k in range(m):
+        d[k] = K[i, points[k]] + tau
+    if not _append(factor, half, m, d, K[i, i] + tau, dependent):
+        return False, 0.0
+    d[:] = factor[m, :m]
+    return True, _answer(factor, half, m, d)
+
+
+@jit_sums
+def _part(K, points, factor, half, m, position, tau, d):
+    """Take a point out of the factor, which leaves m; leave in d how the others answer to it."""
+    i = points[position]
+    _remove(factor, half, m + 1, position)
+    for k in range(position, m):
+        points[k] = points[k + 1]
+    for k in range(m):
+        row, a = factor[k, :k], d[:k]
+        s = 0.0
+        for j in range(row.size):
+            s += row[j] * a[j]
+        d[k] = (K[i, points[k]] + tau - s) / factor[k, k]
+    return _answer(factor, half, m, d)
+
+
+@jit_sums
+def _answer(factor, half, m, d):
+    """From d = L^-1 (K_Ei + tau): A d = c 1 - (K_Ei + tau) with sum(d) = -1; return the bias, -c."""
+    along, square = 0.0, 0.0
+    for j in range(m):
+        along += half[j] * d[j]
+        square += half[j] * half[j]
+    c = (along - 1.0) / square if m else 0.0
+    for j in range(m):
+        d[j] = c * half[j] - d[j]
+    for i in range(m - 1, -1, -1):
+        row, a = factor[i, :i], d[:i]
+        s = d[i] / factor[i, i]
+        d[i] = s
+        for j in range(row.size):
+            a[j] -= s * row[j]
+    return -c
+
+
+@jit_sums
+def _solve_two(factor, half, m, has_border, right, totals):
+    """Solve with the factor and its transpose for both rows of ``right``, in place; ``totals`` become the biases."""
     x, y = right[0], right[1]
     for i in range(m):
         row, a, b = factor[i, :i], x[:i], y[:i]
@@ -186,6 +242,8 @@ def _solve_two(factor, m, right):
             t += row[j] * b[j]
         x[i] = (x[i] - s) / factor[i, i]
         y[i] = (y[i] - t) / factor[i, i]
+    totals[0] = _take_bias(half, m, has_border, x, totals[0])
+    totals[1] = _take_bias(half, m, has_border, y, totals[1])
     for i in range(m - 1, -1, -1):
         row, a, b = factor[i, :i], x[:i], y[:i]
         s, t = x[i] / factor[i, i], y[i] / factor[i, i]
@@ -193,4 +251,40 @@ def _solve_two(factor, m, right):
         for j in range(row.size):
             a[j] -= s * row[j]
             b[j] -= t * row[j]
-    return right
+
+
+@jit_sums
+def _solve_one(factor, half, m, has_border, x, total):
+    """Solve with the factor and its transpose, in place; return the bias."""
+    first = 0
+    while first < m and x[first] == 0.0:
+        first += 1
+    for i in range(first, m):
+        row, a = factor[i, first:i], x[first:i]
+        s = 0.0
+        for j in range(row.size):
+            s += row[j] * a[j]
+        x[i] = (x[i] - s) / factor[i, i]
+    bias = _take_bias(half, m, has_border, x, total)
+    for i in range(m - 1, -1, -1):
+        row, a = factor[i, :i], x[:i]
+        s = x[i] / factor[i, i]
+        x[i] = s
+        for j in range(row.size):
+            a[j] -= s * row[j]
+    return bias
+
+
+@jit_sums
+def _take_bias(half, m, has_border, x, total):
+    """Return the b with which x = A^-1 (right - b 1) has the sum asked for; take its part from x = L^-1 right."""
+    if not has_border:
+        return 0.0
+    along, square = 0.0, 0.0
+    for j in range(m):
+        along += half[j] * x[j]
+        square += half[j] * half[j]
+    bias = (along - total) / square
+    for j in range(m):
+        x[j] -= bias * half[j]
+    return bias

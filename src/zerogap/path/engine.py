@@ -137,7 +137,35 @@ def lines(K, E, u, v, u0, v0, g, p, q):
 
 
 @jit
-def bend(K, E, d, d0, i, du, dv, p, q):
+def bend_out(K, E, d, d0, i, position, bound, u, v, p, q):
+    """Let point i, at a position of u and v, come to rest at a bound; return the lines of the others, and its change."""
+    du, dv = bound - u[position], -v[position]
+    _bend(K, E, d, d0, i, du, dv, p, q)
+    new_u, new_v = np.empty(E.size), np.empty(E.size)
+    for k in range(E.size):
+        old = k if k < position else k + 1
+        new_u[k], new_v[k] = u[old] + du * d[k], v[old] + dv * d[k]
+    return new_u, new_v, du, dv
+
+
+@jit
+def bend_in(K, E, d, d0, i, label, value, u, v, p, q):
+    """Let point i leave its bound so that F = label lam there; return the lines of all, its own last, and its change."""
+    m = E.size
+    rise = K[i, i] + d0  # of F at i, when its b rises by one
+    for k in range(m):
+        rise += K[i, E[k]] * d[k]
+    du, dv = -p[i] / rise, (label - q[i]) / rise
+    _bend(K, E, d, d0, i, du, dv, p, q)
+    new_u, new_v = np.empty(m + 1), np.empty(m + 1)
+    for k in range(m):
+        new_u[k], new_v[k] = u[k] + du * d[k], v[k] + dv * d[k]
+    new_u[m], new_v[m] = value + du, dv
+    return new_u, new_v, du, dv
+
+
+@jit
+def _bend(K, E, d, d0, i, du, dv, p, q):
     """Change p and q by du and dv times what a rise of point i by one, answered by the elbow with d and d0, does to F."""
     answer = np.empty(min(STRETCH, p.size))
     for begin in range(0, p.size, STRETCH):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zerogap.compiled import jit
-from zerogap.elbow import ElbowSystem, Response
+from zerogap.elbow import ElbowSystem
 from zerogap.gram import Gram
 from zerogap.path.engine import (
     ELBOW,
@@ -23,7 +23,8 @@ from zerogap.path.engine import (
     Engine,
     Segment,
     Transition,
-    bend,
+    bend_in,
+    bend_out,
     lines,
     optimum,
     sets_of,
@@ -141,13 +142,6 @@ class SingleEngine(Engine):
         self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
         self._age = 0
 
-    def _bend_lines(self, i: int, E: np.ndarray, response: Response, du: float, dv: float) -> None:
-        """Let the line of point i change by du + lam dv, and the elbow E without it answer."""
-        d, d0 = response
-        bend(self.K, E, d, d0, i, du, dv, self._p, self._q)
-        self.u, self.v = self.u + du * d, self.v + dv * d
-        self.u0, self.v0 = self.u0 + du * d0, self.v0 + dv * d0
-
     def _tiny_slope(self, segment: Segment) -> float:
         """Slopes of decision values below this are rounding."""
         return 1e-13 * (1.0 + float(np.abs(segment.v).sum()) * self._largest)
@@ -178,15 +172,13 @@ class SingleEngine(Engine):
         self.transitions.append(Transition(self.lam, index, origin, target))
 
     def _leave(self, position: int, target: int) -> None:
-        index, response = int(self.system.points[position]), self.system.remove(position)
-        if self._age < FRESH_EVERY:
-            if self.system.size:
-                du = (self.y[index] * self.w[index] if target == LEFT else 0.0) - self.u[position]
-                dv = -self.v[position]
-                self.u, self.v = np.delete(self.u, position), np.delete(self.v, position)
-                self._bend_lines(index, self.system.points, response, du, dv)
-            else:
-                self._age = FRESH_EVERY
+        index, (d, d0) = int(self.system.points[position]), self.system.take_out(position)
+        E = self.system.points
+        if self._age < FRESH_EVERY and E.size:
+            bound = self.y[index] * self.w[index] if target == LEFT else 0.0
+            self._take(d0, *bend_out(self.K, E, d, d0, index, position, bound, self.u, self.v, self._p, self._q))
+        else:
+            self._age = FRESH_EVERY
         self._set(index, target)
 
     def _join(self, index: int) -> bool:
@@ -194,15 +186,18 @@ class SingleEngine(Engine):
         response = self.system.append(index)
         if response is None:
             return False
-        E = self.system.points[:-1]
-        rise = self.K[index, index] + self.K[index, E] @ response.d + response.d0  # of F there, when its b rises by one
-        if self._age < FRESH_EVERY and E.size and rise > 0:
-            du, dv = -self._p[index] / rise, (self.y[index] - self._q[index]) / rise
-            self._bend_lines(index, E, response, du, dv)
-            self.u, self.v = np.append(self.u, self.b[index] + du), np.append(self.v, dv)
+        E, (d, d0) = self.system.points[:-1], response
+        if self._age < FRESH_EVERY and E.size:
+            label, value = self.y[index], self.b[index]
+            self._take(d0, *bend_in(self.K, E, d, d0, index, label, value, self.u, self.v, self._p, self._q))
         else:
             self._age = FRESH_EVERY
         return True
+
+    def _take(self, d0: float, u: np.ndarray, v: np.ndarray, du: float, dv: float) -> None:
+        """Take over the elbow's new lines, after one point's has changed by du + lam dv."""
+        self.u, self.v = u, v
+        self.u0, self.v0 = self.u0 + du * d0, self.v0 + dv * d0
 
     def _enter(self, index: int) -> None:
         """Let a point into the elbow; if it depends on it, in exchange for one of its points."""
@@ -239,7 +234,7 @@ class SingleEngine(Engine):
         for i in free[np.argsort(-room[free])]:
             kept = self.b[i]
             self.status[i] = ELBOW
-            if self.system.append(int(i)):
+            if self.system.append(int(i)) is not None:
                 continue
             self._settle_dependent(int(i), kept)
 
@@ -260,7 +255,7 @@ class SingleEngine(Engine):
         self.system.remove(k)
         self.status[j] = RIGHT if rate[k] < 0 else LEFT
         self.b[j] = 0.0 if rate[k] < 0 else self.y[j] * self.w[j]
-        if not self.system.append(i):
+        if self.system.append(i) is None:
             raise FloatingPointError("an exchange left the elbow singular")
 
     def _sum_pull(self) -> None:
