@@ -23,8 +23,8 @@ class Gram:
     X : array or CSR matrix (n, d), or the (n, n) matrix itself with kernel="precomputed"
     kernel : "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points
     gamma, degree, coef0 : parameters of the kernel; gamma is a number, "scale" or "auto"
-    tau : adds tau² to every kernel value, a constant feature: with a fixed bias the model then has a bias after all, one
-        that counts in |f|² (Remark 7.4 of chapter7; read it with ``constant``).  "radius" is the largest sqrt(K_ii), a safe choice.
+    tau : adds tau² to every kernel value, a constant feature: with a fixed bias the model then has a bias after all, one that
+        counts in |f|² (Remark 7.4 of chapter7); ``constant`` reads it.  "radius", a safe choice, is the largest sqrt(K_ii).
     cache_size : megabytes for kernel rows.  If all n rows fit they are computed once; else the least recently used go.
 
     Attributes
@@ -45,7 +45,7 @@ class Gram:
     ):
         validation.check_kernel_parameters(kernel, NAMES, gamma, degree, coef0)
         if tau != "radius":
-            tau = validation.check_positive("tau", tau, zero=True, advice='Or use "radius", the largest sqrt(K_ii).')
+            validation.check_positive("tau", tau, zero=True, advice='Or use "radius", the largest sqrt(K_ii).')
         validation.check_positive("cache_size", cache_size, advice="It is the memory for kernel rows in megabytes.")
         self.evaluations = 0
         if kernel == "precomputed":
@@ -60,7 +60,7 @@ class Gram:
                 self.diagonal = self._checked(self.kernel.diagonal(self.X))
             self.evaluations += 0 if name == "rbf" else self.n
         if tau:
-            self._augment(float(np.sqrt(self.diagonal.max())) if tau == "radius" else tau)
+            self._augment(float(np.sqrt(self.diagonal.max())) if tau == "radius" else float(tau))
         self._open(cache_size * 1e6)
 
     def _augment(self, tau: float) -> None:

@@ -8,7 +8,7 @@ With a free bias sum(beta) is fixed and no coefficient can move alone: these sol
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from zerogap import validation
 from zerogap.compiled import HUGE, inline, jit
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, QUIET, SMALLEST, SPENT, UNBOUNDED, Info, PairState
+from zerogap.solvers.pair import FINISHED, NEEDS_ROW, ORIGIN, QUIET, SMALLEST, SPENT, UNBOUNDED, Info, PairState
 
 DIVERGED = FINISHED + 1  # one more reason for a compiled loop to come back
 
@@ -45,13 +45,51 @@ class Pass(NamedTuple):
     numbers: np.ndarray
 
 
+class OneAtATime:
+    """What both solvers share; they differ in their learning rates."""
+
+    order: str
+
+    def _rates(self, diagonal: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
+        """Start at beta, or at zero, with a pass over everyone."""
+        if problem.total is not None:
+            raise ValueError(
+                f"{str(self)!r} moves one coefficient at a time, which a free bias forbids: it fixes sum(beta). Use a solver "
+                "that moves pairs, such as 'smo'; or fix the bias with fit_intercept=False, if need be on "
+                'Gram(..., tau="radius"), which brings back a bias that counts in the norm (Remark 7.4).'
+            )
+        state, n = pair.start(problem, beta, None), problem.n
+        begun = Pass(np.arange(n), state.beta.copy(), np.array([0, n, 1, 0, 0]), np.array([0.0, 0.0, HUGE]))
+        return state._replace(memory=begun)
+
+    def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
+        """Make up to ``most`` moves, or until after a pass over everyone the violation is at most ``until``."""
+        rates, heuristic = self._rates(state.diagonal), ORDERS.index(self.order)
+        moved = 0
+        while True:
+            why, count = _ascend(*pair.arguments(problem, state), rates, *state.memory, heuristic, most - moved, until)
+            moved += count
+            if why != NEEDS_ROW:
+                break
+            problem.gram.fetch(_ahead(problem, state))
+        if why == DIVERGED:
+            _step_back(problem, state)
+        violation = float(state.memory.numbers[VIOLATION]) if why in (QUIET, FINISHED) else np.inf
+        return state, Info(
+            moved, violation, is_done=why == FINISHED, is_unbounded=why == UNBOUNDED, is_divergent=why == DIVERGED
+        )
+
+
 @dataclass(frozen=True)
-class GradientAscent:
+class GradientAscent(OneAtATime):
     """Table 7.1: each point in turn moves along its own gradient, clipped to the box.  One iteration is one such move.
 
     The default ``rate``, 1 / K_ii (of K + ridge), maximises exactly over each coefficient: Hildreth's method.  On the hard
-    margin that is the kernel-Adatron (Remark 7.5).  A number is the same rate for every point; above 2 / K_ii the dual objective
-    may fall, and a run where it does ends as DIVERGED.
+    margin that is the kernel-Adatron (Remark 7.5).  A number is the same rate for every point; above 2 / K_ii the dual
+    objective may fall, and a run where it does ends as DIVERGED.
 
     ``order`` is "sequential"; "free-first", which passes over the points off their bounds until these are quiet, then over
     everyone; or "ranked", the same with the nonzero coefficients in ascending size (Remark 7.8).
@@ -65,28 +103,19 @@ class GradientAscent:
         if self.rate is not None:
             validation.check_positive("rate", self.rate, advice="Leave it out for 1 / K_ii, each point's own.")
 
-    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
-        """Start at beta, or at zero, with a pass over everyone."""
-        return _start(self, problem, beta)
-
-    def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
-        """Make up to ``most`` moves, or until after a pass over everyone the violation is at most ``until``."""
-        if self.rate is None:
-            rates = 1.0 / np.maximum(state.diagonal, SMALLEST)
-        else:
-            rates = np.full(problem.n, float(self.rate))
-        return _run(problem, state, rates, ORDERS.index(self.order), most, until)
+    def _rates(self, diagonal: np.ndarray) -> np.ndarray:
+        return 1.0 / np.maximum(diagonal, SMALLEST) if self.rate is None else np.full(diagonal.size, float(self.rate))
 
     def __str__(self) -> str:
         return "gradient-ascent"
 
 
 @dataclass(frozen=True)
-class SOR:
+class SOR(OneAtATime):
     """Successive over-relaxation (Remark 7.6): gradient ascent with rates ``omega`` / K_ii, 0 < omega < 2.
 
     At 1 it is gradient ascent itself.  Above 1 every step overshoots the best value of its coefficient, which still climbs,
-    and gains where neighbouring points pull the same way.
+    and gains where neighbouring points pull the same way.  ``order`` is that of GradientAscent.
     """
 
     omega: float = 1.3
@@ -98,48 +127,11 @@ class SOR:
         if validation.check_positive("omega", self.omega, advice=advice) >= 2:
             raise ValueError(f"omega must be above 0 and below 2; got omega={self.omega!r}. {advice}")
 
-    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
-        """Start at beta, or at zero, with a pass over everyone."""
-        return _start(self, problem, beta)
-
-    def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
-        """Make up to ``most`` moves, or until after a pass over everyone the violation is at most ``until``."""
-        rates = self.omega / np.maximum(state.diagonal, SMALLEST)
-        return _run(problem, state, rates, ORDERS.index(self.order), most, until)
+    def _rates(self, diagonal: np.ndarray) -> np.ndarray:
+        return self.omega / np.maximum(diagonal, SMALLEST)
 
     def __str__(self) -> str:
         return "sor"
-
-
-def _start(solver: Any, problem: DualProblem, beta: np.ndarray | None) -> PairState:
-    if problem.total is not None:
-        raise ValueError(
-            f"{str(solver)!r} moves one coefficient at a time, which a free bias forbids: it fixes sum(beta). Use a solver that "
-            "moves pairs, such as 'smo'; or fix the bias with fit_intercept=False, if need be on Gram(..., tau=\"radius\"), "
-            "which brings back a bias that counts in the norm (Remark 7.4)."
-        )
-    state = pair.start(problem, beta, None)
-    n = problem.n
-    begun = Pass(np.arange(n), state.beta.copy(), np.array([0, n, 1, 0, 0]), np.array([0.0, 0.0, HUGE]))
-    return state._replace(memory=begun)
-
-
-def _run(
-    problem: DualProblem, state: PairState, rates: np.ndarray, order: int, most: int, until: float
-) -> tuple[PairState, Info]:
-    moved = 0
-    while True:
-        why, count = _ascend(*pair.arguments(problem, state), rates, *state.memory, order, most - moved, until)
-        moved += count
-        if why == NEEDS_ROW:
-            problem.gram.fetch(_ahead(problem, state))
-            continue
-        if why == DIVERGED:
-            _step_back(problem, state)
-        violation = float(state.memory.numbers[VIOLATION]) if why in (QUIET, FINISHED) else np.inf
-        return state, Info(
-            moved, violation, is_done=why == FINISHED, is_unbounded=why == UNBOUNDED, is_divergent=why == DIVERGED
-        )
 
 
 def _ahead(problem: DualProblem, state: PairState) -> np.ndarray:
