@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from zerogap.problem import DualProblem
+from zerogap.solvers.decomposition import Chunking, Decomposition
 from zerogap.solvers.gradient_ascent import SOR, GradientAscent
 from zerogap.solvers.keerthi import KeerthiSMO
 from zerogap.solvers.pair import Info
@@ -47,6 +48,8 @@ SOLVERS: dict[str, Callable[[int], Solver]] = {
     "smo-simple": lambda seed: SimpleSMO(random_state=seed),
     "gradient-ascent": lambda seed: GradientAscent(),
     "sor": lambda seed: SOR(),
+    "chunking": lambda seed: Chunking(),
+    "decomposition": lambda seed: Decomposition(),
 }
 
 
@@ -68,6 +71,8 @@ __all__ = [
     "SMO",
     "SOLVERS",
     "SOR",
+    "Chunking",
+    "Decomposition",
     "GradientAscent",
     "Info",
     "KeerthiSMO",
