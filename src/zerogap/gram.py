@@ -77,6 +77,7 @@ class Gram:
     def _open(self, memory: float) -> None:
         """Lay out the cache of rows in so many bytes."""
         n, self._memory = self.n, memory
+        self._known: tuple[np.ndarray, np.ndarray] | None = None
         self._whole: tuple[Gram, np.ndarray] | None = None  # for a subset, the matrix it is part of and its points
         self._complete: np.ndarray | None = self.X if self.kernel.name == "precomputed" else None
         if self._complete is not None:
@@ -153,8 +154,18 @@ class Gram:
             out[~present] = self._compute(rows[~present])
         return out
 
+    def know(self, beta: np.ndarray, product: np.ndarray) -> None:
+        """Take K beta as known: a later product needs no more than the rows of the coefficients that differ."""
+        self._known = beta.copy(), product
+
     def dot(self, beta: np.ndarray) -> np.ndarray:
         """Return K beta, from the rows of the nonzero coefficients."""
+        if self._known is not None:
+            start, product = self._known
+            return product + self._dot(beta - start)
+        return self._dot(beta)
+
+    def _dot(self, beta: np.ndarray) -> np.ndarray:
         support = np.flatnonzero(beta)
         if len(self.rows) == self.n:
             self.fetch(support)

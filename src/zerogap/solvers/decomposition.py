@@ -7,9 +7,9 @@ The points outside the working set W keep their coefficients, and all they do is
 
     t_W - K_{W,rest} beta_rest  =  r_W + (K_WW + ridge) beta_W,   sum(beta_W) = total - sum(beta_rest),
 
-so the subproblem is a DualProblem like any other and every solver can do it.  Its solution goes back into beta, the residuals of
-all n points follow, and the next working set is chosen.  It always holds the most violating pair, hence every set makes progress.
-Memory: the sub-Gram has the whole budget, rows of the full matrix are computed where a coefficient has changed and not kept.
+so the subproblem is a DualProblem like any other and every solver can do it.  Its solution goes back into beta, the residuals
+of all n points follow, and the next working set is chosen.  It always holds the most violating pair, so every set gains.
+Memory: the sub-Gram has the whole budget; rows of the full matrix are computed where a coefficient has changed, and not kept.
 """
 
 from dataclasses import dataclass, replace
@@ -82,26 +82,18 @@ class WorkingSetMethod:
     def step(self, problem: DualProblem, state: WorkingState, most: int, until: float) -> tuple[WorkingState, Info]:
         """Work on one set for up to ``most`` iterations; choose it first, if the last one is solved."""
         inner, working_set = _solver(self.inner), state.working_set
-        if working_set.subproblem is None:
-            high, low = problem.bias_interval(state.beta, state.residual)
-            if high - low <= until:
-                return state, Info(0, max(high - low, 0.0), is_done=high <= low)
-            points = self._choose(problem, state)
-            subproblem = _open(problem, state, points, inner, max(SUBPROBLEM_SHARE * (high - low), 0.5 * until))
-            working_set.points, working_set.subproblem, working_set.iterations = points, subproblem, 0
-            working_set.count += 1
-        part, part_state, part_until = working_set.subproblem
-        part_state, info = inner.step(part, part_state, most, part_until)
-        working_set.subproblem = Subproblem(part, part_state, part_until)
-        working_set.iterations += info.iterations
-        _fold_in(problem, state)
-        if info.iterations < most or working_set.iterations >= max(MOST_AT_LEAST, MOST_PER_POINT * part.n):
-            working_set.subproblem = None
-        # A set that could not move at all would be chosen again.
-        is_stuck = working_set.iterations == 0
-        return state, Info(
-            info.iterations, np.inf, is_stuck, is_stuck and info.is_own_rule, info.is_unbounded, info.is_divergent
-        )
+        if working_set.subproblem is not None:  # the last step ran out of iterations
+            info = _work(problem, state, working_set.subproblem, inner, most)
+            if info.iterations:
+                return state, info
+        high, low = problem.bias_interval(state.beta, state.residual)
+        if high - low <= until:
+            return state, Info(0, max(high - low, 0.0), is_done=high <= low)
+        points = self._choose(problem, state)
+        subproblem = _open(problem, state, points, inner, max(SUBPROBLEM_SHARE * (high - low), 0.5 * until))
+        working_set.points, working_set.iterations = points, 0
+        working_set.count += 1
+        return state, _work(problem, state, subproblem, inner, most)
 
 
 @dataclass(frozen=True)
@@ -109,11 +101,11 @@ class Chunking(WorkingSetMethod):
     """Chunking: the present support vectors and the ``chunk_size`` points (M in chapter7) that want to move most.
 
     The working set grows to all support vectors and sheds those that cease to be.  It suits problems with few of them.
-    ``rule`` is what "most" means: the KKT "violation", half of them from each side, or the share in the duality "gap" (Remark 7.2).
-    ``inner`` is the solver of the subproblems, by name or configured.
+    ``rule`` is what "most" means: the KKT "violation" or the share in the duality "gap" (Remark 7.2); half of the points are
+    taken from each side of the bias.  ``inner`` is the solver of the subproblems, by name or configured.
     """
 
-    chunk_size: int = 1000
+    chunk_size: int = 2000
     inner: Any = "smo"
     rule: str = "violation"
 
@@ -131,12 +123,12 @@ class Chunking(WorkingSetMethod):
 class Decomposition(WorkingSetMethod):
     """Decomposition: a working set of ``size`` points (q in SVM-Light), however many support vectors there are.
 
-    Of these ``size`` - ``kept`` are the points that want to move most, half of them from each side of the bias; the others stay
-    from the last set, free points first, lest pairs of sets undo each other's work.  ``kept`` is half of ``size`` by default.
+    Of these ``size`` - ``kept`` are the points that want to move most, as SVM-Light chooses them; the others stay from the
+    last set, free points first, lest pairs of sets undo each other's work.  ``kept`` is half of ``size`` by default.
     ``rule`` and ``inner`` are those of Chunking.
     """
 
-    size: int = 1000
+    size: int = 2000
     inner: Any = "smo"
     rule: str = "violation"
     kept: int | None = None
@@ -184,31 +176,36 @@ def _most_wanted(problem: DualProblem, state: WorkingState, count: int, rule: st
     """Return up to so many points that want to move most, the most violating pair among them."""
     beta, residual = state.beta, state.residual
     below, above = residual + problem.rise(beta), residual + problem.fall(beta)
-    pair = np.array([below.argmax(), above.argmin()])
+    top, bottom = below.argmax(), above.argmin()  # the most violating pair
     if not beta.any():  # all want to move alike: an arbitrary set, as Table 7.2 has it
         sample = np.random.default_rng(0).permutation(problem.n)
-        return np.union1d(pair, sample[: count - 2])
+        return np.union1d([top, bottom], sample[: count - 2])
     if rule == "gap":
-        return np.union1d(pair, _largest(_shares(problem, beta, residual), count - 2, 0.0))
-    high, low = problem.bias_interval(beta, residual)
-    return np.union1d(_largest(below, count // 2, low), _largest(-above, count - count // 2, -high))
+        shares, bias = _shares(problem, beta, residual)
+        rising, falling = np.where(below > bias, shares, 0.0), np.where(above < bias, shares, 0.0)
+        rising[top] = falling[bottom] = np.inf
+        least_up = least_down = 0.0
+    else:
+        high, low = problem.bias_interval(beta, residual)
+        rising, falling, least_up, least_down = below, -above, low, -high
+    half = count // 2
+    return np.union1d(_largest(rising, half, least_up), _largest(falling, count - half, least_down))
 
 
 def _largest(values: np.ndarray, count: int, least: float) -> np.ndarray:
     """Return where the so many largest values are, of those above the least."""
-    if count <= 0:
-        return np.empty(0, dtype=np.int64)
     places = np.argpartition(values, -count)[-count:] if count < values.size else np.arange(values.size)
     return places[values[places] > least]
 
 
-def _shares(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> np.ndarray:
-    """Return what each point adds to the duality gap; for a hard margin that of the box C_t = max(alpha) + 1 (§7.1)."""
+def _shares(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return what each point adds to the duality gap, and the bias; a hard margin gets the box max(alpha) + 1 (§7.1)."""
     if problem.is_hard:
         cap = np.abs(beta).max() + 1.0
         problem = replace(problem, lower=np.maximum(problem.lower, -cap), upper=np.minimum(problem.upper, cap))
     r = residual + problem.ridge * beta
-    return problem.gap_shares(beta, r - problem.best_bias(r))
+    bias = problem.best_bias(r)
+    return problem.gap_shares(beta, r - bias), bias
 
 
 # The subproblem.
@@ -217,15 +214,18 @@ def _shares(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> np.
 def _open(problem: DualProblem, state: WorkingState, points: np.ndarray, inner: Any, until: float) -> Subproblem:
     """Set up the problem of some points, the others staying where they are."""
     gram, beta, ridge = problem.gram.subset(points), state.beta[points], problem.ridge[points]
-    others_at_zero = np.count_nonzero(beta) == np.count_nonzero(state.beta)
-    shifted = problem.target if others_at_zero else state.residual
-    target = shifted[points]
-    if not others_at_zero:
-        target = target + gram.dot(beta) + ridge * beta
+    residual = state.residual[points]
+    if np.count_nonzero(beta) == np.count_nonzero(
+        state.beta
+    ):  # the others are zero, and the target is the problem's own
+        product = problem.target[points] - residual - ridge * beta
+    else:
+        product = gram.dot(beta)
+    gram.know(beta, product)  # so that the inner solver need not compute it
     part = replace(
         problem,
         gram=gram,
-        target=target,
+        target=residual + product + ridge * beta,
         lower=problem.lower[points],
         upper=problem.upper[points],
         ridge=ridge,
@@ -234,12 +234,25 @@ def _open(problem: DualProblem, state: WorkingState, points: np.ndarray, inner: 
     return Subproblem(part, inner.init(part, beta), until)
 
 
-def _fold_in(problem: DualProblem, state: WorkingState) -> None:
-    """Put the coefficients of the working set back, and bring all residuals into step."""
-    points, (part, part_state, _) = state.working_set.points, state.working_set.subproblem
+def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inner: Any, most: int) -> Info:
+    """Go on with the subproblem, put back what it has reached, and close it if it is solved."""
+    working_set = state.working_set
+    part, part_state, until = subproblem
+    part_state, info = inner.step(part, part_state, most, until)
+    working_set.iterations += info.iterations
+    _put_back(problem, state, part, part_state.beta)
+    is_over = info.iterations < most or working_set.iterations >= max(MOST_AT_LEAST, MOST_PER_POINT * part.n)
+    working_set.subproblem = None if is_over else Subproblem(part, part_state, until)
+    is_stuck = working_set.iterations == 0  # it would be chosen again
+    return info._replace(violation=np.inf, is_done=is_stuck, is_own_rule=is_stuck and info.is_own_rule)
+
+
+def _put_back(problem: DualProblem, state: WorkingState, part: DualProblem, beta: np.ndarray) -> None:
+    """Give the working set its new coefficients, and bring all residuals into step."""
+    points = state.working_set.points
     problem.gram.evaluations += part.gram.evaluations
     part.gram.evaluations = 0
     change = np.zeros(problem.n)
-    change[points] = part_state.beta - state.beta[points]
+    change[points] = beta - state.beta[points]
     state.residual[:] -= problem.gram.dot(change) + problem.ridge * change
-    state.beta[points] = part_state.beta
+    state.beta[points] = beta
