@@ -1,4 +1,4 @@
-"""A problem that does not fit in memory: peak memory, time and gap of chunking and decomposition, beside SMO with the same cache.
+"""A problem that does not fit in memory: peak memory, time and gap of chunking, decomposition, and SMO with the same cache.
 
     python benchmarks/decomposition.py [--data a9a] [--gap 1e-3] [--cache 200] [--C 1] [SOLVER ...]
 

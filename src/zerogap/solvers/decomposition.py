@@ -12,12 +12,14 @@ of all n points follow, and the next working set is chosen.  It always holds the
 Memory: the sub-Gram has the whole budget; rows of the full matrix are computed where a coefficient has changed, and not kept.
 """
 
+import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from zerogap import validation
+from zerogap.gram import Gram
 from zerogap.problem import DualProblem
 from zerogap.solvers.pair import Info
 
@@ -39,10 +41,11 @@ class Subproblem(NamedTuple):
 
 
 class WorkingSet:
-    """The points last worked on, and their subproblem while it is not solved."""
+    """The points last worked on, their Gram matrix, and their subproblem while it is not solved."""
 
     def __init__(self, points: np.ndarray | None = None) -> None:
         self.points = np.empty(0, dtype=np.int64) if points is None else points
+        self.gram: Gram | None = None
         self.subproblem: Subproblem | None = None
         self.iterations = 0  # spent on it
         self.count = 0  # sets so far
@@ -76,7 +79,7 @@ class WorkingSetMethod:
         beta = problem.feasible_start() if beta is None else np.array(beta, dtype=np.float64)
         state = WorkingState(beta, problem.residual(beta), WorkingSet())
         # What the inner solver cannot do it says here, on two points, rather than in the middle of a run.
-        _open(problem, state, np.arange(min(2, problem.n)), _solver(self.inner), 0.0)
+        _open(problem, copy.deepcopy(state), np.arange(min(2, problem.n)), _solver(self.inner), 0.0)
         return state
 
     def step(self, problem: DualProblem, state: WorkingState, most: int, until: float) -> tuple[WorkingState, Info]:
@@ -91,8 +94,7 @@ class WorkingSetMethod:
             return state, Info(0, max(high - low, 0.0), is_done=high <= low)
         points = self._choose(problem, state)
         subproblem = _open(problem, state, points, inner, max(SUBPROBLEM_SHARE * (high - low), 0.5 * until))
-        working_set.points, working_set.iterations = points, 0
-        working_set.count += 1
+        working_set.iterations, working_set.count = 0, working_set.count + 1
         return state, _work(problem, state, subproblem, inner, most)
 
 
@@ -213,8 +215,8 @@ def _shares(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> tup
 
 def _open(problem: DualProblem, state: WorkingState, points: np.ndarray, inner: Any, until: float) -> Subproblem:
     """Set up the problem of some points, the others staying where they are."""
-    gram, beta, ridge = problem.gram.subset(points), state.beta[points], problem.ridge[points]
-    residual = state.residual[points]
+    gram = _gram_of(problem, state.working_set, points)
+    beta, residual, ridge = state.beta[points], state.residual[points], problem.ridge[points]
     if np.count_nonzero(beta) == np.count_nonzero(
         state.beta
     ):  # the others are zero, and the target is the problem's own
@@ -232,6 +234,15 @@ def _open(problem: DualProblem, state: WorkingState, points: np.ndarray, inner: 
         total=None if problem.total is None else float(beta.sum()),
     )
     return Subproblem(part, inner.init(part, beta), until)
+
+
+def _gram_of(problem: DualProblem, working_set: WorkingSet, points: np.ndarray) -> Gram:
+    """Return the Gram matrix of some points: the last one, if these are the points it was made for."""
+    if working_set.gram is None or not np.array_equal(points, working_set.points):
+        working_set.gram = None  # its memory goes to the next
+        working_set.gram = problem.gram.subset(points)
+    working_set.points = points
+    return working_set.gram
 
 
 def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inner: Any, most: int) -> Info:
