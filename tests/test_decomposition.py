@@ -27,7 +27,7 @@ solvers = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 
 @solvers
 def test_reaches_the_optimum_of_a_reference_qp(solver, problem):
-    solution = solve(problem, solver, stop=RelativeGap(1e-8))
+    solution = solve(problem, solver, stop=RelativeGap(1e-8), max_time=20)
     assert solution.status is Status.CONVERGED
     assert solution.certificate.relative_gap <= 1e-8
     reference = naive.reference_objective(problem)

@@ -11,6 +11,7 @@ from test_properties import awkward_points, soft
 
 from zerogap import DualProblem, Gram, KKTViolation, RelativeGap, Status, solve
 from zerogap.solvers import SOR, GradientAscent
+from zerogap.solvers.gradient_ascent import EVERYONE, LENGTH
 
 ORDERS = ("sequential", "free-first", "ranked")
 SOLVERS = [GradientAscent(order=order) for order in ORDERS] + [SOR(order=order) for order in ORDERS]
@@ -27,7 +28,7 @@ def fit_intercept():
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=name)
 def test_reaches_the_optimum_of_a_reference_qp(solver, problem):
-    solution = solve(problem, solver, stop=RelativeGap(1e-8))
+    solution = solve(problem, solver, stop=RelativeGap(1e-8), max_time=20)
     assert solution.status is Status.CONVERGED
     assert solution.certificate.relative_gap <= 1e-8
     reference = naive.reference_objective(problem)
@@ -64,6 +65,27 @@ def test_omega_one_is_gradient_ascent(plain):
     problem = DualProblem.hinge(Gram(X), y, 5.0, fit_intercept=False)
     runs = [solve(problem, solver, stop=RelativeGap(1e-6)) for solver in (GradientAscent(), SOR(1.0))]
     np.testing.assert_array_equal(runs[0].beta, runs[1].beta)
+
+
+@pytest.mark.parametrize("solver", [GradientAscent(order=order) for order in ORDERS], ids=name)
+def test_passes_go_over_the_points_they_should(solver, plain):
+    """Remark 7.8 and the two stages before it: a pass over a part of the points, until it is quiet, then over everyone."""
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0, fit_intercept=False)
+    state, seen = solver.init(problem), set()
+    for _ in range(300):
+        order, before, integers, _ = state.memory
+        passed = order[: integers[LENGTH]]
+        is_everyone = integers[EVERYONE] == 1
+        seen.add(is_everyone)
+        sizes = np.abs(before)
+        expected = np.arange(40) if solver.order != "ranked" or not sizes.any() else np.argsort(sizes, kind="stable")
+        if not is_everyone:
+            part = (sizes > 0) if solver.order == "ranked" else (sizes > 0) & (sizes < 2.0)
+            expected = expected[part[expected]]
+        np.testing.assert_array_equal(passed, expected)
+        state, _ = solver.step(problem, state, 1, 0.0)
+    assert seen == ({True} if solver.order == "sequential" else {True, False})
 
 
 def test_regression_stops_at_the_kink():
