@@ -1,6 +1,7 @@
 """The kernel matrix behind one door: rows on demand within a memory budget, every evaluation counted."""
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ class Gram:
     X : array or CSR matrix (n, d), or the (n, n) matrix itself with kernel="precomputed"
     kernel : "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points
     gamma, degree, coef0 : parameters of the kernel; gamma is a number, "scale" or "auto"
+    tau : adds tau² to every kernel value, a constant feature: with a fixed bias the model then has a bias after all, one that
+        counts in |f|² (Remark 7.4 of chapter7); ``constant`` reads it.  "radius", a safe choice, is the largest sqrt(K_ii).
     cache_size : megabytes for kernel rows.  If all n rows fit they are computed once; else the least recently used go.
 
     Attributes
@@ -37,9 +40,12 @@ class Gram:
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 0.0,
+        tau: float | str = 0.0,
         cache_size: float = 1000,
     ):
         validation.check_kernel_parameters(kernel, NAMES, gamma, degree, coef0)
+        if tau != "radius":
+            validation.check_positive("tau", tau, zero=True, advice='Or use "radius", the largest sqrt(K_ii).')
         validation.check_positive("cache_size", cache_size, advice="It is the memory for kernel rows in megabytes.")
         self.evaluations = 0
         if kernel == "precomputed":
@@ -53,11 +59,25 @@ class Gram:
                 self.kernel = Kernel(name, gamma_value(gamma, self.X), degree, coef0, function)
                 self.diagonal = self._checked(self.kernel.diagonal(self.X))
             self.evaluations += 0 if name == "rbf" else self.n
+        if tau:
+            self._augment(float(np.sqrt(self.diagonal.max())) if tau == "radius" else float(tau))
         self._open(cache_size * 1e6)
+
+    def _augment(self, tau: float) -> None:
+        """Add tau² to every kernel value."""
+        self.kernel = replace(self.kernel, tau=tau)
+        self.diagonal = self._checked(self.diagonal + tau**2)
+        if self.kernel.name == "precomputed":
+            self.X = self._checked(self.X + tau**2)
+
+    def constant(self, beta: np.ndarray) -> float:
+        """Return tau² sum(beta): the part of f(x) = sum_i beta_i k(x_i, x) that is the same for all x, its bias."""
+        return self.kernel.tau**2 * float(beta.sum())
 
     def _open(self, memory: float) -> None:
         """Lay out the cache of rows in so many bytes."""
         n, self._memory = self.n, memory
+        self._known: tuple[np.ndarray, np.ndarray] | None = None
         self._whole: tuple[Gram, np.ndarray] | None = None  # for a subset, the matrix it is part of and its points
         self._complete: np.ndarray | None = self.X if self.kernel.name == "precomputed" else None
         if self._complete is not None:
@@ -134,8 +154,18 @@ class Gram:
             out[~present] = self._compute(rows[~present])
         return out
 
+    def know(self, beta: np.ndarray, product: np.ndarray) -> None:
+        """Take K beta as known: a later product needs no more than the rows of the coefficients that differ."""
+        self._known = beta.copy(), product
+
     def dot(self, beta: np.ndarray) -> np.ndarray:
         """Return K beta, from the rows of the nonzero coefficients."""
+        if self._known is not None:
+            start, product = self._known
+            return product + self._dot(beta - start)
+        return self._dot(beta)
+
+    def _dot(self, beta: np.ndarray) -> np.ndarray:
         support = np.flatnonzero(beta)
         if len(self.rows) == self.n:
             self.fetch(support)

@@ -39,7 +39,8 @@ class Kernel:
     """A kernel function with its parameters fixed.
 
     linear <x, z>; poly (gamma <x, z> + coef0)^degree; rbf exp(-gamma |x - z|²); sigmoid tanh(gamma <x, z> + coef0);
-    or a callable taking two sets of points and returning the matrix of their kernel values.
+    or a callable taking two sets of points and returning the matrix of their kernel values.  To each of them tau² is
+    added: a constant feature tau, whose weight is a bias that counts in |f|² (Remark 7.4 of chapter7).
     """
 
     name: str
@@ -47,6 +48,7 @@ class Kernel:
     degree: int = 3
     coef0: float = 0.0
     function: Callable[[Any, Any], np.ndarray] | None = None
+    tau: float = 0.0
 
     @property
     def is_positive(self) -> bool:
@@ -56,9 +58,10 @@ class Kernel:
     def diagonal(self, X: Any) -> np.ndarray:
         """Return k(x, x) for every row of X."""
         if self.name == "rbf":
-            return np.ones(X.shape[0])
+            return np.full(X.shape[0], 1.0 + self.tau**2)
         if self.function is not None:
-            return np.array([np.asarray(self.function(X[i : i + 1], X[i : i + 1])).item() for i in range(X.shape[0])])
+            values = [np.asarray(self.function(X[i : i + 1], X[i : i + 1])).item() for i in range(X.shape[0])]
+            return np.array(values) + self.tau**2
         return self._finish(row_norms(X, squared=True).astype(np.float64))
 
     def against(self, Z: Any) -> "Columns":
@@ -72,14 +75,17 @@ class Kernel:
     def _finish(self, products: np.ndarray) -> np.ndarray:
         """Turn inner products (for rbf: exponents) into kernel values, in place."""
         if self.name == "rbf":
-            return np.exp(products, out=products)
-        if self.name == "linear":
-            return products
-        products *= self.gamma
-        products += self.coef0
-        if self.name == "sigmoid":
-            return np.tanh(products, out=products)
-        return _power(products, self.degree)
+            np.exp(products, out=products)
+        elif self.name != "linear":
+            products *= self.gamma
+            products += self.coef0
+            if self.name == "sigmoid":
+                np.tanh(products, out=products)
+            else:
+                _power(products, self.degree)
+        if self.tau:
+            products += self.tau**2
+        return products
 
 
 class Columns:
@@ -127,6 +133,7 @@ class Columns:
         kernel = self.kernel
         if kernel.function is not None:
             out[...] = kernel.function(prepared, self.Z)
+            out += kernel.tau**2
             return
         if kernel.name == "rbf" and not self._is_sparse:
             np.matmul(prepared, self._lifted.T, out=out)

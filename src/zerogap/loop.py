@@ -39,6 +39,10 @@ class Status(Enum):
         "or accept this gap"
     )
     EXHAUSTED = "the solver's own rule ended it short of the optimum; use a solver with a guarantee, such as 'smo'"
+    DIVERGED = (
+        "the dual objective fell: the learning rate is too large for some point, above 2 / K_ii; lower it, or leave it out for "
+        "1 / K_ii"
+    )
     UNBOUNDED = "the classes cannot be separated with this kernel, so no hard margin exists; use a finite C"
 
     @property
@@ -258,6 +262,8 @@ class _Run:
         """Return how the run ends, or None if it goes on."""
         if self.info.is_unbounded or self.problem.is_unbounded(self.state.beta, self.state.residual):
             return Status.UNBOUNDED
+        if self.info.is_divergent:
+            return Status.DIVERGED
         if (self.info.is_done or self.stop.is_met(self.now, self.before)) and not self.is_fresh:
             self._refresh()
             self.now = self.problem.certify(self.state.beta, self.state.residual)

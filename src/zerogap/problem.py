@@ -220,7 +220,7 @@ class DualProblem:
         if self.is_hard:
             gap, primal = self._stretched_gap(beta, r, bias, dual)
         else:
-            gap = self._fenchel_young(beta, r - bias) + abs(bias * sum_residual)
+            gap = float(self.gap_shares(beta, r - bias).sum()) + abs(bias * sum_residual)
             primal = dual + gap
         return Certificate(primal, dual, gap, max(below - above, 0.0), (below, above), bias, sum_residual)
 
@@ -235,11 +235,13 @@ class DualProblem:
         at_most = np.where(r <= -self.eps, self.lower, 0.0)
         return np.where(self.ridge > 0, smooth, np.where(r > self.eps, self.upper, at_most))
 
-    def _fenchel_young(self, beta: np.ndarray, r: np.ndarray) -> float:
-        """Return sum_i of loss_i(r_i) + conjugate_i(beta_i) - beta_i r_i: the duality gap, term by term at least 0."""
+    def gap_shares(self, beta: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """Return loss_i(r_i) + conjugate_i(beta_i) - beta_i r_i: what each point adds to the duality gap, at least 0.
+
+        Here r = t - K beta - bias.  For the hinge this is the share in Remark 7.2 of chapter7.
+        """
         c = self._response(r)
-        terms = (c - beta) * (r - 0.5 * self.ridge * (c + beta)) - self.eps * (np.abs(c) - np.abs(beta))
-        return float(terms.sum())
+        return (c - beta) * (r - 0.5 * self.ridge * (c + beta)) - self.eps * (np.abs(c) - np.abs(beta))
 
     def _stretched_gap(self, beta: np.ndarray, r: np.ndarray, bias: float, dual: float) -> tuple[float, float]:
         """Stretch f until every margin is at least one: that point is feasible, and its objective an upper bound."""

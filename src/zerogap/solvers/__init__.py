@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from zerogap.problem import DualProblem
+from zerogap.solvers.decomposition import Chunking, Decomposition
+from zerogap.solvers.gradient_ascent import SOR, GradientAscent
 from zerogap.solvers.keerthi import KeerthiSMO
 from zerogap.solvers.pair import Info
 from zerogap.solvers.platt import PlattSMO, SimpleSMO
@@ -44,6 +46,10 @@ SOLVERS: dict[str, Callable[[int], Solver]] = {
     "smo-keerthi": lambda seed: KeerthiSMO(),
     "smo-platt": lambda seed: PlattSMO(random_state=seed),
     "smo-simple": lambda seed: SimpleSMO(random_state=seed),
+    "gradient-ascent": lambda seed: GradientAscent(),
+    "sor": lambda seed: SOR(),
+    "chunking": lambda seed: Chunking(),
+    "decomposition": lambda seed: Decomposition(),
 }
 
 
@@ -61,4 +67,18 @@ def get_solver(solver: str | Solver, seed: int = 0) -> Solver:
     return solver
 
 
-__all__ = ["SMO", "SOLVERS", "Info", "KeerthiSMO", "PlattSMO", "SimpleSMO", "Solver", "State", "get_solver"]
+__all__ = [
+    "SMO",
+    "SOLVERS",
+    "SOR",
+    "Chunking",
+    "Decomposition",
+    "GradientAscent",
+    "Info",
+    "KeerthiSMO",
+    "PlattSMO",
+    "SimpleSMO",
+    "Solver",
+    "State",
+    "get_solver",
+]

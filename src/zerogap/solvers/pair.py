@@ -28,11 +28,12 @@ SPENT, QUIET, NEEDS_ROW, UNBOUNDED, FINISHED = range(5)
 class Info(NamedTuple):
     """What a step reports."""
 
-    iterations: int  # pair moves made
+    iterations: int  # moves made, of pairs or as the solver says
     violation: float  # KKT violation by the solver's own arrays, if it knows it, else inf
     is_done: bool = False  # nothing is left to do at the solver's own precision
     is_own_rule: bool = False  # ... by a rule that does not imply the optimum
     is_unbounded: bool = False  # the dual objective has no bound: no hard margin exists
+    is_divergent: bool = False  # the solver's own options make the dual objective fall
 
 
 class PairState(NamedTuple):

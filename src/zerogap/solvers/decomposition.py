@@ -1,0 +1,269 @@
+"""Chunking and decomposition: the whole problem by way of small ones (chapter7 §7.4, Table 7.2).
+
+Symbols: working set = the points that may move; r = t - K beta; high, low = largest r of points that can rise and smallest r of
+points that can fall, each less eps s, so that high - low is the KKT violation.
+
+The points outside the working set W keep their coefficients, and all they do is shift the target of those inside,
+
+    t_W - K_{W,rest} beta_rest  =  r_W + (K_WW + ridge) beta_W,   sum(beta_W) = total - sum(beta_rest),
+
+so the subproblem is a DualProblem like any other and every solver can do it.  Its solution goes back into beta, the residuals
+of all n points follow, and the next working set is chosen.  It always holds the most violating pair, so every set gains.
+Memory: the sub-Gram has the whole budget; rows of the full matrix are computed where a coefficient has changed, and not kept.
+"""
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zerogap import validation
+from zerogap.gram import Gram
+from zerogap.problem import DualProblem
+from zerogap.solvers.pair import Info
+
+RULES = ("violation", "gap")
+
+# A subproblem is solved to this share of the violation that chose it: more would be undone by the next.
+SUBPROBLEM_SHARE = 0.1
+
+# Iterations after which a subproblem is left as it is, whatever its violation: for each of its points, and at least.
+MOST_PER_POINT, MOST_AT_LEAST = 100, 10_000
+
+
+class Subproblem(NamedTuple):
+    """The problem of the working set alone, and how far its solver is."""
+
+    problem: DualProblem
+    state: Any
+    until: float  # violation at which it counts as solved
+
+
+class WorkingSet:
+    """The points last worked on, their Gram matrix, and their subproblem while it is not solved."""
+
+    def __init__(self, points: np.ndarray | None = None) -> None:
+        self.points = np.empty(0, dtype=np.int64) if points is None else points
+        self.gram: Gram | None = None
+        self.subproblem: Subproblem | None = None
+        self.iterations = 0  # spent on it
+        self.count = 0  # sets so far
+
+    def __deepcopy__(self, memo: object) -> "WorkingSet":
+        # A copy chooses afresh: what the subproblem has reached is in beta already.
+        copied = WorkingSet(self.points.copy())
+        copied.count = self.count
+        return copied
+
+
+class WorkingState(NamedTuple):
+    """What the next working set needs; arrays are updated in place."""
+
+    beta: np.ndarray  # (n,) feasible point
+    residual: np.ndarray  # (n,) t - K beta, kept in step with beta
+    working_set: WorkingSet
+
+
+class WorkingSetMethod:
+    """Table 7.2, but for the choice of the working set.  One iteration is one of the inner solver's."""
+
+    inner: Any
+    rule: str
+
+    def _choose(self, problem: DualProblem, state: WorkingState) -> np.ndarray:
+        raise NotImplementedError
+
+    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> WorkingState:
+        """Start at beta, or at zero."""
+        beta = problem.feasible_start() if beta is None else np.array(beta, dtype=np.float64)
+        state = WorkingState(beta, problem.residual(beta), WorkingSet())
+        # What the inner solver cannot do it says here, on two points, rather than in the middle of a run.
+        _open(problem, copy.deepcopy(state), np.arange(min(2, problem.n)), _solver(self.inner), 0.0)
+        return state
+
+    def step(self, problem: DualProblem, state: WorkingState, most: int, until: float) -> tuple[WorkingState, Info]:
+        """Work on one set for up to ``most`` iterations; choose it first, if the last one is solved."""
+        inner, working_set = _solver(self.inner), state.working_set
+        if working_set.subproblem is not None:  # the last step ran out of iterations
+            info = _work(problem, state, working_set.subproblem, inner, most)
+            if info.iterations:
+                return state, info
+        high, low = problem.bias_interval(state.beta, state.residual)
+        if high - low <= until:
+            return state, Info(0, max(high - low, 0.0), is_done=high <= low)
+        points = self._choose(problem, state)
+        subproblem = _open(problem, state, points, inner, max(SUBPROBLEM_SHARE * (high - low), 0.5 * until))
+        working_set.iterations, working_set.count = 0, working_set.count + 1
+        return state, _work(problem, state, subproblem, inner, most)
+
+
+@dataclass(frozen=True)
+class Chunking(WorkingSetMethod):
+    """Chunking: the present support vectors and the ``chunk_size`` points (M in chapter7) that want to move most.
+
+    The working set grows to all support vectors and sheds those that cease to be.  It suits problems with few of them.
+    ``rule`` is what "most" means: the KKT "violation" or the share in the duality "gap" (Remark 7.2); half of the points are
+    taken from each side of the bias.  ``inner`` is the solver of the subproblems, by name or configured.
+    """
+
+    chunk_size: int = 2000
+    inner: Any = "smo"
+    rule: str = "violation"
+
+    def __post_init__(self) -> None:
+        _check(self.rule, "chunk_size", self.chunk_size)
+
+    def _choose(self, problem: DualProblem, state: WorkingState) -> np.ndarray:
+        return np.union1d(np.flatnonzero(state.beta), _most_wanted(problem, state, self.chunk_size, self.rule))
+
+    def __str__(self) -> str:
+        return "chunking"
+
+
+@dataclass(frozen=True)
+class Decomposition(WorkingSetMethod):
+    """Decomposition: a working set of ``size`` points (q in SVM-Light), however many support vectors there are.
+
+    Of these ``size`` - ``kept`` are the points that want to move most, as SVM-Light chooses them; the others stay from the
+    last set, free points first, lest pairs of sets undo each other's work.  ``kept`` is half of ``size`` by default.
+    ``rule`` and ``inner`` are those of Chunking.
+    """
+
+    size: int = 2000
+    inner: Any = "smo"
+    rule: str = "violation"
+    kept: int | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.rule, "size", self.size)
+        if self.kept is not None and not 0 <= self.kept <= self.size - 2:
+            raise ValueError(
+                f"kept must be at least 0 and at most size - 2, to leave room for a new pair; got kept={self.kept!r} with "
+                f"size={self.size}."
+            )
+
+    def _choose(self, problem: DualProblem, state: WorkingState) -> np.ndarray:
+        if problem.n <= self.size:
+            return np.arange(problem.n)
+        kept = min(self.size // 2, self.size - 2) if self.kept is None else self.kept
+        kept = min(kept, state.working_set.points.size)
+        wanted = _most_wanted(problem, state, self.size - kept, self.rule)
+        old = np.setdiff1d(state.working_set.points, wanted)
+        free = (problem.lower < state.beta) & (state.beta < problem.upper) & (state.beta != 0)
+        old = old[np.argsort(~free[old], kind="stable")]
+        return np.union1d(wanted, old[: self.size - wanted.size])
+
+    def __str__(self) -> str:
+        return "decomposition"
+
+
+def _check(rule: str, name: str, size: Any) -> None:
+    validation.check_choice("rule", rule, RULES)
+    if not isinstance(size, int | np.integer) or size < 2:
+        raise ValueError(f"{name} must be a whole number of points, at least 2; got {name}={size!r}.")
+
+
+def _solver(inner: Any) -> Any:
+    """Return the inner solver a name stands for.  The registry of names holds this module too, so it is asked late."""
+    from zerogap.solvers import get_solver
+
+    return get_solver(inner)
+
+
+# The choice of points.
+
+
+def _most_wanted(problem: DualProblem, state: WorkingState, count: int, rule: str) -> np.ndarray:
+    """Return up to so many points that want to move most, the most violating pair among them."""
+    beta, residual = state.beta, state.residual
+    below, above = residual + problem.rise(beta), residual + problem.fall(beta)
+    top, bottom = below.argmax(), above.argmin()  # the most violating pair
+    if not beta.any():  # all want to move alike: an arbitrary set, as Table 7.2 has it
+        sample = np.random.default_rng(0).permutation(problem.n)
+        return np.union1d([top, bottom], sample[: count - 2])
+    if rule == "gap":
+        shares, bias = _shares(problem, beta, residual)
+        rising, falling = np.where(below > bias, shares, 0.0), np.where(above < bias, shares, 0.0)
+        rising[top] = falling[bottom] = np.inf
+        least_up = least_down = 0.0
+    else:
+        high, low = problem.bias_interval(beta, residual)
+        rising, falling, least_up, least_down = below, -above, low, -high
+    half = count // 2
+    return np.union1d(_largest(rising, half, least_up), _largest(falling, count - half, least_down))
+
+
+def _largest(values: np.ndarray, count: int, least: float) -> np.ndarray:
+    """Return where the so many largest values are, of those above the least."""
+    places = np.argpartition(values, -count)[-count:] if count < values.size else np.arange(values.size)
+    return places[values[places] > least]
+
+
+def _shares(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return what each point adds to the duality gap, and the bias; a hard margin gets the box max(alpha) + 1 (§7.1)."""
+    if problem.is_hard:
+        cap = np.abs(beta).max() + 1.0
+        problem = replace(problem, lower=np.maximum(problem.lower, -cap), upper=np.minimum(problem.upper, cap))
+    r = residual + problem.ridge * beta
+    bias = problem.best_bias(r)
+    return problem.gap_shares(beta, r - bias), bias
+
+
+# The subproblem.
+
+
+def _open(problem: DualProblem, state: WorkingState, points: np.ndarray, inner: Any, until: float) -> Subproblem:
+    """Set up the problem of some points, the others staying where they are."""
+    gram = _gram_of(problem, state.working_set, points)
+    beta, residual, ridge = state.beta[points], state.residual[points], problem.ridge[points]
+    if np.count_nonzero(beta) == np.count_nonzero(
+        state.beta
+    ):  # the others are zero, and the target is the problem's own
+        product = problem.target[points] - residual - ridge * beta
+    else:
+        product = gram.dot(beta)
+    gram.know(beta, product)  # so that the inner solver need not compute it
+    part = replace(
+        problem,
+        gram=gram,
+        target=residual + product + ridge * beta,
+        lower=problem.lower[points],
+        upper=problem.upper[points],
+        ridge=ridge,
+        total=None if problem.total is None else float(beta.sum()),
+    )
+    return Subproblem(part, inner.init(part, beta), until)
+
+
+def _gram_of(problem: DualProblem, working_set: WorkingSet, points: np.ndarray) -> Gram:
+    """Return the Gram matrix of some points: the last one, if these are the points it was made for."""
+    if working_set.gram is None or not np.array_equal(points, working_set.points):
+        working_set.gram = None  # its memory goes to the next
+        working_set.gram = problem.gram.subset(points)
+    working_set.points = points
+    return working_set.gram
+
+
+def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inner: Any, most: int) -> Info:
+    """Go on with the subproblem, put back what it has reached, and close it if it is solved."""
+    working_set = state.working_set
+    part, part_state, until = subproblem
+    part_state, info = inner.step(part, part_state, most, until)
+    working_set.iterations += info.iterations
+    _put_back(problem, state, part, part_state.beta)
+    is_over = info.iterations < most or working_set.iterations >= max(MOST_AT_LEAST, MOST_PER_POINT * part.n)
+    working_set.subproblem = None if is_over else Subproblem(part, part_state, until)
+    is_stuck = working_set.iterations == 0  # it would be chosen again
+    return info._replace(violation=np.inf, is_done=is_stuck, is_own_rule=is_stuck and info.is_own_rule)
+
+
+def _put_back(problem: DualProblem, state: WorkingState, part: DualProblem, beta: np.ndarray) -> None:
+    """Give the working set its new coefficients, and bring all residuals into step."""
+    points = state.working_set.points
+    problem.gram.evaluations += part.gram.evaluations
+    part.gram.evaluations = 0
+    change = np.zeros(problem.n)
+    change[points] = beta - state.beta[points]
+    state.residual[:] -= problem.gram.dot(change) + problem.ridge * change
+    state.beta[points] = beta

@@ -1,0 +1,234 @@
+"""Stochastic gradient ascent on one coefficient at a time (chapter7 §7.2, Table 7.1), and its over-relaxed form.
+
+Symbols: r = t - K beta, the gradient of the dual objective but for eps; eta = learning rates, one for each point.
+
+The step is Table 7.1's: along the gradient, then clipped to the box.  In regression the kink of eps |beta| at zero lies in
+between, a soft threshold:  beta_i <- clip(soft(beta_i + eta_i r_i, eta_i eps)).  It climbs as long as eta_i < 2 / K_ii.
+With a free bias sum(beta) is fixed and no coefficient can move alone: these solvers are for a fixed bias.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from zerogap import validation
+from zerogap.compiled import HUGE, inline, jit
+from zerogap.problem import DualProblem
+from zerogap.solvers import pair
+from zerogap.solvers.pair import FINISHED, NEEDS_ROW, ORIGIN, QUIET, SMALLEST, SPENT, UNBOUNDED, Info, PairState
+
+DIVERGED = FINISHED + 1  # one more reason for a compiled loop to come back
+
+ORDERS = ("sequential", "free-first", "ranked")
+SEQUENTIAL, FREE_FIRST, RANKED = range(3)
+
+# Places in a state's integers and numbers.
+POSITION, LENGTH, EVERYONE, CHANGED, OVERSHOT = range(5)
+GAIN, BREACH, VIOLATION = range(3)
+
+# Passes over a part of the points end when none of them breaks a condition by more than this share of the violation of all.
+QUIET_SHARE = 0.1
+
+# A coefficient this large is on its way to infinity; squares are still finite.
+LARGEST = 1e150
+
+ROWS_AT_ONCE = 32
+
+
+class Pass(NamedTuple):
+    """What a pass over the points needs to go on where it stopped."""
+
+    order: np.ndarray  # (n,) the points of this pass, in turn, the first LENGTH of them
+    before: np.ndarray  # (n,) beta at its beginning
+    integers: np.ndarray
+    numbers: np.ndarray
+
+
+class OneAtATime:
+    """What both solvers share; they differ in their learning rates."""
+
+    order: str
+
+    def _rates(self, diagonal: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
+        """Start at beta, or at zero, with a pass over everyone."""
+        if problem.total is not None:
+            raise ValueError(
+                f"{str(self)!r} moves one coefficient at a time, which a free bias forbids: it fixes sum(beta). Use a solver "
+                "that moves pairs, such as 'smo'; or fix the bias with fit_intercept=False, if need be on "
+                'Gram(..., tau="radius"), which brings back a bias that counts in the norm (Remark 7.4).'
+            )
+        state, n = pair.start(problem, beta, None), problem.n
+        begun = Pass(np.arange(n), state.beta.copy(), np.array([0, n, 1, 0, 0]), np.array([0.0, 0.0, HUGE]))
+        return state._replace(memory=begun)
+
+    def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
+        """Make up to ``most`` moves, or until after a pass over everyone the violation is at most ``until``."""
+        rates, heuristic = self._rates(state.diagonal), ORDERS.index(self.order)
+        moved = 0
+        while True:
+            why, count = _ascend(*pair.arguments(problem, state), rates, *state.memory, heuristic, most - moved, until)
+            moved += count
+            if why != NEEDS_ROW:
+                break
+            problem.gram.fetch(_ahead(problem, state))
+        if why == DIVERGED:
+            _step_back(problem, state)
+        violation = float(state.memory.numbers[VIOLATION]) if why in (QUIET, FINISHED) else np.inf
+        return state, Info(
+            moved, violation, is_done=why == FINISHED, is_unbounded=why == UNBOUNDED, is_divergent=why == DIVERGED
+        )
+
+
+@dataclass(frozen=True)
+class GradientAscent(OneAtATime):
+    """Table 7.1: each point in turn moves along its own gradient, clipped to the box.  One iteration is one such move.
+
+    The default ``rate``, 1 / K_ii (of K + ridge), maximises exactly over each coefficient: Hildreth's method.  On the hard
+    margin that is the kernel-Adatron (Remark 7.5).  A number is the same rate for every point; above 2 / K_ii the dual
+    objective may fall, and a run where it does ends as DIVERGED.
+
+    ``order`` is "sequential"; "free-first", which passes over the points off their bounds until these are quiet, then over
+    everyone; or "ranked", the same with the nonzero coefficients in ascending size (Remark 7.8).
+    """
+
+    rate: float | None = None
+    order: str = "sequential"
+
+    def __post_init__(self) -> None:
+        validation.check_choice("order", self.order, ORDERS)
+        if self.rate is not None:
+            validation.check_positive("rate", self.rate, advice="Leave it out for 1 / K_ii, each point's own.")
+
+    def _rates(self, diagonal: np.ndarray) -> np.ndarray:
+        return 1.0 / np.maximum(diagonal, SMALLEST) if self.rate is None else np.full(diagonal.size, float(self.rate))
+
+    def __str__(self) -> str:
+        return "gradient-ascent"
+
+
+@dataclass(frozen=True)
+class SOR(OneAtATime):
+    """Successive over-relaxation (Remark 7.6): gradient ascent with rates ``omega`` / K_ii, 0 < omega < 2.
+
+    At 1 it is gradient ascent itself.  Above 1 every step overshoots the best value of its coefficient, which still climbs,
+    and gains where neighbouring points pull the same way.  ``order`` is that of GradientAscent.
+    """
+
+    omega: float = 1.3
+    order: str = "sequential"
+
+    def __post_init__(self) -> None:
+        validation.check_choice("order", self.order, ORDERS)
+        advice = "From 2 on the dual objective does not climb."
+        if validation.check_positive("omega", self.omega, advice=advice) >= 2:
+            raise ValueError(f"omega must be above 0 and below 2; got omega={self.omega!r}. {advice}")
+
+    def _rates(self, diagonal: np.ndarray) -> np.ndarray:
+        return self.omega / np.maximum(diagonal, SMALLEST)
+
+    def __str__(self) -> str:
+        return "sor"
+
+
+def _ahead(problem: DualProblem, state: PairState) -> np.ndarray:
+    """The row wanted now and those wanted next: of points further on in the pass that break their conditions."""
+    order, _, integers, _ = state.memory
+    coming = order[integers[POSITION] : integers[LENGTH]]
+    eager = np.maximum(state.residual + state.rise, -state.residual - state.fall)[coming]
+    eager[0] = HUGE
+    return coming[(eager > 0) & (problem.gram.slot[coming] < 0)][:ROWS_AT_ONCE]
+
+
+def _step_back(problem: DualProblem, state: PairState) -> None:
+    """Return to where the pass began that lost ground: the best point so far."""
+    state.beta[:] = state.memory.before
+    state.residual[:] = problem.residual(state.beta)
+    state.rise[:], state.fall[:] = problem.rise(state.beta), problem.fall(state.beta)
+
+
+@jit
+def _ascend(
+    rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, rise, fall,
+    rates, order, before, integers, numbers, heuristic, most, until,
+):  # fmt: skip
+    """Pass over the points and move them; return (why it stopped, moves made).  The row wanted is that of the next point."""
+    clock = stamp.max() + 1
+    moved = 0
+    while moved < most:
+        if integers[POSITION] == integers[LENGTH]:
+            why = _end_pass(residual, rise, fall, integers, numbers, heuristic, until)
+            if why == DIVERGED:
+                return why, moved
+            _begin_pass(lower, upper, eps, beta, order, before, integers, numbers, heuristic)
+            if why != SPENT:
+                return why, moved
+            continue
+        k = order[integers[POSITION]]
+        new = _ascent(k, rates[k], lower, upper, eps, beta, residual)
+        if new == beta[k]:
+            integers[POSITION] += 1
+            continue
+        if slot[k] < 0:
+            return NEEDS_ROW, moved
+        if abs(new) > LARGEST:
+            return (UNBOUNDED if diagonal[k] <= SMALLEST else DIVERGED), moved
+        numbers[BREACH] = max(numbers[BREACH], residual[k] + rise[k], -residual[k] - fall[k])
+        step = new - beta[k]
+        numbers[GAIN] += step * (residual[k] - 0.5 * diagonal[k] * step) - eps * (abs(new) - abs(beta[k]))
+        if rates[k] * diagonal[k] >= 2.0:
+            integers[OVERSHOT] += 1
+        pair.set_coefficients(k, ORIGIN, new, 0.0, step, ridge, lower, upper, eps, beta, residual, rise, fall)
+        pair.update_residual(k, ORIGIN, step, rows, slot, residual)
+        stamp[slot[k]] = clock + moved
+        integers[CHANGED] += 1
+        integers[POSITION] += 1
+        moved += 1
+    return SPENT, moved
+
+
+@inline
+def _ascent(k, eta, lower, upper, eps, beta, residual):
+    """Return clip(soft(beta_k + eta r_k, eta eps)): Table 7.1, and for regression the kink at zero."""
+    up, down = beta[k] + eta * (residual[k] - eps), beta[k] + eta * (residual[k] + eps)
+    new = up if up > 0 else (down if down < 0 else 0.0)
+    return min(max(new, lower[k]), upper[k])
+
+
+@jit
+def _end_pass(residual, rise, fall, integers, numbers, heuristic, until):
+    """Judge a pass: lost ground, quiet, at an end, or to be followed by another over everyone or a part."""
+    if integers[OVERSHOT] > 0 and numbers[GAIN] <= 0:
+        return DIVERGED
+    changed = integers[CHANGED]
+    if integers[EVERYONE] == 0:
+        is_quiet = numbers[BREACH] <= QUIET_SHARE * numbers[VIOLATION]
+        integers[EVERYONE] = 1 if changed == 0 or is_quiet else 0
+        return SPENT
+    numbers[VIOLATION] = max((residual + rise).max(), 0.0) - min((residual + fall).min(), 0.0)
+    integers[EVERYONE] = 1 if heuristic == SEQUENTIAL else 0
+    if changed == 0:
+        return FINISHED
+    return QUIET if numbers[VIOLATION] <= until else SPENT
+
+
+@jit
+def _begin_pass(lower, upper, eps, beta, order, before, integers, numbers, heuristic):
+    """Line up the points of the next pass."""
+    n = beta.size
+    by_size = np.argsort(np.abs(beta), kind="mergesort") if heuristic == RANKED else order
+    count = 0
+    for m in range(n):
+        k = by_size[m] if heuristic == RANKED else m
+        is_in = integers[EVERYONE] == 1
+        if not is_in:
+            is_in = beta[k] != 0 if heuristic == RANKED else pair.is_free(k, beta, lower, upper, eps)
+        if is_in:
+            order[count] = k
+            count += 1
+    before[:] = beta
+    integers[POSITION], integers[LENGTH], integers[CHANGED], integers[OVERSHOT] = 0, count, 0, 0
+    numbers[GAIN] = numbers[BREACH] = 0.0

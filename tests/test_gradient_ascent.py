@@ -1,0 +1,282 @@
+"""Gradient ascent and SOR against a reference QP and against Table 7.1 written out; the kernel augmented by tau²."""
+
+import naive
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import FORMULATIONS, points
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_properties import awkward_points, soft
+
+from zerogap import DualProblem, Gram, KKTViolation, RelativeGap, Status, solve
+from zerogap.solvers import SOR, GradientAscent
+from zerogap.solvers.gradient_ascent import EVERYONE, LENGTH
+
+ORDERS = ("sequential", "free-first", "ranked")
+SOLVERS = [GradientAscent(order=order) for order in ORDERS] + [SOR(order=order) for order in ORDERS]
+
+
+def name(solver):
+    return f"{solver}-{solver.order}"
+
+
+@pytest.fixture
+def fit_intercept():
+    return False  # what the problems of conftest are built with: these solvers hold the bias fixed
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=name)
+def test_reaches_the_optimum_of_a_reference_qp(solver, problem):
+    solution = solve(problem, solver, stop=RelativeGap(1e-8), max_time=20)
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.relative_gap <= 1e-8
+    reference = naive.reference_objective(problem)
+    assert abs(naive.objective(problem, solution.beta) - reference) <= 2e-8 * max(1.0, abs(reference))
+    assert (solution.beta >= problem.lower).all()
+    assert (solution.beta <= problem.upper).all()
+
+
+@pytest.mark.parametrize("rate", [None, 0.3])
+def test_a_pass_is_table_7_1_written_out(rate, plain):
+    X, y, _ = plain
+    C, K = 2.0, naive.matrix(DualProblem.hinge(Gram(X), y, 2.0))
+    alpha, moves = np.zeros(40), 0
+    for i in range(40):
+        eta = rate or 1 / K[i, i]
+        new = min(max(alpha[i] + eta * (1 - y[i] * sum(alpha * y * K[i])), 0.0), C)
+        moves, alpha[i] = moves + (new != alpha[i]), new
+    problem = DualProblem.hinge(Gram(X), y, C, fit_intercept=False)
+    solution = solve(problem, GradientAscent(rate), max_steps=moves)
+    assert solution.n_iter == moves
+    np.testing.assert_allclose(solution.beta, y * alpha, atol=1e-12)
+
+
+def test_sor_over_relaxes_before_it_clips(plain):
+    """Remark 7.6."""
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 1.2, fit_intercept=False)
+    first, second = solve(problem, SOR(1.5), max_steps=1), solve(problem, SOR(1.1), max_steps=1)
+    assert (y[0] * first.beta[0], y[0] * second.beta[0]) == (1.2, pytest.approx(1.1))
+
+
+def test_omega_one_is_gradient_ascent(plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 5.0, fit_intercept=False)
+    runs = [solve(problem, solver, stop=RelativeGap(1e-6)) for solver in (GradientAscent(), SOR(1.0))]
+    np.testing.assert_array_equal(runs[0].beta, runs[1].beta)
+
+
+@pytest.mark.parametrize("solver", [GradientAscent(order=order) for order in ORDERS], ids=name)
+def test_passes_go_over_the_points_they_should(solver, plain):
+    """Remark 7.8 and the two stages before it: a pass over a part of the points, until it is quiet, then over everyone."""
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0, fit_intercept=False)
+    state, seen = solver.init(problem), set()
+    for _ in range(300):
+        order, before, integers, _ = state.memory
+        passed = order[: integers[LENGTH]]
+        is_everyone = integers[EVERYONE] == 1
+        seen.add(is_everyone)
+        sizes = np.abs(before)
+        expected = np.arange(40) if solver.order != "ranked" or not sizes.any() else np.argsort(sizes, kind="stable")
+        if not is_everyone:
+            part = (sizes > 0) if solver.order == "ranked" else (sizes > 0) & (sizes < 2.0)
+            expected = expected[part[expected]]
+        np.testing.assert_array_equal(passed, expected)
+        state, _ = solver.step(problem, state, 1, 0.0)
+    assert seen == ({True} if solver.order == "sequential" else {True, False})
+
+
+def test_regression_stops_at_the_kink():
+    """One point within its tube of 0.5 stays at zero; one outside moves to (|t| - eps) / K_ii."""
+    problem = DualProblem.epsilon_insensitive(
+        Gram(np.array([[2.0, 0.0], [0.0, 3.0]]), "linear"), np.array([0.4, -2.0]), 10.0, 0.5, fit_intercept=False
+    )
+    solution = solve(problem, "gradient-ascent", stop=RelativeGap(1e-12))
+    np.testing.assert_allclose(solution.beta, [0.0, -1.5 / 9], rtol=1e-12)
+
+
+def test_kernel_adatron_finds_the_maximal_margin(plain):
+    X, y, _ = plain
+    problem = DualProblem.hard_margin(Gram(X), y, fit_intercept=False)
+    adatron = solve(problem, GradientAscent(), stop=RelativeGap(1e-9))
+    assert adatron.status is Status.CONVERGED
+    # A gap of 1e-9 leaves about its square root of the margin open.
+    assert (y * (naive.matrix(problem) @ adatron.beta)).min() >= 1 - 1e-4
+
+
+def test_inseparable_classes_have_no_hard_margin(plain):
+    X, y, _ = plain
+    for solver in ("gradient-ascent", "sor"):
+        solution = solve(DualProblem.hard_margin(Gram(X, "linear"), y, fit_intercept=False), solver, max_time=30)
+        assert solution.status is Status.UNBOUNDED
+
+
+def test_a_point_without_length_goes_to_its_bound():
+    X, y = np.array([[0.0], [1.0], [-1.0]]), np.array([1.0, 1.0, -1.0])
+    gram = Gram(X, "linear")
+    for solver in (GradientAscent(), GradientAscent(0.7), SOR()):
+        solution = solve(DualProblem.hinge(gram, y, 0.25, fit_intercept=False), solver, stop=RelativeGap(1e-12))
+        assert solution.status is Status.CONVERGED
+        assert solution.beta[0] == 0.25
+    hard = DualProblem.hard_margin(gram, y, fit_intercept=False)
+    assert solve(hard, "gradient-ascent", max_time=5).status is Status.UNBOUNDED
+
+
+# Rates that are too large.
+
+
+@pytest.mark.parametrize("rate", [2.0, 3.0, 1e3, 1e300])
+@pytest.mark.parametrize("formulation", FORMULATIONS.values(), ids=FORMULATIONS)
+def test_a_rate_that_is_too_large_is_noticed(rate, formulation, plain):
+    X, y, t = plain
+    problem = formulation(Gram(X), y, t, fit_intercept=False)
+    solution = solve(problem, GradientAscent(rate), stop=RelativeGap(1e-6), max_time=10)
+    assert solution.status is Status.DIVERGED
+    assert "learning rate" in solution.status.advice
+    assert solution.certificate.dual >= 0  # the best point so far is kept, and zero was one
+    assert np.isfinite(solution.beta).all()
+    assert solve(problem, GradientAscent(rate), resume=solution, max_time=10).status is Status.DIVERGED
+
+
+def test_a_rate_just_below_the_limit_is_not_called_divergent(plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0, fit_intercept=False)
+    assert solve(problem, GradientAscent(1.99), stop=RelativeGap(1e-8)).status is Status.CONVERGED
+    assert solve(problem, SOR(1.99), stop=RelativeGap(1e-8)).status is Status.CONVERGED
+
+
+def test_bad_options_are_refused_with_advice(plain):
+    X, y, _ = plain
+    for omega in (0.0, 2.0, 2.5, np.nan):
+        with pytest.raises(ValueError, match="omega must be above 0"):
+            SOR(omega)
+    with pytest.raises(ValueError, match="rate must be above 0"):
+        GradientAscent(-1.0)
+    with pytest.raises(ValueError, match=r"Unknown order 'random'.*'ranked'"):
+        GradientAscent(order="random")
+    for solver in ("gradient-ascent", "sor"):
+        with pytest.raises(ValueError, match=r"such as 'smo'.*fit_intercept=False.*tau"):
+            solve(DualProblem.hinge(Gram(X), y, 2.0), solver)
+
+
+# What every solver must do.
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=name)
+def test_step_limit_is_exact_and_a_run_can_be_resumed(solver, plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 100.0, fit_intercept=False)
+    first = solve(problem, solver, max_steps=50)
+    assert (first.status, first.n_iter) == (Status.MAX_STEPS, 50)
+    kept = first.beta.copy()
+    second = solve(problem, solver, max_steps=95, resume=first)
+    np.testing.assert_array_equal(first.beta, kept)
+    straight = solve(problem, solver, max_steps=95)
+    # In one piece the residual is not computed afresh at step 50; that is all the difference.
+    np.testing.assert_allclose(second.beta, straight.beta, atol=1e-9)
+    assert solve(problem, solver, resume=second, stop=RelativeGap(1e-7)).status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=name)
+def test_every_step_leaves_all_arrays_in_step_with_the_point(solver, plain):
+    X, _, t = plain
+    problem = DualProblem.squared_epsilon_insensitive(Gram(X), t, 10.0, 0.1, fit_intercept=False)
+    state = solver.init(problem)
+    for most in (1, 10, 100, 1000):
+        state, info = solver.step(problem, state, most, 0.0)
+        assert info.iterations == most
+        np.testing.assert_allclose(state.residual, problem.residual(state.beta), atol=1e-11)
+        np.testing.assert_array_equal(state.rise, problem.rise(state.beta))
+        np.testing.assert_array_equal(state.fall, problem.fall(state.beta))
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=name)
+def test_the_violation_a_step_reports_is_true(solver, plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0, fit_intercept=False)
+    state, info = solver.step(problem, solver.init(problem), 100_000, 1e-3)
+    assert naive.violation(problem, state.beta) == pytest.approx(info.violation, rel=1e-6)
+    assert info.violation <= 1e-3
+    solution = solve(problem, solver, stop=KKTViolation(1e-5))
+    assert naive.violation(problem, solution.beta) <= 1e-5
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=name)
+def test_a_small_cache_changes_nothing_but_the_cost(solver):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((200, 2))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(200) > 0, 1.0, -1.0)
+    roomy, tight = Gram(X, gamma=1.0), Gram(X, gamma=1.0, cache_size=0.001)
+    assert len(tight.rows) < 200
+    problems = [DualProblem.hinge(gram, y, 1.0, fit_intercept=False) for gram in (roomy, tight)]
+    a, b = (solve(problem, solver, stop=RelativeGap(1e-6)) for problem in problems)
+    assert a.status is b.status is Status.CONVERGED
+    np.testing.assert_allclose(a.beta, b.beta, atol=1e-7)
+    assert tight.evaluations > roomy.evaluations
+    assert roomy.evaluations <= 200 * 200
+
+
+@given(awkward_points(), soft, st.sampled_from(SOLVERS))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_awkward_data(data, formulation, solver):
+    X, y, weight = data
+    problem = FORMULATIONS[formulation](Gram(X), y, 1.5 * y, sample_weight=weight, fit_intercept=False)
+    solution = solve(problem, solver, stop=RelativeGap(1e-6))
+    assert solution.status is Status.CONVERGED
+    reference = naive.reference_objective(problem)
+    assert abs(naive.objective(problem, solution.beta) - reference) <= 1.1e-6 * max(1.0, abs(reference))
+
+
+# Remark 7.4: the augmented kernel.
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "precomputed", "callable", "sparse"])
+def test_tau_adds_a_constant_to_every_kernel_value(kernel, plain):
+    X, _, _ = plain
+    options = {"gamma": 0.5, "coef0": 1.0}
+    if kernel == "precomputed":
+        X, options = X @ X.T, {"kernel": "precomputed"}
+    elif kernel == "callable":
+        options["kernel"] = lambda a, b: a @ b.T
+    elif kernel == "sparse":
+        X, options["kernel"] = sp.csr_matrix(np.pad(X, ((0, 0), (0, 400)))), "rbf"
+    else:
+        options["kernel"] = kernel
+    bare, augmented = Gram(X, **options), Gram(X, **options, tau=3.0)
+    np.testing.assert_allclose(augmented.diagonal, bare.diagonal + 9, rtol=1e-13)
+    np.testing.assert_allclose(augmented.block(np.array([3, 7])), bare.block(np.array([3, 7])) + 9, rtol=1e-13)
+    np.testing.assert_allclose(augmented.full(), bare.full() + 9, rtol=1e-13)
+    part = np.array([1, 4, 9])
+    np.testing.assert_allclose(augmented.subset(part).full(), bare.full()[np.ix_(part, part)] + 9, rtol=1e-13)
+
+
+def test_tau_is_a_constant_feature_whose_weight_is_the_bias(plain):
+    X, y, _ = plain
+    gram = Gram(X, "linear", tau=3.0)
+    solution = solve(DualProblem.hinge(gram, y, 2.0, fit_intercept=False), "gradient-ascent", stop=RelativeGap(1e-10))
+    w = solution.beta @ np.column_stack([X, np.full(40, 3.0)])
+    assert gram.constant(solution.beta) == pytest.approx(3.0 * w[-1], rel=1e-12)
+    np.testing.assert_allclose(gram.dot(solution.beta), X @ w[:-1] + gram.constant(solution.beta), atol=1e-10)
+
+
+def test_a_large_tau_approaches_the_free_bias():
+    """The bias costs b² / (2 tau²): the more tau, the nearer to a bias that costs nothing."""
+    X, y, _ = points("one-against-many")
+    free = solve(DualProblem.hinge(Gram(X), y, 2.0), stop=RelativeGap(1e-10))
+    errors = []
+    for tau in (1.0, 10.0, 100.0):
+        gram = Gram(X, tau=tau)
+        augmented = solve(DualProblem.hinge(gram, y, 2.0, fit_intercept=False), "smo", stop=RelativeGap(1e-10))
+        errors.append(abs(gram.constant(augmented.beta) - free.bias))
+        assert augmented.certificate.dual <= free.certificate.primal * (1 + 1e-9) + free.bias**2 / (2 * tau**2)
+    assert errors[0] > 10 * errors[1] > 100 * errors[2]
+
+
+def test_the_radius_is_the_longest_point(plain):
+    X, _, _ = plain
+    assert Gram(X, "linear", tau="radius").kernel.tau == pytest.approx(np.linalg.norm(X, axis=1).max())
+    assert Gram(X, tau="radius").kernel.tau == 1.0
+    with pytest.raises(ValueError, match=r"tau must be at least 0.*radius"):
+        Gram(X, tau=-1.0)
