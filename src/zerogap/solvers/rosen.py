@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from zerogap import validation
 from zerogap.compiled import jit, jit_sums
 from zerogap.problem import DualProblem
 from zerogap.solvers.pair import QUIET, SPENT, UNBOUNDED, Info, land
@@ -29,6 +30,7 @@ STARTS = ("zero", "pair", "interior")
 DROPS = ("one", "pair", "all")
 
 WORK_PER_STEP = 300_000_000  # products of two numbers before a step returns: some tenths of a second
+WORK_PER_PASS = 100_000  # what a pass costs besides its steps, in the same coin
 AIM_BELOW = 0.25  # of what the stopping rule asks for: free points this close to their mean are in nobody's way
 LOOK_AFTER = 0.01  # of the spread: a pass that has brought it down this far looks at everyone again
 NO_MARGIN = 1e-12  # the share of a radius squared below which two hulls touch, as in DualProblem.is_unbounded
@@ -65,23 +67,36 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True)
 class Rosen:
-    """Exact line searches along the gradient projected on the free points, constraints dropped when it vanishes.
+    """Exact line searches along the gradient projected on the free points; constraints are dropped when it vanishes.
 
-    What the paper leaves open are options.  ``start``: at "zero", at a "pair" of points, one of each class, halfway up their
-    boxes (at most 1/2), or with all points so in the "interior" (classification only; zero elsewhere).  ``drop``: how many
-    constraints at once, "one", the worst of each side ("pair"), "all" that are breached, or a number.  ``zero_direction``: a
-    direction counts as zero when its largest component is at most this times the largest breach of a constraint.
-    With ``conjugate`` successive steps on one face are conjugate; without it they are Rosen's own.
-    ``multiplier_rule`` ends a run, short of the optimum, when a direction counts as zero and no multiplier (4) is below minus
-    this number: a stopping rule that does not look at the free points.  ``zero_length`` is then the direction's absolute threshold.
+    What the paper leaves open are options.  With ``conjugate`` successive steps on one face are conjugate, which takes them
+    to full precision; without it they are Rosen's own, and near the optimum slow.  ``Rosen.paper`` sets the options as its
+    tables seem to have them.
     """
 
+    # Where to start: at "zero", at a "pair" of points, one of each class, or with all points in the "interior", each half
+    # way up its box (but at most at 1/2); the latter two in classification, for in regression zero is inside the box.
     start: str = "zero"
-    drop: str | int = "pair"
-    zero_direction: float = 0.1
+    # How many constraints to drop at once: "one", "pair" (the worst of each side), "all" that are breached, a whole number of
+    # the worst, or a share of the number of support vectors (a float; at least a pair).
+    drop: str | int | float = 0.05
+    # A direction counts as zero when its largest component is at most this times the largest breach of a constraint ...
+    zero_direction: float = 0.3
     conjugate: bool = True
-    multiplier_rule: float | None = None
+    # ... or at most this.
     zero_length: float = 0.0
+    # End the run when a direction counts as zero and no multiplier (4) is below minus this: free points are not looked at.
+    multiplier_rule: float | None = None
+
+    @classmethod
+    def paper(
+        cls, epsilon: float = 1e-3, *, start: str = "zero", drop: str | int = "pair", zero: float = 0.2
+    ) -> "Rosen":
+        """Return the pure algorithm, ended when every multiplier (4) is at least -epsilon where |d| <= zero.
+
+        Of all variants tried this one comes closest to the iterations of the paper's tables 1 and 2.
+        """
+        return cls(start, drop, zero_direction=0.0, conjugate=False, zero_length=zero, multiplier_rule=epsilon)
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> RosenState:
         """Start at beta, or where ``start`` says."""
@@ -90,13 +105,18 @@ class Rosen:
         return RosenState(beta, problem.residual(beta), Face())
 
     def _check(self) -> None:
-        if self.start not in STARTS:
-            raise ValueError(f"start must be one of {', '.join(map(repr, STARTS))}; got {self.start!r}.")
+        validation.check_choice("start", self.start, STARTS)
+        is_share = isinstance(self.drop, float) and 0 < self.drop <= 1
         is_count = isinstance(self.drop, int | np.integer) and not isinstance(self.drop, bool) and self.drop >= 1
-        if self.drop not in DROPS and not is_count:
+        if not (is_share or is_count or (isinstance(self.drop, str) and self.drop in DROPS)):
             raise ValueError(
-                f"drop must be one of {', '.join(map(repr, DROPS))} or a number of constraints; got {self.drop!r}."
+                f"drop must be one of {', '.join(map(repr, DROPS))}, a number of constraints, or a share of the support "
+                f"vectors between 0.0 and 1.0; got {self.drop!r}."
             )
+        for name in ("zero_direction", "zero_length"):
+            validation.check_positive(name, getattr(self, name), zero=True, advice="It says when a direction is none.")
+        if self.multiplier_rule is not None:
+            validation.check_positive("multiplier_rule", self.multiplier_rule, advice="None leaves the end to solve().")
 
     def _start(self, problem: DualProblem) -> np.ndarray:
         """Return the point to start from; any total is met by zero or by what fills it."""
@@ -115,21 +135,30 @@ class Rosen:
 
     def step(self, problem: DualProblem, state: RosenState, most: int, until: float) -> tuple[RosenState, Info]:
         """Make up to ``most`` steps, or until the violation is at most ``until``."""
-        taken, work = 0, 0
+        taken, effort = 0, 0
         while True:
             look = _look(problem, state)
             is_done = look.violation <= 0 or self._ends(look)
-            if is_done or look.violation <= until or taken >= most or work >= WORK_PER_STEP:
+            if is_done or look.violation <= until or taken >= most or effort >= WORK_PER_STEP:
                 return state, Info(taken, look.violation, is_done=is_done, is_own_rule=self.multiplier_rule is not None)
             tol = max(self._threshold(look), AIM_BELOW * until)
-            is_zero = look.spread <= tol
-            dropped = _choose(look, self.drop, problem.total is not None) if is_zero else np.empty(0, dtype=np.int64)
+            dropped = np.empty(0, dtype=np.int64)
+            if look.spread <= tol:
+                dropped = _choose(look, self._how_many(state.beta), problem.total is not None)
             tol = max(tol, LOOK_AFTER * look.spread)
-            why, count = self._pass(problem, state, look, dropped, most - taken, tol)
+            work = _Work(problem, state, look, dropped)
+            affordable = max(1, (WORK_PER_STEP - effort) // work.cost)
+            why, count = self._pass(work, state, min(most - taken, affordable), tol)
             taken += count
-            work += (count + problem.n // 8) * (int(look.free.sum()) + dropped.size) ** 2
+            effort += WORK_PER_PASS + count * work.cost
             if why == UNBOUNDED:
                 return state, Info(taken, look.violation, is_unbounded=True)
+
+    def _how_many(self, beta: np.ndarray) -> str | int:
+        if not isinstance(self.drop, float):
+            return self.drop
+        share = int(self.drop * np.count_nonzero(beta))
+        return share if share > 2 else "pair"
 
     def _threshold(self, look: Look) -> float:
         return max(self.zero_direction * max(look.worst, 0.0), self.zero_length)
@@ -139,19 +168,15 @@ class Rosen:
         rule = self.multiplier_rule
         return rule is not None and look.worst <= rule and look.spread <= self._threshold(look)
 
-    def _pass(
-        self, problem: DualProblem, state: RosenState, look: Look, dropped: np.ndarray, most: int, tol: float
-    ) -> tuple[int, int]:
+    def _pass(self, work: "_Work", state: RosenState, most: int, tol: float) -> tuple[int, int]:
         """A type I pass: iterate on the free and the dropped points; return (why it ended, steps taken)."""
-        work, face = _Work(problem, state, look, dropped), state.face
-        arguments = (work.low, work.high, work.beta, work.q, work.direction, work.active)
+        problem = work.problem
         rule = (problem.total is not None, self.conjugate, problem.is_hard, float(problem.gram.diagonal.max()))
+        limits = (state.face.square, most, tol, work.is_forced)
         if work.fits:
-            why, taken, square = _descend(
-                work.kernel(), work.ridge, *arguments, *rule, face.square, most, tol, dropped.size > 0
-            )
+            why, taken, square = _descend(work.kernel(), work.ridge, *work.arrays, *rule, *limits)
         else:
-            why, taken, square = _descend_rows(work, arguments, rule, face.square, most, tol, dropped.size > 0)
+            why, taken, square = _descend_rows(work, *rule, *limits)
         work.finish(state, square)
         return why, taken
 
@@ -171,32 +196,27 @@ def _look(problem: DualProblem, state: RosenState) -> Look:
     below, above = residual + problem.rise(beta), residual + problem.fall(beta)
     high, low = float(below.max()), float(above.min())
     violation = high - low if problem.total is not None else max(high, 0.0) - min(low, 0.0)
-    if problem.total is None:
-        mean = 0.0
-    else:
+    mean = 0.0
+    if problem.total is not None:
         mean = float(below[free].mean()) if free.any() else 0.5 * (high + low)
-    is_up = below - mean >= mean - above
-    q = np.where(is_up, below, above)
-    wish = np.abs(q - mean)
-    breach = np.where(free, -np.inf, np.where(is_up, below - mean, mean - above))
-    spread = float(wish[free].max()) if free.any() else 0.0
+    q = np.where(below - mean >= mean - above, below, above)
+    breach = np.where(free, -np.inf, np.maximum(below - mean, mean - above))
+    spread = float(np.abs(q[free] - mean).max()) if free.any() else 0.0
     return Look(free, q, breach, mean, spread, float(breach.max()), max(violation, 0.0))
 
 
 def _choose(look: Look, drop: str | int, has_sum: bool) -> np.ndarray:
     """Return the points whose constraints are dropped, such that (5) moves each of them off its bound."""
     eager = np.flatnonzero(look.breach > 0)
-    if not eager.size:
-        return eager
     order = eager[np.argsort(-look.breach[eager], kind="stable")]
-    rising, falling = order[look.q[order] > look.mean], order[look.q[order] < look.mean]
-    if drop == "pair" or (has_sum and not look.free.any() and drop in ("one", 1)):  # (5) is zero for one point alone
-        return np.concatenate([rising[:1], falling[:1]])
-    if drop in ("one", 1):
-        return order[:1]
-    chosen = order if drop == "all" else order[: int(drop)]
-    if has_sum and not look.free.any():
-        chosen = np.union1d(chosen, np.concatenate([rising[:1], falling[:1]]))
+    is_rising = look.q[order] > look.mean
+    worst_two = np.concatenate([order[is_rising][:1], order[~is_rising][:1]])
+    needs_two = has_sum and not look.free.any()  # (5) is zero for one point alone
+    if drop == "pair" or (drop in ("one", 1) and needs_two):
+        return worst_two
+    chosen = order if drop == "all" else order[: 1 if drop == "one" else int(drop)]
+    if needs_two:
+        chosen = np.union1d(chosen, worst_two)
     return _outward(look, chosen) if has_sum else chosen
 
 
@@ -204,8 +224,8 @@ def _outward(look: Look, chosen: np.ndarray) -> np.ndarray:
     """Return those that still leave their bounds when the mean is taken over all of them; the worst one always does."""
     size, total = np.count_nonzero(look.free), look.q[look.free].sum()
     while True:
-        mean = (total + look.q[chosen].sum()) / (size + chosen.size)
         q = look.q[chosen]
+        mean = (total + q.sum()) / (size + chosen.size)
         stays = np.where(q > look.mean, q > mean, q < mean)
         if stays.all() or not stays.any():
             return chosen
@@ -220,6 +240,7 @@ class _Work:
 
     def __init__(self, problem: DualProblem, state: RosenState, look: Look, dropped: np.ndarray):
         self.problem, self.points = problem, np.concatenate([np.flatnonzero(look.free), dropped])
+        self.is_forced = dropped.size > 0  # the first step is made, however small: it frees the dropped points
         points = self.points
         self.beta, self.q, self.ridge = state.beta[points], look.q[points], problem.ridge[points]
         self.low, self.high = problem.lower[points], problem.upper[points]
@@ -234,6 +255,16 @@ class _Work:
             self.direction[:] = face.direction
         else:
             face.square = 0.0
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What the compiled loops change, and the ends they stop at, in the order of their parameters."""
+        return self.low, self.high, self.beta, self.q, self.direction, self.active
+
+    @property
+    def cost(self) -> int:
+        """Products of two numbers a step takes; a kernel value computed afresh counts for some."""
+        return self.points.size**2 if self.fits else 20 * self.points.size * self.problem.n
 
     @property
     def fits(self) -> bool:
@@ -265,15 +296,25 @@ class _Work:
         face.square = square
 
 
-def _descend_rows(work, arguments, rule, square, most, tol, is_forced):
+def _descend_rows(
+    work: _Work,
+    has_sum: bool,
+    conjugate: bool,
+    is_hard: bool,
+    radius: float,
+    square: float,
+    most: int,
+    tol: float,
+    is_forced: bool,
+) -> tuple[int, int, float]:
     """Do what _descend does with products from the Gram matrix: the working set is larger than its memory."""
-    has_sum, conjugate, is_hard, radius = rule
     for taken in range(most):
-        slope, now = _direction(*arguments[3:], has_sum, conjugate, square, 0.0 if is_forced and taken == 0 else tol)
+        limit = 0.0 if is_forced and taken == 0 else tol
+        slope, now = _direction(work.q, work.direction, work.active, has_sum, conjugate, square, limit)
         if slope == 0:
             return QUIET, taken, square
         Kd = work.product(work.direction) + work.ridge * work.direction
-        is_clipped, is_unbounded = _advance(Kd, *arguments, slope, is_hard, radius)
+        is_clipped, is_unbounded = _advance(Kd, *work.arrays, slope, is_hard, radius)
         if is_unbounded:
             return UNBOUNDED, taken, 0.0
         square = 0.0 if is_clipped else now
@@ -356,7 +397,7 @@ def _advance(Kd, low, high, beta, q, direction, active, slope, is_hard, radius):
             r = (high[k] - beta[k]) / d if d > 0 else (low[k] - beta[k]) / d
             if r < room:
                 room, first = r, k
-    if room == np.inf and is_hard and curvature <= NO_MARGIN * radius * (0.5 * length) ** 2:
+    if room == np.inf and curvature <= (NO_MARGIN * radius * (0.5 * length) ** 2 if is_hard else 0.0):
         return False, True
     step = slope / curvature if curvature > 0 else np.inf  # lambda'
     is_clipped = step >= room
