@@ -10,7 +10,7 @@ from test_properties import awkward_points, slow, soft
 
 from zerogap import DualProblem, Gram, KKTViolation, RelativeGap, Status, datasets, solve
 from zerogap.solvers import SMO, Rosen
-from zerogap.solvers.rosen import _choose, _direction, _look
+from zerogap.solvers.rosen import Look, _choose, _direction, _look
 
 PURE = Rosen(drop="one", conjugate=False)
 
@@ -109,6 +109,40 @@ def test_a_dropped_point_leaves_its_bound(hinge, drop, steps):
     assert chosen.size >= (1 if look.free.any() else 2)
     assert (d[beta == hinge.lower[chosen]] > 0).all()
     assert (d[beta == hinge.upper[chosen]] < 0).all()
+
+
+@pytest.mark.parametrize("name", ["insensitive", "squared-insensitive"])
+def test_no_step_goes_through_the_kink(name, plain):
+    """From a start with half of the signs wrong coefficients stop at zero on their way to the other side."""
+    X, y, t = plain
+    problem = FORMULATIONS[name](Gram(X), y, t)
+    solver = Rosen(drop="all")
+    state, stopped = solver.init(problem, problem.feasible(np.random.default_rng(0).uniform(-1, 1, t.size))), 0
+    for _ in range(60):
+        before, objective = state.beta.copy(), naive.objective(problem, state.beta)
+        state, _ = solver.step(problem, state, 1, 0.0)
+        assert (before * state.beta >= 0).all()
+        assert naive.objective(problem, state.beta) <= objective + 1e-13
+        stopped += np.count_nonzero((state.beta == 0) & (before != 0))
+    assert stopped >= 5
+
+
+def test_a_direction_that_rounding_has_spoilt_is_given_up():
+    q, everyone = np.array([1.0, -1.0, 0.0]), np.ones(3, dtype=bool)
+    direction = np.array([5.0, -4.0, -1.0])  # not orthogonal to the gradient, as after an exact search it would be
+    slope, now = _direction(q, direction, everyone, True, True, 1.0, 0.0)
+    assert slope == now == 2.0
+    np.testing.assert_array_equal(direction, q)
+
+
+def test_a_point_the_others_would_press_against_its_bound_is_not_dropped():
+    """Three points want to rise, but with the mean over all of them (5) would make the least eager fall."""
+    q = np.array([0.0, 0.1, 1.0, 1.0, -0.5])
+    free = np.array([True, False, False, False, False])
+    breach = np.array([-np.inf, 0.1, 1.0, 1.0, -0.5])
+    look = Look(free, q, breach, mean=0.0, spread=0.0, worst=1.0, violation=1.0)
+    assert sorted(_choose(look, "all", True)) == [2, 3]
+    assert sorted(_choose(look, "all", False)) == [1, 2, 3]  # with a fixed bias nobody's wish depends on the others
 
 
 # Convergence.
