@@ -59,7 +59,7 @@ def test_multipliers_and_directions_are_those_of_the_papers_matrices(hinge, step
     d = -projection(M) @ gradient
     np.testing.assert_allclose(np.where(look.free, look.q - look.mean, 0.0), y * d, atol=1e-12)
 
-    (p,) = _choose(look, "one", True)
+    (p,) = _choose(hinge, look, "one")
     assert p == min(u, key=u.get)
     d_hat = -projection(binding(alpha, y, C, without=[p])[0]) @ gradient  # (5)
     J = np.append(np.flatnonzero(look.free), p)
@@ -102,7 +102,7 @@ def test_every_pure_step_is_an_exact_search_along_the_projected_gradient(name, f
 @pytest.mark.parametrize("steps", [0, 10, 25])
 def test_a_dropped_point_leaves_its_bound(hinge, drop, steps):
     look = _look(hinge, halfway(hinge, steps))
-    chosen = _choose(look, drop, True)
+    chosen = _choose(hinge, look, drop)
     J = np.concatenate([np.flatnonzero(look.free), chosen])
     d = look.q[chosen] - look.q[J].mean()
     beta = halfway(hinge, steps).beta[chosen]
@@ -141,8 +141,26 @@ def test_a_point_the_others_would_press_against_its_bound_is_not_dropped():
     free = np.array([True, False, False, False, False])
     breach = np.array([-np.inf, 0.1, 1.0, 1.0, -0.5])
     look = Look(free, q, breach, mean=0.0, spread=0.0, worst=1.0, violation=1.0)
-    assert sorted(_choose(look, "all", True)) == [2, 3]
-    assert sorted(_choose(look, "all", False)) == [1, 2, 3]  # with a fixed bias nobody's wish depends on the others
+    gram, y = Gram(np.arange(5.0)[:, None]), np.array([1.0, 1.0, 1.0, 1.0, -1.0])
+    free_bias, fixed_bias = (DualProblem.hinge(gram, y, 1.0, fit_intercept=f) for f in (True, False))
+    assert sorted(_choose(free_bias, look, "all")) == [2, 3]
+    assert sorted(_choose(fixed_bias, look, "all")) == [
+        1,
+        2,
+        3,
+    ]  # with a fixed bias nobody's wish depends on the others
+
+
+def test_of_equally_eager_points_the_nearest_is_paired():
+    """At zero all of a class are tied; a conflicting duplicate is the partner with which the step has no minimum."""
+    X, y = np.array([[3.0], [0.0], [1.0], [0.0], [2.0]]), np.array([1.0, 1.0, -1.0, -1.0, -1.0])
+    problem = DualProblem.hinge(Gram(X), y, 1e5)
+    look = _look(problem, Rosen().init(problem))
+    assert _choose(problem, look, "pair", "first").tolist() == [0, 2]
+    assert _choose(problem, look, "pair", "nearest").tolist() == [1, 3]
+    solver = Rosen.paper()
+    state, _ = solver.step(problem, solver.init(problem), 1, 0.0)
+    np.testing.assert_array_equal(state.beta, [0, 1e5, 0, -1e5, 0])
 
 
 # Convergence.
@@ -347,6 +365,7 @@ def test_the_papers_rule_looks_at_multipliers_only(epsilon, hinge):
 def test_bad_options_are_refused_with_advice(hinge):
     for options, message in (
         ({"start": "middle"}, "Unknown start 'middle'.*'interior'"),
+        ({"ties": "last"}, "Unknown ties 'last'"),
         ({"drop": "two"}, "drop must be one of 'one', 'pair', 'all', a number"),
         ({"drop": 0}, "drop must be"),
         ({"drop": 1.5}, "share of the support vectors"),

@@ -17,7 +17,7 @@ residual up to date, looks at all multipliers, and drops constraints.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,11 +28,14 @@ from zerogap.solvers.pair import QUIET, SPENT, UNBOUNDED, Info, land
 
 STARTS = ("zero", "pair", "interior")
 DROPS = ("one", "pair", "all")
+TIES = ("first", "nearest")
 
 WORK_PER_STEP = 300_000_000  # products of two numbers before a step returns: some tenths of a second
 WORK_PER_PASS = 100_000  # what a pass costs besides its steps, in the same coin
 AIM_BELOW = 0.25  # of what the stopping rule asks for: free points this close to their mean are in nobody's way
 LOOK_AFTER = 0.01  # of the spread: a pass that has brought it down this far looks at everyone again
+TIE = 1e-9  # breaches this close, relatively, are equal but for rounding
+MOST_TIED = 256  # of them are compared
 NO_MARGIN = 1e-12  # the share of a radius squared below which two hulls touch, as in DualProblem.is_unbounded
 
 
@@ -87,16 +90,18 @@ class Rosen:
     zero_length: float = 0.0
     # End the run when a direction counts as zero and no multiplier (4) is below minus this: free points are not looked at.
     multiplier_rule: float | None = None
+    # Which of several equally breached constraints a pair is made of: the "first", or the two points "nearest" to each other.
+    # The latter costs kernel rows, but sends conflicting duplicates to their bounds at once, where pure steps would zigzag.
+    ties: str = "first"
 
     @classmethod
-    def paper(
-        cls, epsilon: float = 1e-3, *, start: str = "zero", drop: str | int = "pair", zero: float = 0.2
-    ) -> "Rosen":
-        """Return the pure algorithm, ended when every multiplier (4) is at least -epsilon where |d| <= zero.
+    def paper(cls, epsilon: float = 1e-3, **options: Any) -> "Rosen":
+        """Return the pure algorithm, ended when every multiplier (4) is at least -epsilon where |d| <= 0.2.
 
         Of all variants tried this one comes closest to the iterations of the paper's tables 1 and 2.
         """
-        return cls(start, drop, zero_direction=0.0, conjugate=False, zero_length=zero, multiplier_rule=epsilon)
+        closest = {"drop": "pair", "zero_direction": 0.0, "zero_length": 0.2, "ties": "nearest"}
+        return cls(conjugate=False, multiplier_rule=epsilon, **{**closest, **options})
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> RosenState:
         """Start at beta, or where ``start`` says."""
@@ -106,6 +111,7 @@ class Rosen:
 
     def _check(self) -> None:
         validation.check_choice("start", self.start, STARTS)
+        validation.check_choice("ties", self.ties, TIES)
         is_share = isinstance(self.drop, float) and 0 < self.drop <= 1
         is_count = isinstance(self.drop, int | np.integer) and not isinstance(self.drop, bool) and self.drop >= 1
         if not (is_share or is_count or (isinstance(self.drop, str) and self.drop in DROPS)):
@@ -144,7 +150,7 @@ class Rosen:
             tol = max(self._threshold(look), AIM_BELOW * until)
             dropped = np.empty(0, dtype=np.int64)
             if look.spread <= tol:
-                dropped = _choose(look, self._how_many(state.beta), problem.total is not None)
+                dropped = _choose(problem, look, self._how_many(state.beta), self.ties)
             tol = max(tol, LOOK_AFTER * look.spread)
             work = _Work(problem, state, look, dropped)
             affordable = max(1, (WORK_PER_STEP - effort) // work.cost)
@@ -205,19 +211,38 @@ def _look(problem: DualProblem, state: RosenState) -> Look:
     return Look(free, q, breach, mean, spread, float(breach.max()), max(violation, 0.0))
 
 
-def _choose(look: Look, drop: str | int, has_sum: bool) -> np.ndarray:
+def _choose(problem: DualProblem, look: Look, drop: str | int, ties: str = "first") -> np.ndarray:
     """Return the points whose constraints are dropped, such that (5) moves each of them off its bound."""
     eager = np.flatnonzero(look.breach > 0)
     order = eager[np.argsort(-look.breach[eager], kind="stable")]
-    is_rising = look.q[order] > look.mean
-    worst_two = np.concatenate([order[is_rising][:1], order[~is_rising][:1]])
+    has_sum = problem.total is not None
     needs_two = has_sum and not look.free.any()  # (5) is zero for one point alone
     if drop == "pair" or (drop in ("one", 1) and needs_two):
-        return worst_two
+        return _worst_two(problem, look, order, ties)
     chosen = order if drop == "all" else order[: 1 if drop == "one" else int(drop)]
     if needs_two:
-        chosen = np.union1d(chosen, worst_two)
+        chosen = np.union1d(chosen, _worst_two(problem, look, order, ties))
     return _outward(look, chosen) if has_sum else chosen
+
+
+def _worst_two(problem: DualProblem, look: Look, order: np.ndarray, ties: str) -> np.ndarray:
+    """Return the point that wants most to rise and the one that wants most to fall."""
+    is_rising = look.q[order] > look.mean
+    rising, falling = (_tied(look, side) for side in (order[is_rising], order[~is_rising]))
+    if ties == "nearest" and rising.size * falling.size > 1:
+        gram = problem.gram
+        if len(gram.rows) >= min(gram.n, 2 * rising.size):
+            gram.fetch(rising)
+        squared = gram.diagonal[rising][:, None] + gram.diagonal[falling] - 2.0 * gram.block(rising)[:, falling]
+        i, j = np.unravel_index(np.argmin(squared), squared.shape)
+        return np.array([rising[i], falling[j]])
+    return np.concatenate([rising[:1], falling[:1]])
+
+
+def _tied(look: Look, side: np.ndarray) -> np.ndarray:
+    """Return the points of one side, worst first, that breach as much as the first of them."""
+    tied = side[look.breach[side] >= (1.0 - TIE) * look.breach[side[:1]]]
+    return tied[:MOST_TIED]
 
 
 def _outward(look: Look, chosen: np.ndarray) -> np.ndarray:
