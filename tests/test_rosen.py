@@ -202,6 +202,11 @@ def test_every_choice_the_paper_leaves_open_leads_to_the_optimum(start, drop, co
     assert solution.certificate.dual == pytest.approx(solve(hinge, stop=RelativeGap(1e-9)).certificate.dual, rel=2e-6)
 
 
+def test_a_coarse_absolute_threshold_ends_in_the_optimum_too(hinge):
+    solution = solve(hinge, Rosen(zero_length=0.2), stop=RelativeGap(1e-8), max_time=20)
+    assert solution.status is Status.CONVERGED
+
+
 def test_starts_are_feasible_and_what_they_say(plain):
     X, y, t = plain
     problem = DualProblem.hinge(Gram(X), y, 0.4)

@@ -147,11 +147,11 @@ class Rosen:
             is_done = look.violation <= 0 or self._ends(look)
             if is_done or look.violation <= until or taken >= most or effort >= WORK_PER_STEP:
                 return state, Info(taken, look.violation, is_done=is_done, is_own_rule=self.multiplier_rule is not None)
-            tol = max(self._threshold(look), AIM_BELOW * until)
-            dropped = np.empty(0, dtype=np.int64)
+            aim = max(AIM_BELOW * until, LOOK_AFTER * look.spread)
+            tol, dropped = max(self._threshold(look), aim), np.empty(0, dtype=np.int64)
             if look.spread <= tol:
                 dropped = _choose(problem, look, self._how_many(state.beta), self.ties)
-            tol = max(tol, LOOK_AFTER * look.spread)
+                tol = tol if dropped.size else aim  # nobody to drop: then the free points alone are at fault
             work = _Work(problem, state, look, dropped)
             affordable = max(1, (WORK_PER_STEP - effort) // work.cost)
             why, count = self._pass(work, state, min(most - taken, affordable), tol)
