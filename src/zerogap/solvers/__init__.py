@@ -14,6 +14,7 @@ from zerogap.solvers.gradient_ascent import SOR, GradientAscent
 from zerogap.solvers.keerthi import KeerthiSMO
 from zerogap.solvers.pair import Info
 from zerogap.solvers.platt import PlattSMO, SimpleSMO
+from zerogap.solvers.rosen import Rosen
 from zerogap.solvers.smo import SMO
 
 
@@ -50,6 +51,7 @@ SOLVERS: dict[str, Callable[[int], Solver]] = {
     "sor": lambda seed: SOR(),
     "chunking": lambda seed: Chunking(),
     "decomposition": lambda seed: Decomposition(),
+    "rosen": lambda seed: Rosen(),
 }
 
 
@@ -77,6 +79,7 @@ __all__ = [
     "Info",
     "KeerthiSMO",
     "PlattSMO",
+    "Rosen",
     "SimpleSMO",
     "Solver",
     "State",

@@ -1,0 +1,439 @@
+"""Rosen's gradient projection for the SVM dual, in closed form (lopez), its steps conjugate within a face.
+
+The paper's formulas in signed coefficients, beta_i = y_i alpha_i, where -y_i times its gradient is the residual
+r = t - (K + diag(ridge)) beta and every factor y_i y_j is gone:
+
+    J           free points: off their bounds and, where eps kinks |beta| at zero, off zero
+    q = r - eps sign(beta), minus the gradient of D;  a point at zero has two, one for either way it may go
+    m           mean of q over J: the projection P takes it off, since directions must sum to zero; 0 with a fixed bias
+    d = q - m   on J, zero elsewhere                                                          (the projection P of section 3)
+    u = m - q   for a point at a bound it could leave by rising, q - m by falling             (4)
+    d^ = q - m^ on J and the points p^ whose constraints are dropped, m^ the mean over them   (5)
+    lambda' = d'q / d'(K + diag(ridge)) d, clipped at the first bound or kink on the way      (lambda* of section 3)
+
+What the paper leaves to further work is here: the kernel rows of the working set are kept, and passes alternate as Platt's do.
+A type I pass iterates on the working set alone, with the residual of its points alone; a type II pass then brings everyone's
+residual up to date, looks at all multipliers, and drops constraints.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zerogap import validation
+from zerogap.compiled import jit, jit_sums
+from zerogap.problem import DualProblem
+from zerogap.solvers.pair import QUIET, SPENT, UNBOUNDED, Info, land
+
+STARTS = ("zero", "pair", "interior")
+DROPS = ("one", "pair", "all")
+TIES = ("first", "nearest")
+
+WORK_PER_STEP = 300_000_000  # products of two numbers before a step returns: some tenths of a second
+WORK_PER_PASS = 100_000  # what a pass costs besides its steps, in the same coin
+AIM_BELOW = 0.25  # of what the stopping rule asks for: free points this close to their mean are in nobody's way
+LOOK_AFTER = 0.01  # of the spread: a pass that has brought it down this far looks at everyone again
+TIE = 1e-9  # breaches this close, relatively, are equal but for rounding
+MOST_TIED = 256  # of them are compared
+NO_MARGIN = 1e-12  # the share of a radius squared below which two hulls touch, as in DualProblem.is_unbounded
+
+
+class Face:
+    """The last direction and where it lived: the next one is conjugate to it if the face is still the same."""
+
+    def __init__(self) -> None:
+        self.points = np.empty(0, dtype=np.int64)
+        self.direction = np.empty(0)
+        self.square = 0.0  # |d|² of the projected gradient before it, 0: start afresh
+
+
+class RosenState(NamedTuple):
+    """What the next step needs; arrays are updated in place."""
+
+    beta: np.ndarray  # (n,) feasible point
+    residual: np.ndarray  # (n,) t - (K + diag(ridge)) beta
+    face: Face
+
+
+class Look(NamedTuple):
+    """A type II pass: what everyone wants."""
+
+    free: np.ndarray  # (n,) the set J
+    q: np.ndarray  # (n,) minus the gradient of D, on the side a point would move to
+    breach: np.ndarray  # (n,) -u of (4) for points at a bound, -inf for free ones
+    mean: float  # m
+    spread: float  # largest |d| over J
+    worst: float  # largest breach
+    violation: float  # KKT violation
+
+
+@dataclass(frozen=True)
+class Rosen:
+    """Exact line searches along the gradient projected on the free points; constraints are dropped when it vanishes.
+
+    What the paper leaves open are options.  With ``conjugate`` successive steps on one face are conjugate, which takes them
+    to full precision; without it they are Rosen's own, and near the optimum slow.  ``Rosen.paper`` sets the options as its
+    tables seem to have them.
+    """
+
+    # Where to start: at "zero", at a "pair" of points, one of each class, or with all points in the "interior", each half
+    # way up its box (but at most at 1/2); the latter two in classification, for in regression zero is inside the box.
+    start: str = "zero"
+    # How many constraints to drop at once: "one", "pair" (the worst of each side), "all" that are breached, a whole number of
+    # the worst, or a share of the number of support vectors (a float; at least a pair).
+    drop: str | int | float = 0.05
+    # A direction counts as zero when its largest component is at most this times the largest breach of a constraint ...
+    zero_direction: float = 0.3
+    conjugate: bool = True
+    # ... or at most this.
+    zero_length: float = 0.0
+    # End the run when a direction counts as zero and no multiplier (4) is below minus this: free points are not looked at.
+    multiplier_rule: float | None = None
+    # Which of several equally breached constraints a pair is made of: the "first", or the two points "nearest" to each other.
+    # The latter costs kernel rows, but sends conflicting duplicates to their bounds at once, where pure steps would zigzag.
+    ties: str = "first"
+
+    @classmethod
+    def paper(cls, epsilon: float = 1e-3, **options: Any) -> "Rosen":
+        """Return the pure algorithm, ended when every multiplier (4) is at least -epsilon where |d| <= 0.2.
+
+        Of all variants tried this one comes closest to the iterations of the paper's tables 1 and 2.
+        """
+        closest = {"drop": "pair", "zero_direction": 0.0, "zero_length": 0.2, "ties": "nearest"}
+        return cls(conjugate=False, multiplier_rule=epsilon, **{**closest, **options})
+
+    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> RosenState:
+        """Start at beta, or where ``start`` says."""
+        self._check()
+        beta = self._start(problem) if beta is None else np.array(beta, dtype=np.float64)
+        return RosenState(beta, problem.residual(beta), Face())
+
+    def _check(self) -> None:
+        validation.check_choice("start", self.start, STARTS)
+        validation.check_choice("ties", self.ties, TIES)
+        is_share = isinstance(self.drop, float) and 0 < self.drop <= 1
+        is_count = isinstance(self.drop, int | np.integer) and not isinstance(self.drop, bool) and self.drop >= 1
+        if not (is_share or is_count or (isinstance(self.drop, str) and self.drop in DROPS)):
+            raise ValueError(
+                f"drop must be one of {', '.join(map(repr, DROPS))}, a number of constraints, or a share of the support "
+                f"vectors between 0.0 and 1.0; got {self.drop!r}."
+            )
+        for name in ("zero_direction", "zero_length"):
+            validation.check_positive(name, getattr(self, name), zero=True, advice="It says when a direction is none.")
+        if self.multiplier_rule is not None:
+            validation.check_positive("multiplier_rule", self.multiplier_rule, advice="None leaves the end to solve().")
+
+    def _start(self, problem: DualProblem) -> np.ndarray:
+        """Return the point to start from; any total is met by zero or by what fills it."""
+        beta = problem.feasible_start()
+        if self.start == "zero" or problem.total:
+            return beta
+        up = np.flatnonzero((problem.upper > 0) & (problem.lower == 0))
+        down = np.flatnonzero((problem.lower < 0) & (problem.upper == 0))
+        if not (up.size and down.size):
+            return beta
+        if self.start == "pair":
+            up, down = up[:1], down[:1]
+        beta[up] = 0.5 * np.minimum(problem.upper[up], 1.0)
+        beta[down] = 0.5 * np.maximum(problem.lower[down], -1.0)
+        return problem.feasible(beta)
+
+    def step(self, problem: DualProblem, state: RosenState, most: int, until: float) -> tuple[RosenState, Info]:
+        """Make up to ``most`` steps, or until the violation is at most ``until``."""
+        taken, effort = 0, 0
+        while True:
+            look = _look(problem, state)
+            is_done = look.violation <= 0 or self._ends(look)
+            if is_done or look.violation <= until or taken >= most or effort >= WORK_PER_STEP:
+                return state, Info(taken, look.violation, is_done=is_done, is_own_rule=self.multiplier_rule is not None)
+            aim = max(AIM_BELOW * until, LOOK_AFTER * look.spread)
+            tol, dropped = max(self._threshold(look), aim), np.empty(0, dtype=np.int64)
+            if look.spread <= tol:
+                dropped = _choose(problem, look, self._how_many(state.beta), self.ties)
+                tol = tol if dropped.size else aim  # nobody to drop: then the free points alone are at fault
+            work = _Work(problem, state, look, dropped)
+            affordable = max(1, (WORK_PER_STEP - effort) // work.cost)
+            why, count = self._pass(work, state, min(most - taken, affordable), tol)
+            taken += count
+            effort += WORK_PER_PASS + count * work.cost
+            if why == UNBOUNDED:
+                return state, Info(taken, look.violation, is_unbounded=True)
+
+    def _how_many(self, beta: np.ndarray) -> str | int:
+        if not isinstance(self.drop, float):
+            return self.drop
+        share = int(self.drop * np.count_nonzero(beta))
+        return share if share > 2 else "pair"
+
+    def _threshold(self, look: Look) -> float:
+        return max(self.zero_direction * max(look.worst, 0.0), self.zero_length)
+
+    def _ends(self, look: Look) -> bool:
+        """Whether the paper's tables would call this the end."""
+        rule = self.multiplier_rule
+        return rule is not None and look.worst <= rule and look.spread <= self._threshold(look)
+
+    def _pass(self, work: "_Work", state: RosenState, most: int, tol: float) -> tuple[int, int]:
+        """A type I pass: iterate on the free and the dropped points; return (why it ended, steps taken)."""
+        problem = work.problem
+        rule = (problem.total is not None, self.conjugate, problem.is_hard, float(problem.gram.diagonal.max()))
+        limits = (state.face.square, most, tol, work.is_forced)
+        if work.fits:
+            why, taken, square = _descend(work.kernel(), work.ridge, *work.arrays, *rule, *limits)
+        else:
+            why, taken, square = _descend_rows(work, *rule, *limits)
+        work.finish(state, square)
+        return why, taken
+
+    def __str__(self) -> str:
+        return "rosen"
+
+
+# Type II passes: everyone.
+
+
+def _look(problem: DualProblem, state: RosenState) -> Look:
+    """Return the multipliers (4) of all points, and who is free."""
+    beta, residual = state.beta, state.residual
+    free = (problem.lower < beta) & (beta < problem.upper)
+    if problem.eps:
+        free &= beta != 0
+    below, above = residual + problem.rise(beta), residual + problem.fall(beta)
+    high, low = float(below.max()), float(above.min())
+    violation = high - low if problem.total is not None else max(high, 0.0) - min(low, 0.0)
+    mean = 0.0
+    if problem.total is not None:
+        mean = float(below[free].mean()) if free.any() else 0.5 * (high + low)
+    q = np.where(below - mean >= mean - above, below, above)
+    breach = np.where(free, -np.inf, np.maximum(below - mean, mean - above))
+    spread = float(np.abs(q[free] - mean).max()) if free.any() else 0.0
+    return Look(free, q, breach, mean, spread, float(breach.max()), max(violation, 0.0))
+
+
+def _choose(problem: DualProblem, look: Look, drop: str | int, ties: str = "first") -> np.ndarray:
+    """Return the points whose constraints are dropped, such that (5) moves each of them off its bound."""
+    eager = np.flatnonzero(look.breach > 0)
+    order = eager[np.argsort(-look.breach[eager], kind="stable")]
+    has_sum = problem.total is not None
+    needs_two = has_sum and not look.free.any()  # (5) is zero for one point alone
+    if drop == "pair" or (drop in ("one", 1) and needs_two):
+        return _worst_two(problem, look, order, ties)
+    chosen = order if drop == "all" else order[: 1 if drop == "one" else int(drop)]
+    if needs_two:
+        chosen = np.union1d(chosen, _worst_two(problem, look, order, ties))
+    return _outward(look, chosen) if has_sum else chosen
+
+
+def _worst_two(problem: DualProblem, look: Look, order: np.ndarray, ties: str) -> np.ndarray:
+    """Return the point that wants most to rise and the one that wants most to fall."""
+    is_rising = look.q[order] > look.mean
+    rising, falling = (_tied(look, side) for side in (order[is_rising], order[~is_rising]))
+    if ties == "nearest" and rising.size * falling.size > 1:
+        gram = problem.gram
+        if len(gram.rows) >= min(gram.n, 2 * rising.size):
+            gram.fetch(rising)
+        squared = gram.diagonal[rising][:, None] + gram.diagonal[falling] - 2.0 * gram.block(rising)[:, falling]
+        i, j = np.unravel_index(np.argmin(squared), squared.shape)
+        return np.array([rising[i], falling[j]])
+    return np.concatenate([rising[:1], falling[:1]])
+
+
+def _tied(look: Look, side: np.ndarray) -> np.ndarray:
+    """Return the points of one side, worst first, that breach as much as the first of them."""
+    tied = side[look.breach[side] >= (1.0 - TIE) * look.breach[side[:1]]]
+    return tied[:MOST_TIED]
+
+
+def _outward(look: Look, chosen: np.ndarray) -> np.ndarray:
+    """Return those that still leave their bounds when the mean is taken over all of them; the worst one always does."""
+    size, total = np.count_nonzero(look.free), look.q[look.free].sum()
+    while True:
+        q = look.q[chosen]
+        mean = (total + q.sum()) / (size + chosen.size)
+        stays = np.where(q > look.mean, q > mean, q < mean)
+        if stays.all() or not stays.any():
+            return chosen
+        chosen = chosen[stays]
+
+
+# Type I passes: the working set.
+
+
+class _Work:
+    """The working set of a pass: the free points and the dropped, with arrays of their own."""
+
+    def __init__(self, problem: DualProblem, state: RosenState, look: Look, dropped: np.ndarray):
+        self.problem, self.points = problem, np.concatenate([np.flatnonzero(look.free), dropped])
+        self.is_forced = dropped.size > 0  # the first step is made, however small: it frees the dropped points
+        points = self.points
+        self.beta, self.q, self.ridge = state.beta[points], look.q[points], problem.ridge[points]
+        self.low, self.high = problem.lower[points], problem.upper[points]
+        if problem.eps:  # the kink is an end like any other; a dropped point goes to the side it was dropped for
+            is_above = (self.beta > 0) | ((self.beta == 0) & (self.q > look.mean))
+            self.low = np.where(is_above, np.maximum(self.low, 0.0), self.low)
+            self.high = np.where(is_above, self.high, np.minimum(self.high, 0.0))
+        self.active = np.ones(points.size, dtype=np.bool_)
+        face = state.face
+        self.direction = np.zeros(points.size)
+        if face.points.size == points.size and (face.points == points).all():
+            self.direction[:] = face.direction
+        else:
+            face.square = 0.0
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What the compiled loops change, and the ends they stop at, in the order of their parameters."""
+        return self.low, self.high, self.beta, self.q, self.direction, self.active
+
+    @property
+    def cost(self) -> int:
+        """Products of two numbers a step takes; a kernel value computed afresh counts for some."""
+        return self.points.size**2 if self.fits else 20 * self.points.size * self.problem.n
+
+    @property
+    def fits(self) -> bool:
+        """Whether the rows can be kept, and with them the square of the matrix a pass works on."""
+        rows = self.problem.gram.rows
+        return len(rows) == self.problem.n or 2 * self.points.size <= len(rows)
+
+    def kernel(self) -> np.ndarray:
+        """Return the kernel matrix of the working set."""
+        gram = self.problem.gram
+        gram.fetch(self.points)
+        return _square(gram.rows, gram.slot[self.points], self.points)
+
+    def product(self, direction: np.ndarray) -> np.ndarray:
+        """Return the kernel matrix of the working set times a direction, from rows that are not kept."""
+        whole = np.zeros(self.problem.n)
+        whole[self.points] = direction
+        return self.problem.gram.dot(whole)[self.points]
+
+    def finish(self, state: RosenState, square: float) -> None:
+        """Give the state the new coefficients, and everyone's residual what they change."""
+        change = np.zeros(self.problem.n)
+        change[self.points] = self.beta - state.beta[self.points]
+        state.beta[self.points] = self.beta
+        state.residual[:] -= self.problem.gram.dot(change) + self.problem.ridge * change
+        face = state.face
+        order = np.argsort(self.points[self.active])
+        face.points, face.direction = self.points[self.active][order], self.direction[self.active][order]
+        face.square = square
+
+
+def _descend_rows(
+    work: _Work,
+    has_sum: bool,
+    conjugate: bool,
+    is_hard: bool,
+    radius: float,
+    square: float,
+    most: int,
+    tol: float,
+    is_forced: bool,
+) -> tuple[int, int, float]:
+    """Do what _descend does with products from the Gram matrix: the working set is larger than its memory."""
+    for taken in range(most):
+        limit = 0.0 if is_forced and taken == 0 else tol
+        slope, now = _direction(work.q, work.direction, work.active, has_sum, conjugate, square, limit)
+        if slope == 0:
+            return QUIET, taken, square
+        Kd = work.product(work.direction) + work.ridge * work.direction
+        is_clipped, is_unbounded = _advance(Kd, *work.arrays, slope, is_hard, radius)
+        if is_unbounded:
+            return UNBOUNDED, taken, 0.0
+        square = 0.0 if is_clipped else now
+    return SPENT, most, square
+
+
+@jit
+def _square(rows, slots, points):
+    m = points.size
+    K = np.empty((m, m))
+    for a in range(m):
+        row = rows[slots[a]]
+        for b in range(m):
+            K[a, b] = row[points[b]]
+    return K
+
+
+@jit
+def _descend(
+    K, ridge, low, high, beta, q, direction, active, has_sum, conjugate, is_hard, radius, square, most, tol, is_forced
+):
+    """Step along projected gradients; return (why it stopped, steps taken, |d|² for the next conjugate direction)."""
+    for taken in range(most):
+        limit = 0.0 if is_forced and taken == 0 else tol
+        slope, now = _direction(q, direction, active, has_sum, conjugate, square, limit)
+        if slope == 0:
+            return QUIET, taken, square
+        Kd = np.dot(K, direction)
+        for k in range(Kd.size):
+            Kd[k] += ridge[k] * direction[k]
+        is_clipped, is_unbounded = _advance(Kd, low, high, beta, q, direction, active, slope, is_hard, radius)
+        if is_unbounded:
+            return UNBOUNDED, taken, 0.0
+        square = 0.0 if is_clipped else now
+    return SPENT, most, square
+
+
+@jit_sums
+def _direction(q, direction, active, has_sum, conjugate, square, tol):
+    """Set the direction d = q - m of the active points, conjugate to the one before if square is given.
+
+    Returns its slope d'q, zero if it counts as no direction, and |q - m|².
+    """
+    count, mean = 0, 0.0
+    for k in range(q.size):
+        if active[k]:
+            count += 1
+            mean += q[k]
+    mean = mean / count if has_sum and count > 0 else 0.0
+    spread, now = 0.0, 0.0
+    for k in range(q.size):
+        if active[k]:
+            g = q[k] - mean
+            spread = max(spread, abs(g))
+            now += g * g
+    if spread <= tol:
+        return 0.0, now
+    ratio = now / square if conjugate and square > 0 else 0.0
+    slope = 0.0
+    for k in range(q.size):
+        g = q[k] - mean if active[k] else 0.0
+        direction[k] = g + ratio * direction[k] if active[k] else 0.0
+        slope += g * direction[k]
+    if abs(slope - now) > 0.5 * now:  # rounding has spoilt it: the old direction is far from orthogonal to the gradient
+        for k in range(q.size):
+            direction[k] = q[k] - mean if active[k] else 0.0
+        slope = now
+    return slope, now
+
+
+@jit_sums
+def _advance(Kd, low, high, beta, q, direction, active, slope, is_hard, radius):
+    """Move to the minimum along the direction, or to the first bound; return (whether a bound was met, is unbounded)."""
+    curvature, length, room, first = 0.0, 0.0, np.inf, -1
+    for k in range(beta.size):
+        d = direction[k]
+        curvature += d * Kd[k]
+        length += abs(d)
+        if d != 0:
+            r = (high[k] - beta[k]) / d if d > 0 else (low[k] - beta[k]) / d
+            if r < room:
+                room, first = r, k
+    if room == np.inf and curvature <= (NO_MARGIN * radius * (0.5 * length) ** 2 if is_hard else 0.0):
+        return False, True
+    step = slope / curvature if curvature > 0 else np.inf  # lambda'
+    is_clipped = step >= room
+    if is_clipped:
+        step = room
+    for k in range(beta.size):
+        q[k] -= step * Kd[k]
+        if direction[k] != 0:
+            end = high[k] if direction[k] > 0 else low[k]
+            beta[k] = end if is_clipped and k == first else land(beta[k], step * direction[k], end)
+            if beta[k] == end:
+                active[k] = False
+                is_clipped = True
+    return is_clipped, False
