@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from zerogap.problem import DualProblem
+from zerogap.solvers.cholesky import Cholesky
+from zerogap.solvers.conjugate_gradient import ConjugateGradient
 from zerogap.solvers.keerthi import KeerthiSMO
 from zerogap.solvers.pair import Info
 from zerogap.solvers.platt import PlattSMO, SimpleSMO
@@ -44,6 +46,8 @@ SOLVERS: dict[str, Callable[[int], Solver]] = {
     "smo-keerthi": lambda seed: KeerthiSMO(),
     "smo-platt": lambda seed: PlattSMO(random_state=seed),
     "smo-simple": lambda seed: SimpleSMO(random_state=seed),
+    "cholesky": lambda seed: Cholesky(),
+    "cg": lambda seed: ConjugateGradient(),
 }
 
 
@@ -61,4 +65,7 @@ def get_solver(solver: str | Solver, seed: int = 0) -> Solver:
     return solver
 
 
-__all__ = ["SMO", "SOLVERS", "Info", "KeerthiSMO", "PlattSMO", "SimpleSMO", "Solver", "State", "get_solver"]
+__all__ = [
+    "SMO", "SOLVERS", "Cholesky", "ConjugateGradient", "Info", "KeerthiSMO", "PlattSMO", "SimpleSMO", "Solver", "State",
+    "get_solver",
+]  # fmt: skip
