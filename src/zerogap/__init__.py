@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from zerogap import datasets
-    from zerogap.compare import Comparison, compare
+    from zerogap.comparison import Comparison, compare
     from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath
     from zerogap.gram import Gram
     from zerogap.loop import Solution, Status, Trace, solve
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from zerogap.stopping import DualGrowth, KKTViolation, RelativeGap
 
 _HOMES = {
-    "Comparison": "compare",
-    "compare": "compare",
+    "Comparison": "comparison",
+    "compare": "comparison",
     "GaussianProcessRegressor": "estimators",
     "SVC": "estimators",
     "SVCPath": "estimators",
