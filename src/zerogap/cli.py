@@ -278,7 +278,7 @@ def _compare(options: argparse.Namespace) -> int:
         distance=options.y == "distance",
         stop=RelativeGap(options.tol),
         max_time=options.max_time,
-        trace_every=options.trace_every or (1 if options.plot else None),
+        trace_every=options.trace_every or (10 if options.plot else None),
         random_state=options.seed,
     )
     print(comparison)

@@ -1,5 +1,6 @@
 """Several solvers on one problem, under the same counters: one table, all traces."""
 
+import copy
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -8,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from zerogap.loop import Look, Solution, solve
+from zerogap.loop import Look, Solution, check_limits, solve
 from zerogap.problem import DualProblem
 from zerogap.solvers import SOLVERS, Solver, get_solver
 from zerogap.stopping import RelativeGap
@@ -111,9 +112,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         width = max(len("solver"), *(len(name) for name in self.runs))
-        lines = [
-            f"{'solver':<{width}}  {'status':<11} {'iterations':>10} {'evaluations':>12} {'seconds':>8} {'gap':>8} {'support':>8}"
-        ]
+        titles = f"{'iterations':>10} {'evaluations':>12} {'seconds':>8} {'gap':>8} {'support':>8}"
+        lines = [f"{'solver':<{width}}  {'status':<11} {titles}"]
         for run in self.runs.values():
             if run.solution is None:
                 lines.append(f"{run.name:<{width}}  {'refused':<11} {run.reason}")
@@ -145,8 +145,11 @@ def compare(
     solvers : names, configured solvers, or a dict of either by the name to show; by default all there are
     distance : also record, at every look, the distance |beta - beta*| in the norm of K + diag(ridge)
     reference : the Solution beta* to measure from; by default the best one found, taken further to a gap of 1e-12
-    solve_options : of :func:`zerogap.solve`: stop, max_steps, max_time, trace_every, ...
+    solve_options : of :func:`zerogap.solve`: stop, max_steps, max_time, trace_every, ...  A small ``trace_every`` makes fine
+        traces, and looking takes time, which the seconds contain.
     """
+    limits = {name: solve_options.get(name) for name in ("max_steps", "max_time", "trace_every")}
+    check_limits(solve_options.get("stop", RelativeGap()), **limits)
     named = _named(solvers, solve_options.get("random_state", 0))
     watchers = {name: _Watcher(solve_options.get("callback"), keep=distance) for name in named}
     runs = [_run(name, solver, problem, watchers[name], solve_options) for name, solver in named.items()]
@@ -184,22 +187,14 @@ def _run(name: str, solver: Solver, problem: DualProblem, watcher: "_Watcher", o
     try:
         solution = solve(own, solver, **{**options, "callback": watcher})
     except ValueError as error:
-        if not _is_refusal(own, solver):
+        if watcher.margins:  # it did start
             raise
         return Run(name, None, str(error), 0.0, 0, {})
     seconds = time.perf_counter() - began
     trace = {column: solution.trace[column] for column in solution.trace.columns}
     trace["margin"] = np.array(watcher.margins)
-    return Run(name, solution, "", seconds, own.gram.evaluations, trace)
-
-
-def _is_refusal(problem: DualProblem, solver: Solver) -> bool:
-    """Whether it is the solver that does not take the problem, rather than an option that is wrong for all."""
-    try:
-        solver.init(problem)
-    except ValueError:
-        return True
-    return False
+    own.gram.forget()  # or every solution would hold a kernel matrix of its own; a copied state drops its caches too
+    return Run(name, replace(solution, state=copy.deepcopy(solution.state)), "", seconds, own.gram.evaluations, trace)
 
 
 def warm_up(problem: DualProblem, solver: Solver) -> None:

@@ -83,8 +83,12 @@ class Gram:
         """Return the same matrix with nothing computed yet and the count at its start."""
         copied = copy.copy(self)
         copied.evaluations = 0 if self.kernel.name in ("rbf", "precomputed") else self.n
-        copied._open(self._memory)
+        copied.forget()
         return copied
+
+    def forget(self) -> None:
+        """Free the memory of all rows; what was computed stays counted."""
+        self._open(self._memory)
 
     def subset(self, points: np.ndarray) -> "Gram":
         """Return the Gram matrix of some of the points.
