@@ -75,9 +75,8 @@ def test_compare_runs_the_smo_family_on_the_breast_cancer_data(capsys):
 def test_compare_reads_files_and_writes_json_and_a_plot(tmp_path, capsys):
     X, y = load_iris(return_X_y=True)
     dump_svmlight_file(X[50:], y[50:], str(tmp_path / "two.svm"))
-    options = (
-        "--solvers smo,cg --C 5 --kernel linear --gamma 0.5 --tol 1e-8 --max-time 20 --y distance --x seconds".split()
-    )
+    options = ["--solvers", "smo,cg", "--C", "5", "--kernel", "linear", "--gamma", "0.5", "--tol", "1e-8"]
+    options += ["--max-time", "20", "--y", "distance", "--x", "seconds"]
     files = ["--json", str(tmp_path / "out.json"), "--plot", str(tmp_path / "out.png")]
     assert main(["compare", str(tmp_path / "two.svm"), *options, *files]) == 0
     assert "solver='smo'" in capsys.readouterr().out  # why cg refused

@@ -187,6 +187,10 @@ def test_table_dict_and_frame(spiral):
     assert stored["traces"]["smo"]["margin"][0] is None
     assert stored["points"] == 300
     assert "cg" in stored["refused"]
+    X, y, _ = points("plain")
+    hopeless = compare(DualProblem.hard_margin(Gram(X, "linear"), y), ["smo"], max_steps=3).to_dict()
+    assert hopeless["rows"][0]["relative_gap"] is None  # infinite
+    json.dumps(hopeless, allow_nan=False)
     frame = comparison.to_frame()
     assert frame.loc["smo", "iterations"] == comparison["smo"].solution.n_iter
     assert len(comparison) == len(frame) == 2

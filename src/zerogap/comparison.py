@@ -91,10 +91,11 @@ class Comparison:
         """Return table and traces as lists and numbers, ready for JSON."""
         reasons = {name: run.reason for name, run in self.runs.items() if run.reason}
         traces = {
-            name: {column: _without_nan(values) for column, values in trace.items()}
+            name: {column: [_finite(value) for value in values.tolist()] for column, values in trace.items()}
             for name, trace in self.traces.items()
         }
-        return {"points": self.problem.n, "rows": self.rows, "refused": reasons, "traces": traces}
+        rows = [{column: _finite(value) for column, value in row.items()} for row in self.rows]
+        return {"points": self.problem.n, "rows": rows, "refused": reasons, "traces": traces}
 
     def to_frame(self) -> Any:
         """Return the table as a pandas DataFrame."""
@@ -293,6 +294,6 @@ def _distances(problem: DualProblem, points: list[tuple[np.ndarray, np.ndarray]]
     return np.concatenate(found)
 
 
-def _without_nan(values: np.ndarray) -> list[Any]:
-    """Return a list with None for what JSON has no word for."""
-    return [value if np.isfinite(value) else None for value in values.tolist()]
+def _finite(value: Any) -> Any:
+    """Return None for the numbers that JSON has no word for."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value
