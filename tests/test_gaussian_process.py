@@ -114,7 +114,24 @@ def test_skillings_bounds_enclose_the_quadratic_form_and_close(solver):
     skilling = (y @ y - 2 * v @ K @ y + v @ K @ (K + noise * np.eye(300)) @ v) / noise
     assert 2 * solution.certificate.primal == pytest.approx(skilling, rel=1e-10)
     assert 2 * solution.certificate.dual == pytest.approx(solution.state.lower, rel=1e-9)
-    np.testing.assert_allclose(2 * solution.trace["dual"], lower, rtol=1e-9, atol=1e-12)
+    trace = solution.trace
+    np.testing.assert_allclose(2 * trace["dual"], lower, rtol=1e-9, atol=1e-12)
+    primal = trace["dual"][1:] / (1 - trace["gap"][1:])
+    np.testing.assert_allclose(upper[0], y @ y / noise)
+    np.testing.assert_allclose(upper[1:], np.minimum(np.minimum.accumulate(2 * primal), upper[0]), rtol=1e-8)
+
+
+@pytest.mark.parametrize("solver", DIRECT[:2], ids=str)
+def test_the_residual_does_not_drift_away(solver):
+    """Left alone the recurrence goes on to zero, while the residual of the point itself stays at rounding errors."""
+    problem = system()
+    state, steps = solver.init(problem), 0
+    while steps < 1000:  # the last of which checks
+        state, info = solver.step(problem, state, 1000 - steps, 0.0)
+        steps += info.iterations
+    true = problem.residual(state.beta)
+    assert np.linalg.norm(true) < 1e-11
+    assert np.linalg.norm(state.residual - true) <= 0.2 * np.linalg.norm(true)
 
 
 def test_a_preconditioner_saves_iterations():

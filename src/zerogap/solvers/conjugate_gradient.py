@@ -32,7 +32,7 @@ CHECK_EVERY = 100  # products between two residuals computed afresh
 DRIFT = 0.1  # of the residual: more of it may not be rounding error
 WORK_PER_STEP = 2_000_000  # multiplications between two looks at the certificate: a few milliseconds
 DROP_TOGETHER = 8  # of several right hand sides, one in so many has to be done before they are checked and leave
-ROUNDING = 1e-14  # a kernel matrix whose remainder is this small, relatively, has no further rank
+ROUNDING = 1e-12  # a kernel matrix whose remainder is this small, relatively, has no further rank
 
 
 class Bounds(NamedTuple):
@@ -132,7 +132,8 @@ class ConjugateGradient:
             if len(bounds) % CHECK_EVERY == 0:
                 _mend(g, problem.residual(beta))
             now = _bounds(problem, beta, g)
-            bounds.append(Bounds(max(now.lower, bounds[-1].lower), min(now.upper, bounds[-1].upper)))
+            lower = max(now.lower, bounds[-1].lower)
+            bounds.append(Bounds(lower, max(min(now.upper, bounds[-1].upper), lower)))  # crossed by rounding only
             violation = kkt_violation(g)
             if violation <= until:
                 return state, Info(k + 1, violation, is_done=violation == 0)
@@ -217,7 +218,6 @@ def _partial_cholesky(gram: Gram, rank: int) -> np.ndarray:
             return L[:, :k]
         L[:, k] = (gram.block(np.array([p]))[0] - L[:, :k] @ L[p, :k]) / np.sqrt(left[p])
         left -= L[:, k] ** 2
-        left[p] = 0.0
     return L
 
 
