@@ -70,6 +70,36 @@ def test_path_with_the_papers_engine(capsys):
     assert "choice of engine 'lp'" in capsys.readouterr().err
 
 
+def test_compare_runs_the_smo_family_on_the_breast_cancer_data(capsys):
+    assert main(["compare"]) == 0
+    out = capsys.readouterr().out
+    assert "569 points, 30 features" in out
+    rows = {line.split()[0]: line.split() for line in out.splitlines() if line.startswith("smo")}
+    assert list(rows) == ["smo", "smo-mvp", "smo-keerthi", "smo-platt", "smo-simple"]
+    for name in ("smo", "smo-mvp", "smo-keerthi", "smo-platt"):
+        assert rows[name][1] == "converged"
+        assert float(rows[name][5]) <= 1e-6
+
+
+def test_compare_reads_files_and_writes_json_and_a_plot(tmp_path, capsys):
+    X, y = load_iris(return_X_y=True)
+    dump_svmlight_file(X[50:], y[50:], str(tmp_path / "two.svm"))
+    options = ["--solvers", "smo,cg", "--C", "5", "--kernel", "linear", "--gamma", "0.5", "--tol", "1e-8"]
+    options += ["--max-time", "20", "--y", "distance", "--x", "seconds"]
+    files = ["--json", str(tmp_path / "out.json"), "--plot", str(tmp_path / "out.png")]
+    assert main(["compare", str(tmp_path / "two.svm"), *options, *files]) == 0
+    assert "solver='smo'" in capsys.readouterr().out  # why cg refused
+    results = json.loads((tmp_path / "out.json").read_text())
+    assert [row["status"] for row in results["rows"]] == ["CONVERGED", "REFUSED"]
+    assert results["traces"]["smo"]["gap"][-1] <= 1e-8
+    assert results["traces"]["smo"]["distance"][-1] < 1e-3 * results["traces"]["smo"]["distance"][0]
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["compare", "iris"]) == 2
+    assert "two-class" in capsys.readouterr().err
+    assert main(["compare", "--solvers", "smo,sgd"]) == 2
+    assert "Unknown solver 'sgd'" in capsys.readouterr().err
+
+
 def test_mistakes_are_told_in_one_line(capsys):
     assert main(["fit", "--C", "-1"]) == 2
     assert capsys.readouterr().err.startswith("zerogap: C must be above 0")

@@ -43,6 +43,44 @@ def test_dot_is_the_product(X, cache_size):
     np.testing.assert_allclose(gram.dot(beta), rbf_kernel(X, gamma=0.4) @ beta, atol=1e-12)
 
 
+@pytest.mark.parametrize("cache_size", [0.001, 0.4, 100], ids=["small", "half", "all"])
+@pytest.mark.parametrize("shape", [(300,), (300, 4)], ids=str)
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "sparse"])
+def test_multiply_is_the_product_and_computes_each_pair_once(X, cache_size, shape, kernel):
+    V = np.random.default_rng(4).standard_normal(shape)
+    name = "rbf" if kernel == "sparse" else kernel
+    gram = Gram(sp.csr_matrix(X) if kernel == "sparse" else X, name, gamma=0.4, cache_size=cache_size)
+    K = gram.kernel(X, X)
+    gram.fetch(np.array([7, 250, 8]))
+    before = gram.evaluations
+    np.testing.assert_allclose(gram.multiply(V), K @ V, atol=1e-11 * np.abs(K).max())
+    assert gram.evaluations - before <= 0.75 * 300**2  # half, but for the squares on the diagonal
+    gram.fill()
+    before = gram.evaluations
+    np.testing.assert_allclose(gram.multiply(V), K @ V, atol=1e-11 * np.abs(K).max())
+    left = 300 - len(gram.rows)
+    assert gram.evaluations - before <= 0.5 * left * (left + 128)
+    assert len(gram.rows) == min(300, max(64, int(cache_size * 1e6 / 2400)))
+
+
+def test_a_fresh_copy_has_computed_nothing_and_shares_nothing(X):
+    for gram in (Gram(X, gamma=0.4), Gram(X, "linear"), Gram(X @ X.T, "precomputed")):
+        K, begun = gram.full().copy(), 300 if gram.kernel.name == "linear" else 0
+        copied = gram.fresh()
+        assert copied.evaluations == begun
+        np.testing.assert_allclose(copied.full(), K, atol=1e-13)
+        own = copied.matrix()
+        own[:] = 0
+        np.testing.assert_allclose(copied.full(), K, atol=1e-13)
+        np.testing.assert_array_equal(gram.full(), K)
+    gram = Gram(X)
+    gram.full()
+    before = gram.evaluations
+    gram.forget()
+    assert gram.evaluations == before > 0
+    assert (gram.slot == -1).all()
+
+
 def test_evaluations_are_counted_when_computed_and_only_then(X):
     gram = Gram(X, gamma=0.4)
     assert gram.evaluations == 0  # the diagonal of rbf is known

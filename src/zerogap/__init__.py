@@ -10,7 +10,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from zerogap import datasets
-    from zerogap.estimators import SVC, SVR, SVCPath
+    from zerogap.comparison import Comparison, compare
+    from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath
     from zerogap.gram import Gram
     from zerogap.loop import Solution, Status, Trace, solve
     from zerogap.path import Path, svm_path
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from zerogap.stopping import DualGrowth, KKTViolation, RelativeGap
 
 _HOMES = {
+    "Comparison": "comparison",
+    "compare": "comparison",
+    "GaussianProcessRegressor": "estimators",
     "SVC": "estimators",
     "SVCPath": "estimators",
     "SVR": "estimators",
@@ -39,8 +43,10 @@ __all__ = [
     "SVC",
     "SVR",
     "Certificate",
+    "Comparison",
     "DualGrowth",
     "DualProblem",
+    "GaussianProcessRegressor",
     "Gram",
     "KKTViolation",
     "Path",
@@ -49,6 +55,7 @@ __all__ = [
     "Solution",
     "Status",
     "Trace",
+    "compare",
     "datasets",
     "solve",
     "svm_path",

@@ -14,6 +14,8 @@ import numpy as np
 
 from zerogap import __version__
 
+SMO_FAMILY = "smo,smo-mvp,smo-keerthi,smo-platt,smo-simple"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code."""
@@ -22,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             return options.command(options)
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"zerogap: {error}", file=sys.stderr)
         return 2
 
@@ -71,10 +73,23 @@ def _parser() -> argparse.ArgumentParser:
     reproduce.add_argument("--quick", action="store_true", help="a smaller form that takes seconds")
     reproduce.add_argument("--output", metavar="FOLDER", help="write tables, CSV files and figures there")
     reproduce.set_defaults(command=_reproduce)
+    compare = commands.add_parser("compare", help="run several solvers on one problem, and count what each needs")
+    _add_data(compare, is_split=False)
+    compare.add_argument("--solvers", default=SMO_FAMILY, help=f"names joined by commas (default {SMO_FAMILY})")
+    compare.add_argument("--C", type=float, default=10.0, help="cost of a violated margin; inf is the hard margin")
+    compare.add_argument("--loss", default="hinge", choices=["hinge", "squared_hinge"])
+    compare.add_argument("--tol", type=float, default=1e-6, help="relative duality gap to reach (default 1e-6)")
+    compare.add_argument("--max-time", type=float, default=60.0, help="limit in seconds for each solver (default 60)")
+    compare.add_argument("--json", metavar="FILE", help="write table and traces as JSON")
+    compare.add_argument("--plot", metavar="FILE", help="draw the convergence; the ending says the form, such as .png")
+    compare.add_argument("--y", default="gap", help="what to draw: gap, dual, margin or distance (default gap)")
+    compare.add_argument("--x", default="step", help="against what: step, seconds or kernel_evaluations (default step)")
+    compare.add_argument("--trace-every", type=int, help="iterations between two points of the plot")
+    compare.set_defaults(command=_compare)
     return parser
 
 
-def _add_data(command: argparse.ArgumentParser) -> None:
+def _add_data(command: argparse.ArgumentParser, is_split: bool = True) -> None:
     """Add what every command takes that reads data and a kernel."""
     command.add_argument("data", nargs="?", default="breast_cancer", help="svmlight or CSV file, or a data set's name")
     command.add_argument("--target", help="target column of a CSV file (default: the last)")
@@ -82,10 +97,13 @@ def _add_data(command: argparse.ArgumentParser) -> None:
     command.add_argument("--gamma", default="scale", help="scale, auto or a number (default scale)")
     command.add_argument("--degree", type=int, default=3)
     command.add_argument("--coef0", type=float, default=0.0)
-    command.add_argument("--test-size", type=float, default=1 / 3, help="part of the rows held out (default a third)")
-    command.add_argument("--seed", type=int, default=0, help="seed of the split (default 0)")
     command.add_argument("--raw", action="store_true", help="do not scale the features to mean 0 and variance 1")
-    command.add_argument("--verbose", action="store_true", help="show progress")
+    if is_split:
+        command.add_argument(
+            "--test-size", type=float, default=1 / 3, help="part of the rows held out (default a third)"
+        )
+        command.add_argument("--verbose", action="store_true", help="show progress")
+    command.add_argument("--seed", type=int, default=0, help="seed of the split, or of the solvers (default 0)")
 
 
 def _kernel_options(options: argparse.Namespace) -> dict[str, Any]:
@@ -93,19 +111,29 @@ def _kernel_options(options: argparse.Namespace) -> dict[str, Any]:
     return {"kernel": options.kernel, "gamma": gamma, "degree": options.degree, "coef0": options.coef0}
 
 
-def _split(options: argparse.Namespace) -> list[Any]:
-    """Load the data, hold some out, and scale both parts by the training part."""
-    import scipy.sparse as sp
-    from sklearn.model_selection import train_test_split
-    from sklearn.preprocessing import StandardScaler
-
+def _load(options: argparse.Namespace) -> tuple[Any, np.ndarray]:
     from zerogap import datasets
 
     is_file = Path(options.data).exists()
-    X, y = datasets.read(options.data, options.target) if is_file else datasets.load(options.data)
+    return datasets.read(options.data, options.target) if is_file else datasets.load(options.data)
+
+
+def _scaler(X: Any) -> Any:
+    """Return what scales features to mean 0 and variance 1; a sparse matrix is not shifted, so that it stays sparse."""
+    import scipy.sparse as sp
+    from sklearn.preprocessing import StandardScaler
+
+    return StandardScaler(with_mean=not sp.issparse(X)).fit(X)
+
+
+def _split(options: argparse.Namespace) -> list[Any]:
+    """Load the data, hold some out, and scale both parts by the training part."""
+    from sklearn.model_selection import train_test_split
+
+    X, y = _load(options)
     train, test, *labels = train_test_split(X, y, test_size=options.test_size, random_state=options.seed, stratify=y)
-    if not options.raw:  # a sparse matrix is not shifted, so that it stays sparse
-        scaler = StandardScaler(with_mean=not sp.issparse(X)).fit(train)
+    if not options.raw:
+        scaler = _scaler(train)
         train, test = scaler.transform(train), scaler.transform(test)
     print(f"{options.data}: {train.shape[0]} points to train, {test.shape[0]} to test, {train.shape[1]} features")
     return [train, test, *labels]
@@ -256,6 +284,37 @@ def _peer(
         problem = DualProblem.hinge(Gram(train, kernel.pop("kernel"), **kernel), signs, options.C)
         row["certified gap"] = f"{problem.certify(problem.feasible(beta)).relative_gap:.1e}"
     return row
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from zerogap import DualProblem, Gram, RelativeGap, compare
+
+    X, y = _load(options)
+    classes = np.unique(y)
+    if classes.size != 2:
+        raise ValueError(f"compare takes a two-class problem; y has {classes.size} classes {classes[:5].tolist()}.")
+    X = X if options.raw else _scaler(X).transform(X)
+    kernel = _kernel_options(options)
+    problem = getattr(DualProblem, options.loss)(
+        Gram(X, kernel.pop("kernel"), **kernel), np.where(y == classes[1], 1.0, -1.0), options.C
+    )
+    print(f"{options.data}: {X.shape[0]} points, {X.shape[1]} features")
+    print(f"{options.loss}, C={options.C:g}, kernel {options.kernel!r}, to a relative gap of {options.tol:g}\n")
+    comparison = compare(
+        problem,
+        [name.strip() for name in options.solvers.split(",")],
+        distance=options.y == "distance",
+        stop=RelativeGap(options.tol),
+        max_time=options.max_time,
+        trace_every=options.trace_every or (10 if options.plot else None),
+        random_state=options.seed,
+    )
+    print(comparison)
+    if options.json:
+        Path(options.json).write_text(json.dumps({"data": options.data, **comparison.to_dict()}, indent=1))
+    if options.plot:
+        comparison.plot(options.y, options.x).figure.savefig(options.plot, bbox_inches="tight")
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """The kernel matrix behind one door: rows on demand within a memory budget, every evaluation counted."""
 
 import copy
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg.blas import dsymv
 
 from zerogap import validation
 from zerogap.kernels import NAMES, Kernel, gamma_value
@@ -97,6 +99,17 @@ class Gram:
         self.slot, self._row_in = np.arange(self.n), np.arange(self.n)
         self.stamp, self._used, self._clock = np.zeros(self.n, dtype=np.int64), self.n, 0
 
+    def fresh(self) -> "Gram":
+        """Return the same matrix with nothing computed yet and the count at its start."""
+        copied = copy.copy(self)
+        copied.evaluations = 0 if self.kernel.name in ("rbf", "precomputed") else self.n
+        copied.forget()
+        return copied
+
+    def forget(self) -> None:
+        """Free the memory of all rows; what was computed stays counted."""
+        self._open(self._memory)
+
     def subset(self, points: np.ndarray) -> "Gram":
         """Return the Gram matrix of some of the points.
 
@@ -167,6 +180,8 @@ class Gram:
 
     def _dot(self, beta: np.ndarray) -> np.ndarray:
         support = np.flatnonzero(beta)
+        if self._used == 0 and 2 * support.size > self.n:  # computing each pair of entries once is less work
+            return self.multiply(beta)
         if len(self.rows) == self.n:
             self.fetch(support)
         present = self.slot[support] >= 0
@@ -184,20 +199,60 @@ class Gram:
             product += beta[part] @ self._compute(part)
         return product
 
+    def fill(self) -> None:
+        """Compute as many rows as the budget holds, before products with all points begin."""
+        if len(self.rows) == self.n:
+            self.full()
+        elif self._used < len(self.rows):
+            self.fetch(np.flatnonzero(self.slot < 0)[: len(self.rows) - self._used])
+
+    def multiply(self, V: np.ndarray) -> np.ndarray:
+        """Return K V for one or several columns.
+
+        Rows in memory are used from there.  What is left, a square, is computed anew by tiles of its upper triangle, each of
+        which serves twice and is then forgotten: no more than one tile is added to the budget.
+        """
+        if len(self.rows) == self.n:
+            K = self.full()
+            return dsymv(1.0, K.T, V) if V.ndim == 1 else K @ V  # a product with one column waits for memory: read half
+        kept, rest = self._row_in[: self._used], np.flatnonzero(self.slot < 0)
+        known, product = self.rows[: self._used], np.zeros(V.shape)
+        product[kept] = known @ V
+        product[rest] = (V[kept].T @ known).T[rest]
+        V, part = V[rest], np.zeros((rest.size, *V.shape[1:]))
+        for a, tile in self._tiles(self.X[rest]):
+            b = a + len(tile)
+            tile[np.arange(b - a), np.arange(b - a)] = self.diagonal[rest[a:b]]
+            part[a:b] += tile @ V[a:]
+            part[b:] += tile[:, b - a :].T @ V[a:b]
+        product[rest] += part
+        return product
+
     def full(self) -> np.ndarray:
-        """Return the whole matrix, computing what is missing by tiles of the upper triangle."""
+        """Return the whole matrix, and keep it."""
         if self._complete is None:
-            K = np.empty((self.n, self.n))
-            for a in range(0, self.n, TILE_ROWS):
-                rows = slice(a, min(a + TILE_ROWS, self.n))
-                with np.errstate(over="ignore", invalid="ignore"):
-                    tile = self._checked(self.kernel.against(self.X[a:]).block(self.X[rows]))
-                K[rows, a:] = tile
-                K[a:, rows] = tile.T
-                self.evaluations += tile.size
-            np.fill_diagonal(K, self.diagonal)
-            self._keep_all(K)
+            self._keep_all(self.matrix())
         return self.rows
+
+    def matrix(self) -> np.ndarray:
+        """Return the whole matrix as an array of the caller's own, computed by tiles of the upper triangle."""
+        if self._complete is not None:
+            return self._complete.copy()
+        K = np.empty((self.n, self.n))
+        for a, tile in self._tiles(self.X):
+            b = a + len(tile)
+            K[a:b, a:] = tile
+            K[a:, a:b] = tile.T
+        np.fill_diagonal(K, self.diagonal)
+        return K
+
+    def _tiles(self, X: Any) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the upper triangle of the matrix of some points by tiles: where a tile begins, and its values."""
+        for a in range(0, X.shape[0], TILE_ROWS):
+            with np.errstate(over="ignore", invalid="ignore"):
+                tile = self._checked(self.kernel.against(X[a:]).block(X[a : a + TILE_ROWS]))
+            self.evaluations += tile.size
+            yield a, tile
 
     def _compute(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         out = np.empty((rows.size, self.n)) if out is None else out

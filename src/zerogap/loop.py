@@ -166,7 +166,7 @@ def solve(
     Solution : always a feasible point with its certificate; ``status`` says how the run ended
     """
     solver = get_solver(solver, random_state)
-    _check_limits(stop, max_steps, max_time, trace_every)
+    check_limits(stop, max_steps, max_time, trace_every)
     run = _Run(problem, solver, stop, resume)
     per_look = trace_every or int(np.clip(WORK_PER_LOOK // problem.n, 100, 20_000))
     with interrupts() as was_interrupted:
@@ -186,7 +186,8 @@ def solve(
             run.advance(most)
 
 
-def _check_limits(stop: Any, max_steps: Any, max_time: Any, trace_every: Any) -> None:
+def check_limits(stop: Any, max_steps: Any, max_time: Any, trace_every: Any) -> None:
+    """Refuse limits and rules that mean nothing."""
     if not isinstance(stop, Stop):
         raise TypeError(
             f"stop must be a stopping rule, such as RelativeGap(1e-4), KKTViolation(1e-3) or both joined with |; got {stop!r}."

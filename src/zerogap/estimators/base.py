@@ -1,4 +1,4 @@
-"""What SVC and SVR share: the way from rows to a solved problem, and kernels for new points."""
+"""What the estimators share: the way from rows to a solved problem, and kernels for new points."""
 
 import sys
 import warnings
@@ -55,11 +55,15 @@ class KernelMachine(BaseEstimator):
         validation.check_positive(
             "cache_size", self.cache_size, advice="It is the memory for kernel rows in megabytes."
         )
-        get_solver(self.solver)
+        get_solver(self._chosen_solver())
         if self.max_iter != -1:
             validation.check_positive("max_iter", self.max_iter, advice="Use -1 for no limit.")
         if self.max_time is not None:
             validation.check_positive("max_time", self.max_time, advice="It is in seconds; use None for no limit.")
+
+    def _chosen_solver(self) -> Any:
+        """Return the name of a solver, or a configured one."""
+        return self.solver
 
     def _check_points(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
         """Return X (and y) as scikit-learn wants them checked, in float64."""
@@ -75,24 +79,26 @@ class KernelMachine(BaseEstimator):
 
     def _prepare(self, X: Any, y: np.ndarray, weight: np.ndarray) -> Distinct:
         """Merge duplicates, and settle the kernel's parameters on the training data."""
-        if self._is_precomputed:
-            self._kernel = Kernel("precomputed")
-            # The rows of a kernel matrix are no features: equal points are not told by equal rows alone.
-            return distinct(X, y, weight, merge=False)
-        points = distinct(X, y, weight)
-        function = self.kernel if callable(self.kernel) else None
-        gamma = gamma_value(self.gamma, X[points.rows], points.weight)
-        self._kernel = Kernel("callable" if function else self.kernel, gamma, self.degree, self.coef0, function)
+        # The rows of a kernel matrix are no features: equal points are not told by equal rows alone.
+        points = distinct(X, y, weight, merge=not self._is_precomputed)
+        self._settle_kernel(X if self._is_precomputed else X[points.rows], points.weight)
         return points
 
-    def _gram(self, X: Any, rows: np.ndarray) -> Gram:
+    def _settle_kernel(self, X: Any, weight: np.ndarray | None = None) -> None:
+        if self._is_precomputed:
+            self._kernel = Kernel("precomputed")
+            return
+        function = self.kernel if callable(self.kernel) else None
+        gamma = gamma_value(self.gamma, X, weight)
+        self._kernel = Kernel("callable" if function else self.kernel, gamma, self.degree, self.coef0, function)
+
+    def _gram(self, X: Any, rows: np.ndarray, cache_size: float | None = None) -> Gram:
         """Return the Gram matrix of some rows."""
         if self._is_precomputed:
             return Gram(X[np.ix_(rows, rows)] if X.shape[0] == X.shape[1] else X, "precomputed")
         k = self._kernel
-        return Gram(
-            X[rows], k.function or k.name, gamma=k.gamma, degree=k.degree, coef0=k.coef0, cache_size=self.cache_size
-        )
+        cache_size = self.cache_size if cache_size is None else cache_size
+        return Gram(X[rows], k.function or k.name, gamma=k.gamma, degree=k.degree, coef0=k.coef0, cache_size=cache_size)
 
     def _solve(self, problem: DualProblem, start: np.ndarray | None, title: str) -> Solution:
         """Solve one problem; an outcome short of the tolerance becomes a warning."""
@@ -102,7 +108,7 @@ class KernelMachine(BaseEstimator):
         try:
             solution = solve(
                 problem,
-                self.solver,
+                self._chosen_solver(),
                 stop=RelativeGap(self.tol),
                 max_steps=most,
                 max_time=self.max_time,
@@ -126,7 +132,7 @@ class KernelMachine(BaseEstimator):
             f"{type(self).__name__} stopped after {solution.n_iter} steps with a relative duality gap of "
             f"{solution.certificate.relative_gap:.2g}, not the tol={self.tol:g} asked for: {solution.status.advice}{limit}.",
             ConvergenceWarning,
-            stacklevel=_callers_level(),
+            stacklevel=callers_level(),
         )
 
     def _warn_if_indefinite(self, gram: Gram) -> None:
@@ -139,7 +145,7 @@ class KernelMachine(BaseEstimator):
                 f"The {gram.kernel.name} kernel is not positive semidefinite on this data: the dual problem is not convex, and "
                 "the duality gap proves a stationary point only. Another kernel, such as rbf, has no such problem.",
                 UserWarning,
-                stacklevel=_callers_level(),
+                stacklevel=callers_level(),
             )
 
     def _store_support(self, X: Any, support: np.ndarray) -> None:
@@ -174,7 +180,7 @@ class KernelMachine(BaseEstimator):
         raise NotImplementedError
 
 
-def _callers_level() -> int:
+def callers_level() -> int:
     """Return the stack level of the first caller outside this package, the line a warning should point to."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("zerogap."):

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from zerogap.problem import DualProblem
+from zerogap.solvers.cholesky import Cholesky
+from zerogap.solvers.conjugate_gradient import ConjugateGradient
 from zerogap.solvers.decomposition import Chunking, Decomposition
 from zerogap.solvers.gradient_ascent import SOR, GradientAscent
 from zerogap.solvers.keerthi import KeerthiSMO
@@ -52,6 +54,8 @@ SOLVERS: dict[str, Callable[[int], Solver]] = {
     "chunking": lambda seed: Chunking(),
     "decomposition": lambda seed: Decomposition(),
     "rosen": lambda seed: Rosen(),
+    "cholesky": lambda seed: Cholesky(),
+    "cg": lambda seed: ConjugateGradient(),
 }
 
 
@@ -73,7 +77,9 @@ __all__ = [
     "SMO",
     "SOLVERS",
     "SOR",
+    "Cholesky",
     "Chunking",
+    "ConjugateGradient",
     "Decomposition",
     "GradientAscent",
     "Info",

@@ -1,0 +1,299 @@
+"""Several solvers on one problem, under the same counters: one table, all traces."""
+
+import copy
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from zerogap.loop import Look, Solution, check_limits, solve
+from zerogap.problem import DualProblem
+from zerogap.solvers import SOLVERS, Solver, get_solver
+from zerogap.stopping import RelativeGap
+
+# Each solver first runs on so many of the points: compiled code is loaded, or compiled, on nobody's time.  The larger
+# problem is there because some solvers do things with many points that they do not do with few.
+WARM_UP = (30, 1100)
+WARM_UP_STEPS, WARM_UP_SECONDS = 200, 1.0
+
+REFERENCE = 1e-12  # relative gap of the point distances are measured from
+REFERENCE_SECONDS = 30.0
+LOOKS_AT_ONCE = 64
+
+COLUMNS = ("solver", "status", "iterations", "kernel_evaluations", "seconds", "relative_gap", "support_vectors")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one solver did: a row of the table, and its trace."""
+
+    name: str
+    solution: Solution | None = field(repr=False)  # None if the solver cannot solve this problem
+    reason: str  # why it cannot
+    seconds: float
+    kernel_evaluations: int
+    trace: dict[str, np.ndarray] = field(
+        repr=False
+    )  # columns of the solution's trace, margin, and distance if asked for
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The row of the table."""
+        if self.solution is None:
+            return dict(zip(COLUMNS, (self.name, "REFUSED", None, None, None, None, None), strict=True))
+        solution = self.solution
+        values = (
+            *(self.name, solution.status.name, solution.n_iter, self.kernel_evaluations, self.seconds),
+            *(solution.certificate.relative_gap, int(solution.support.size)),
+        )
+        return dict(zip(COLUMNS, values, strict=True))
+
+
+class Comparison:
+    """Runs of several solvers on one problem; ``print`` it for the table, ``plot`` it for the convergence.
+
+    ``comparison["smo"]`` is a Run, ``solutions`` and ``traces`` are dicts by name.
+    """
+
+    columns = COLUMNS
+
+    def __init__(self, problem: DualProblem, runs: Iterable[Run], reference: Solution | None = None):
+        self.problem, self.reference = problem, reference
+        self.runs = {run.name: run for run in runs}
+
+    def __getitem__(self, name: str) -> Run:
+        if name not in self.runs:
+            raise KeyError(f"No solver {name!r} took part; there are {', '.join(map(repr, self.runs))}.")
+        return self.runs[name]
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @property
+    def solutions(self) -> dict[str, Solution]:
+        """Solutions by name of the solver, without those that refused."""
+        return {name: run.solution for name, run in self.runs.items() if run.solution is not None}
+
+    @property
+    def traces(self) -> dict[str, dict[str, np.ndarray]]:
+        """Columns of the traces, by name of the solver."""
+        return {name: run.trace for name, run in self.runs.items() if run.solution is not None}
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The table."""
+        return [run.row for run in self.runs.values()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return table and traces as lists and numbers, ready for JSON."""
+        reasons = {name: run.reason for name, run in self.runs.items() if run.reason}
+        traces = {
+            name: {column: [_finite(value) for value in values.tolist()] for column, values in trace.items()}
+            for name, trace in self.traces.items()
+        }
+        rows = [{column: _finite(value) for column, value in row.items()} for row in self.rows]
+        return {"points": self.problem.n, "rows": rows, "refused": reasons, "traces": traces}
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas DataFrame."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas; pip install pandas, or use rows or to_dict().") from error
+        return pd.DataFrame(self.rows, columns=list(COLUMNS)).set_index("solver")
+
+    def plot(self, y: str = "gap", x: str = "step", ax: Any = None) -> Any:
+        """Draw the convergence of every solver; see :func:`zerogap.plots.plot_comparison`."""
+        from zerogap.plots import plot_comparison
+
+        return plot_comparison(self, y, x, ax)
+
+    def __repr__(self) -> str:
+        width = max(len("solver"), *(len(name) for name in self.runs))
+        titles = f"{'iterations':>10} {'evaluations':>12} {'seconds':>8} {'gap':>8} {'support':>8}"
+        lines = [f"{'solver':<{width}}  {'status':<11} {titles}"]
+        for run in self.runs.values():
+            if run.solution is None:
+                lines.append(f"{run.name:<{width}}  {'refused':<11} {run.reason}")
+                continue
+            row = run.row
+            lines.append(
+                f"{run.name:<{width}}  {row['status'].lower():<11} {row['iterations']:>10} {row['kernel_evaluations']:>12} "
+                f"{row['seconds']:>8.3f} {row['relative_gap']:>8.1e} {row['support_vectors']:>8}"
+            )
+        return "\n".join(lines)
+
+
+def compare(
+    problem: DualProblem,
+    solvers: Iterable[str | Solver] | Mapping[str, str | Solver] | None = None,
+    *,
+    distance: bool = False,
+    reference: Solution | None = None,
+    **solve_options: Any,
+) -> Comparison:
+    """Run several solvers on one problem.
+
+    Each has the kernel matrix to itself: nothing another one has computed is there when it starts, and every kernel value it
+    asks for is counted.  Compilation is not part of its time.  A solver that cannot solve the problem is a row that says why.
+
+    Parameters
+    ----------
+    problem : DualProblem
+    solvers : names, configured solvers, or a dict of either by the name to show; by default all there are
+    distance : also record, at every look, the distance |beta - beta*| in the norm of K + diag(ridge)
+    reference : the Solution beta* to measure from; by default the best one found, taken further to a gap of 1e-12
+    solve_options : of :func:`zerogap.solve`: stop, max_steps, max_time, trace_every, ...  A small ``trace_every`` makes fine
+        traces, and looking takes time, which the seconds contain.
+    """
+    limits = {name: solve_options.get(name) for name in ("max_steps", "max_time", "trace_every")}
+    check_limits(solve_options.get("stop", RelativeGap()), **limits)
+    named = _named(solvers, solve_options.get("random_state", 0))
+    watchers = {name: _Watcher(solve_options.get("callback"), keep=distance) for name in named}
+    runs = [_run(name, solver, problem, watchers[name], solve_options) for name, solver in named.items()]
+    if distance and any(run.solution for run in runs):
+        reference = reference or _reference(runs, problem)
+        for run in runs:
+            if run.solution is not None:
+                run.trace["distance"] = _distances(problem, watchers[run.name].points, reference.beta)
+    return Comparison(problem, runs, reference)
+
+
+def _named(solvers: Any, seed: int) -> dict[str, Solver]:
+    if solvers is None:
+        solvers = [name for name in SOLVERS if name != "auto"]
+    if isinstance(solvers, str):
+        solvers = [solvers]
+    if isinstance(solvers, Mapping):
+        return {name: get_solver(solver, seed) for name, solver in solvers.items()}
+    named: dict[str, Solver] = {}
+    for solver in solvers:
+        name = solver if isinstance(solver, str) else str(solver)
+        if name in named:
+            raise ValueError(f"Two solvers are called {name!r}. Pass a dict, with a name of your choice for each.")
+        named[name] = get_solver(solver, seed)
+    if not named:
+        raise ValueError("There is no solver to compare. Pass names, such as ['smo', 'smo-platt'].")
+    return named
+
+
+def _run(name: str, solver: Solver, problem: DualProblem, watcher: "_Watcher", options: dict[str, Any]) -> Run:
+    own = replace(problem, gram=problem.gram.fresh())
+    warm_up(own, solver)
+    watcher.problem = own
+    began = time.perf_counter()
+    try:
+        solution = solve(own, solver, **{**options, "callback": watcher})
+    except ValueError as error:
+        if watcher.margins:  # it did start
+            raise
+        return Run(name, None, str(error), 0.0, 0, {})
+    seconds = time.perf_counter() - began
+    trace = {column: solution.trace[column] for column in solution.trace.columns}
+    trace["margin"] = np.array(watcher.margins)
+    own.gram.forget()  # or every solution would hold a kernel matrix of its own; a copied state drops its caches too
+    return Run(name, replace(solution, state=copy.deepcopy(solution.state)), "", seconds, own.gram.evaluations, trace)
+
+
+def warm_up(problem: DualProblem, solver: Solver) -> None:
+    """Run a solver on some of the points, so that its compiled code is there when the clock starts."""
+    for size in WARM_UP:
+        part = _thinned(problem, size)
+        with suppress(ValueError):  # the run itself will say what is wrong
+            solve(part, solver, max_steps=WARM_UP_STEPS, max_time=WARM_UP_SECONDS)
+        if part.n == problem.n:
+            return
+
+
+def _thinned(problem: DualProblem, size: int) -> DualProblem:
+    """Return the problem of some of the points, of each class its share and at least one."""
+    if size >= problem.n:
+        return replace(problem, gram=problem.gram.fresh())
+    kinds = np.stack([problem.lower < 0, problem.upper > 0]).T
+    chosen = np.zeros(problem.n, dtype=bool)
+    for kind in np.unique(kinds, axis=0):
+        members = np.flatnonzero((kinds == kind).all(axis=1))
+        count = max(1, round(size * members.size / problem.n))
+        chosen[members[np.linspace(0, members.size - 1, count).astype(int)]] = True
+    rows = np.flatnonzero(chosen)
+    return replace(
+        problem,
+        gram=problem.gram.fresh().subset(rows),
+        target=problem.target[rows],
+        lower=problem.lower[rows],
+        upper=problem.upper[rows],
+        ridge=problem.ridge[rows],
+        total=None if problem.total is None else problem.total * rows.size / problem.n,
+    )
+
+
+class _Watcher:
+    """A callback that keeps, for every row of the trace, the margin and the nonzero coefficients."""
+
+    def __init__(self, callback: Callable[[Any, Look], Any] | None, keep: bool):
+        self.callback, self.keep = callback, keep
+        self.problem: DualProblem | None = None
+        self.margins: list[float] = []
+        self.points: list[tuple[np.ndarray, np.ndarray]] = []
+        self._step = -1
+
+    def __call__(self, state: Any, look: Look) -> Any:
+        if look.step > self._step:  # a look that found nothing new is no row of the trace
+            self._step = look.step
+            self.margins.append(margin(self.problem, state.beta, state.residual))  # type: ignore[arg-type]
+            if self.keep:
+                support = np.flatnonzero(state.beta)
+                self.points.append((support, state.beta[support]))
+        return self.callback(state, look) if self.callback is not None else None
+
+
+def margin(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> float:
+    """Return the margin of a classifier (chapter7, exercise 1); NaN for other problems and for beta = 0.
+
+    Soft margins: 1 / |f|, the distance from the boundary to where the decision value is one.  Hard margin: the distance
+    from the boundary to the nearest point, which is negative while a point is on the wrong side.
+    """
+    is_one_sided = not ((problem.lower < 0) & (problem.upper > 0)).any()
+    r = residual + problem.ridge * beta  # t - K beta
+    norm = np.sqrt(max(float(beta @ (problem.target - r)), 0.0))
+    if not is_one_sided or problem.eps or not problem.target.all() or norm == 0:
+        return np.nan
+    if not problem.is_hard:
+        return 1 / norm
+    breach = np.where(problem.upper > 0, 1.0, -1.0) * (r - problem.best_bias(r))
+    return (1.0 - float(breach.max())) / norm
+
+
+# Distances.
+
+
+def _reference(runs: list[Run], problem: DualProblem) -> Solution:
+    """Return the solution with the least gap, taken further if that is not small enough."""
+    solutions = [run.solution for run in runs if run.solution is not None]
+    best = min(solutions, key=lambda solution: solution.certificate.relative_gap)
+    if best.certificate.relative_gap <= REFERENCE:
+        return best
+    own = replace(problem, gram=problem.gram.fresh())
+    further = solve(own, best.solver, stop=RelativeGap(REFERENCE), resume=best.beta, max_time=REFERENCE_SECONDS)
+    return further if further.certificate.relative_gap < best.certificate.relative_gap else best
+
+
+def _distances(problem: DualProblem, points: list[tuple[np.ndarray, np.ndarray]], reference: np.ndarray) -> np.ndarray:
+    """Return |beta - beta*| in the norm of K + diag(ridge) for every look (spiral, figures 2 to 5)."""
+    gram, found = problem.gram.fresh(), []
+    for a in range(0, len(points), LOOKS_AT_ONCE):
+        part = points[a : a + LOOKS_AT_ONCE]
+        change = np.repeat(-reference[:, None], len(part), axis=1)
+        for k, (support, values) in enumerate(part):
+            change[support, k] += values
+        squares = np.einsum("ij,ij->j", change, gram.multiply(change) + problem.ridge[:, None] * change)
+        found.append(np.sqrt(np.maximum(squares, 0.0)))
+    return np.concatenate(found)
+
+
+def _finite(value: Any) -> Any:
+    """Return None for the numbers that JSON has no word for."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,87 @@
+"""Gaussian processes by the direct solution of (K + diag(ridge)) beta = y (chapter7 §7.6)."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg.blas import dsymv
+from scipy.linalg.lapack import dpotrf
+
+from zerogap.gram import Gram
+from zerogap.problem import DualProblem
+from zerogap.solvers.conjugate_gradient import kkt_violation, refuse_constraints
+from zerogap.solvers.pair import Info
+
+
+class Factor:
+    """Cholesky factor L of C = K + diag(ridge), in the memory of one matrix: L below the diagonal, K still above it."""
+
+    def __init__(self, gram: Gram, ridge: np.ndarray):
+        K = gram.matrix().T  # symmetric, so this is K in the column order LAPACK wants
+        K[np.diag_indices_from(K)] = gram.diagonal + ridge
+        self._array, info = dpotrf(K, lower=1, clean=0, overwrite_a=1)
+        self._diagonal = gram.diagonal
+        if info:
+            raise ValueError(
+                f"The kernel matrix plus {ridge.min():g} on its diagonal is not positive definite in float64. "
+                "Raise noise, or choose a kernel that is an inner product."
+            )
+
+    def __deepcopy__(self, memo: object) -> "Factor":
+        return self  # nothing changes it
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """Return C^-1 right."""
+        return scipy.linalg.cho_solve((self._array, True), right, check_finite=False)
+
+    def half_solve(self, right: np.ndarray) -> np.ndarray:
+        """Return L^-1 right."""
+        return scipy.linalg.solve_triangular(self._array, right, lower=True, check_finite=False)
+
+    def kernel_times(self, beta: np.ndarray) -> np.ndarray:
+        """Return K beta, from the triangle the factor left alone."""
+        return dsymv(1.0, self._array, beta, lower=0) + (self._diagonal - np.diagonal(self._array)) * beta
+
+    def log_determinant(self) -> float:
+        """Return log det C."""
+        return 2.0 * float(np.log(np.diagonal(self._array)).sum())
+
+
+class CholeskyState(NamedTuple):
+    """The point and the factor; arrays are updated in place."""
+
+    beta: np.ndarray
+    residual: np.ndarray
+    factor: Factor
+
+
+@dataclass(frozen=True)
+class Cholesky:
+    """Factor the whole matrix, then solve; further iterations refine the solution with what it leaves over.
+
+    O(n³) time, and one (n, n) array whatever the budget of the Gram matrix.
+    """
+
+    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> CholeskyState:
+        """Start at beta, or at zero, with the factor computed."""
+        refuse_constraints(problem, "The Cholesky factor")
+        beta = np.zeros(problem.n) if beta is None else np.array(beta, dtype=np.float64)
+        factor = Factor(problem.gram, problem.ridge)
+        return CholeskyState(beta, _residual(problem, factor, beta), factor)
+
+    def step(self, problem: DualProblem, state: CholeskyState, most: int, until: float) -> tuple[CholeskyState, Info]:
+        """Solve for the residual, once; done when that no longer makes it smaller."""
+        beta = state.beta + state.factor.solve(state.residual)
+        residual = _residual(problem, state.factor, beta)
+        if np.linalg.norm(residual) > 0.5 * np.linalg.norm(state.residual):
+            return state, Info(0, kkt_violation(state.residual), is_done=True)
+        state.beta[:], state.residual[:] = beta, residual
+        return state, Info(1, kkt_violation(residual))
+
+    def __str__(self) -> str:
+        return "cholesky"
+
+
+def _residual(problem: DualProblem, factor: Factor, beta: np.ndarray) -> np.ndarray:
+    return problem.target - factor.kernel_times(beta) - problem.ridge * beta
