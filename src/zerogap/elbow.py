@@ -6,7 +6,12 @@
 K_EE itself may be singular where the bordered matrix is not (a linear kernel with as many free points as dimensions and one
 more), so we factor K_EE + tau 11', which the constraint 1'x = s turns into the same system: it is positive definite exactly
 when no free point is an affine combination of the others in feature space.  A change of one point costs O(m²).
+With a fixed bias there is no border, and what is factored is K_EE.
+
+``FreeSystem`` is given the columns it needs, ``ElbowSystem`` takes them from a matrix in memory.
 """
+
+import copy
 
 import numpy as np
 
@@ -16,49 +21,91 @@ from zerogap.compiled import jit, jit_sums
 DEPENDENT = 1e-13
 
 
-class ElbowSystem:
-    """Cholesky factor of K_EE + tau 11' for an ordered set of points E."""
+class FreeSystem:
+    """Cholesky factor of A = K_EE + tau 11' for an ordered set of points E, whose columns the caller brings."""
 
-    def __init__(self, K: np.ndarray, capacity: int = 32):
-        self.K = K
-        self.tau = float(np.diagonal(K).mean()) or 1.0
+    def __init__(self, tau: float, capacity: int = 32, *, has_border: bool = True):
+        self.has_border = has_border
+        self.tau = tau if has_border else 0.0
         self.size = 0
         self._points = np.zeros(capacity, dtype=np.int64)
-        self._factor = np.zeros((capacity, capacity))  # lower triangle
-        self._ones: np.ndarray | None = None  # solution for a right hand side of ones
+        self._factor = np.zeros((capacity, capacity))  # L, lower triangle
+        self._half = np.zeros(capacity)  # L^-1 1, half of the way to A^-1 1
 
     @property
     def points(self) -> np.ndarray:
         """The points, in the order of the system; a view."""
         return self._points[: self.size]
 
-    def append(self, i: int) -> bool:
-        """Add a point, unless it depends on those that are there; return whether it was added."""
+    def insert(self, i: int, column: np.ndarray, corner: float) -> bool:
+        """Add a point with kernel values ``column`` against those that are there, unless it depends on them.
+
+        Returns whether it was added.
+        """
         m = self.size
         if m == self._points.size:
             self._grow()
-        if not _append(self._factor, m, self.K[i, self.points] + self.tau, self.K[i, i] + self.tau, DEPENDENT):
+        if not _append(self._factor, self._half, m, column + self.tau, corner + self.tau, DEPENDENT):
             return False
         self._points[m] = i
-        self.size, self._ones = m + 1, None
+        self.size = m + 1
         return True
 
     def remove(self, position: int) -> None:
         """Take out the point at a position; those behind move up."""
-        _remove(self._factor, self.size, position)
+        _remove(self._factor, self._half, self.size, position)
         self._points[position : self.size - 1] = self._points[position + 1 : self.size].copy()
-        self.size, self._ones = self.size - 1, None
+        self.size -= 1
 
     def solve(self, right: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Solve for two right hand sides, the rows of ``right`` (2, m); return x (2, m) and b (2,).
 
         The factor has seen many updates: call it a second time with what the solution leaves over, for refinement.
         """
-        x = _solve_two(self._factor, self.size, right.copy())
-        if self._ones is None:
-            self._ones = _solve_two(self._factor, self.size, np.ones((2, self.size)))[0]
-        bias = (x.sum(axis=1) - totals) / self._ones.sum()
-        return x - bias[:, None] * self._ones, bias + self.tau * totals
+        x, bias = right.copy(), totals.copy()
+        _solve_two(self._factor, self._half, self.size, self.has_border, x, bias)
+        return x, bias + self.tau * totals
+
+    def solve_one(self, right: np.ndarray, total: float = 0.0) -> tuple[np.ndarray, float]:
+        """Solve for one right hand side (m,); one that begins with zeros, as for a new last point, costs half as much."""
+        x = right.copy()
+        bias = _solve_one(self._factor, self._half, self.size, self.has_border, x, total)
+        return x, bias + self.tau * total
+
+    def dependence_on(self, column: np.ndarray) -> np.ndarray:
+        """Return d with sum(d) = -1 and K_E d = -column: moving x_E by d and the column's point by one changes nothing."""
+        return self.solve_one(-column, -1.0)[0]
+
+    def renumber(self, index: np.ndarray) -> None:
+        """Give every point i the number ``index[i]``."""
+        self._points[: self.size] = index[self.points]
+
+    def copy(self) -> "FreeSystem":
+        """Return a system that can change without this one."""
+        twin, m = copy.copy(self), self.size
+        room = m + 8
+        twin._points, twin._half, twin._factor = np.zeros(room, dtype=np.int64), np.zeros(room), np.empty((room, room))
+        twin._points[:m], twin._half[:m], twin._factor[:m, :m] = self.points, self._half[:m], self._factor[:m, :m]
+        return twin
+
+    def _grow(self) -> None:
+        m, capacity = self.size, 2 * self._points.size
+        self._points, self._half = np.resize(self._points, capacity), np.resize(self._half, capacity)
+        larger = np.zeros((capacity, capacity))
+        larger[:m, :m] = self._factor[:m, :m]
+        self._factor = larger
+
+
+class ElbowSystem(FreeSystem):
+    """The system of points whose kernel matrix K (n, n) is in memory."""
+
+    def __init__(self, K: np.ndarray, capacity: int = 32):
+        super().__init__(float(np.diagonal(K).mean()) or 1.0, capacity)
+        self.K = K
+
+    def append(self, i: int) -> bool:
+        """Add a point, unless it depends on those that are there; return whether it was added."""
+        return self.insert(i, self.K[i, self.points], self.K[i, i])
 
     def dependence(self, i: int) -> np.ndarray:
         """Return d with sum(d) = -1 and K_E d = -K_Ei: moving x_E by d and x_i by one changes no decision value."""
@@ -69,16 +116,9 @@ class ElbowSystem:
         correction, _ = self.solve(right - x @ self.K[np.ix_(E, E)] - bias[:, None], totals - x.sum(axis=1))
         return (x + correction)[0]
 
-    def _grow(self) -> None:
-        capacity = 2 * self._points.size
-        self._points = np.resize(self._points, capacity)
-        larger = np.zeros((capacity, capacity))
-        larger[: self.size, : self.size] = self._factor[: self.size, : self.size]
-        self._factor = larger
-
 
 @jit_sums
-def _append(factor, m, column, corner, dependent):
+def _append(factor, half, m, column, corner, dependent):
     """Add the last row of the factor by forward substitution; refuse if nothing is left of its corner."""
     new = factor[m, :m]
     for i in range(m):
@@ -87,17 +127,19 @@ def _append(factor, m, column, corner, dependent):
         for j in range(row.size):
             known += row[j] * new[j]
         new[i] = (column[i] - known) / factor[i, i]
-    used = 0.0
+    used, ones = 0.0, 0.0
     for j in range(m):
         used += new[j] * new[j]
+        ones += new[j] * half[j]
     if corner - used <= dependent * corner:
         return False
     factor[m, m] = np.sqrt(corner - used)
+    half[m] = (1.0 - ones) / factor[m, m]
     return True
 
 
 @jit
-def _remove(factor, m, position):
+def _remove(factor, half, m, position):
     """Drop a row of the factor and rotate the rest, row after row, back to a triangle."""
     cosines, sines = np.empty(m), np.empty(m)
     for i in range(position, m - 1):
@@ -112,11 +154,16 @@ def _remove(factor, m, position):
         length = np.hypot(carried, old[i + 1])
         cosines[i], sines[i] = carried / length, old[i + 1] / length
         row[i] = length
+    carried = half[position]
+    for k in range(position, m - 1):
+        x, y = carried, half[k + 1]
+        half[k] = cosines[k] * x + sines[k] * y
+        carried = cosines[k] * y - sines[k] * x
 
 
 @jit_sums
-def _solve_two(factor, m, right):
-    """Solve with the factor and its transpose for both rows of ``right``, in place."""
+def _solve_two(factor, half, m, has_border, right, totals):
+    """Solve with the factor and its transpose for both rows of ``right``, in place; ``totals`` become the biases."""
     x, y = right[0], right[1]
     for i in range(m):
         row, a, b = factor[i, :i], x[:i], y[:i]
@@ -126,6 +173,8 @@ def _solve_two(factor, m, right):
             t += row[j] * b[j]
         x[i] = (x[i] - s) / factor[i, i]
         y[i] = (y[i] - t) / factor[i, i]
+    totals[0] = _take_bias(half, m, has_border, x, totals[0])
+    totals[1] = _take_bias(half, m, has_border, y, totals[1])
     for i in range(m - 1, -1, -1):
         row, a, b = factor[i, :i], x[:i], y[:i]
         s, t = x[i] / factor[i, i], y[i] / factor[i, i]
@@ -133,4 +182,40 @@ def _solve_two(factor, m, right):
         for j in range(row.size):
             a[j] -= s * row[j]
             b[j] -= t * row[j]
-    return right
+
+
+@jit_sums
+def _solve_one(factor, half, m, has_border, x, total):
+    """Solve with the factor and its transpose, in place; return the bias."""
+    first = 0
+    while first < m and x[first] == 0.0:
+        first += 1
+    for i in range(first, m):
+        row, a = factor[i, first:i], x[first:i]
+        s = 0.0
+        for j in range(row.size):
+            s += row[j] * a[j]
+        x[i] = (x[i] - s) / factor[i, i]
+    bias = _take_bias(half, m, has_border, x, total)
+    for i in range(m - 1, -1, -1):
+        row, a = factor[i, :i], x[:i]
+        s = x[i] / factor[i, i]
+        x[i] = s
+        for j in range(row.size):
+            a[j] -= s * row[j]
+    return bias
+
+
+@jit_sums
+def _take_bias(half, m, has_border, x, total):
+    """Return the b with which x = A^-1 (right - b 1) has the sum asked for; take its part from x = L^-1 right."""
+    if not has_border:
+        return 0.0
+    along, square = 0.0, 0.0
+    for j in range(m):
+        along += half[j] * x[j]
+        square += half[j] * half[j]
+    bias = (along - total) / square
+    for j in range(m):
+        x[j] -= bias * half[j]
+    return bias
