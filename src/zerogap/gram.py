@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from zerogap import validation
+from zerogap.compiled import jit
 from zerogap.kernels import NAMES, Kernel, gamma_value
 
 FEWEST_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
@@ -154,6 +155,15 @@ class Gram:
             product += beta[part] @ self._compute(part)
         return product
 
+    def subtract(self, points: np.ndarray, change: np.ndarray, residual: np.ndarray) -> None:
+        """Subtract ``change`` times the rows of some points from the residual, in place."""
+        at_once = max(1, len(self.rows) // 4) if len(self.rows) < self.n else self.n
+        for start in range(0, points.size, at_once):
+            some = slice(start, start + at_once)
+            if (self.slot[points[some]] < 0).any():
+                self.fetch(points[some])
+            _subtract_rows(self.rows, self.slot[points[some]], change[some], residual)
+
     def full(self) -> np.ndarray:
         """Return the whole matrix, computing what is missing by tiles of the upper triangle."""
         if self._complete is None:
@@ -200,6 +210,14 @@ class Gram:
                 "Scale the features (StandardScaler), or lower degree or gamma."
             )
         return values
+
+
+@jit
+def _subtract_rows(rows, slots, change, residual):
+    for k in range(slots.size):
+        row, c = rows[slots[k]], change[k]
+        for m in range(residual.size):
+            residual[m] -= c * row[m]
 
 
 def _dense_if_cheap(X: Any) -> Any:

@@ -12,6 +12,7 @@ from zerogap.problem import DualProblem
 from zerogap.solvers.keerthi import KeerthiSMO
 from zerogap.solvers.pair import Info
 from zerogap.solvers.platt import PlattSMO, SimpleSMO
+from zerogap.solvers.simple_svm import SimpleSVM
 from zerogap.solvers.smo import SMO
 
 
@@ -44,6 +45,7 @@ SOLVERS: dict[str, Callable[[int], Solver]] = {
     "smo-keerthi": lambda seed: KeerthiSMO(),
     "smo-platt": lambda seed: PlattSMO(random_state=seed),
     "smo-simple": lambda seed: SimpleSMO(random_state=seed),
+    "simple-svm": lambda seed: SimpleSVM(),
 }
 
 
@@ -61,4 +63,4 @@ def get_solver(solver: str | Solver, seed: int = 0) -> Solver:
     return solver
 
 
-__all__ = ["SMO", "SOLVERS", "Info", "KeerthiSMO", "PlattSMO", "SimpleSMO", "Solver", "State", "get_solver"]
+__all__ = ["SMO", "SOLVERS", "Info", "KeerthiSMO", "PlattSMO", "SimpleSMO", "SimpleSVM", "Solver", "State", "get_solver"]
