@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from zerogap import datasets
-    from zerogap.estimators import SVC, SVR, SVCPath
+    from zerogap.estimators import SVC, SVR, SVCPath, leave_one_out
     from zerogap.gram import Gram
     from zerogap.loop import Solution, Status, Trace, solve
     from zerogap.path import Path, svm_path
@@ -21,6 +21,7 @@ _HOMES = {
     "SVC": "estimators",
     "SVCPath": "estimators",
     "SVR": "estimators",
+    "leave_one_out": "estimators",
     "Gram": "gram",
     "Certificate": "problem",
     "DualProblem": "problem",
@@ -50,6 +51,7 @@ __all__ = [
     "Status",
     "Trace",
     "datasets",
+    "leave_one_out",
     "solve",
     "svm_path",
 ]

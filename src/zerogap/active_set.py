@@ -52,6 +52,23 @@ class ActiveSet:
         twin.system = self.system.copy()
         return twin
 
+    def renumbered(self, problem: DualProblem, origin: np.ndarray) -> "ActiveSet":
+        """Return the same set among other points: number k of ``problem`` is our point ``origin[k]``, or new where that is -1.
+
+        No point that is missing among the others may have a coefficient.
+        """
+        twin, old = copy.copy(self), origin >= 0
+        for name in ("beta", "side", "offset"):
+            values = np.zeros(origin.size, dtype=getattr(self, name).dtype)
+            values[old] = getattr(self, name)[origin[old]]
+            setattr(twin, name, values)
+        index = np.full(self.beta.size, -1)
+        index[origin[old]] = np.flatnonzero(old)
+        twin.system = self.system.copy()
+        twin.system.renumber(index)
+        twin.residual, twin.synced = problem.residual(twin.beta), twin.beta.copy()
+        return twin
+
     # The residual.
 
     def sync(self, problem: DualProblem) -> None:
@@ -68,15 +85,16 @@ class ActiveSet:
         self.residual[:] = problem.residual(self.beta)
         self.synced[:] = self.beta
 
-    def refine(self, problem: DualProblem) -> None:
-        """Solve the free set once more for what rounding has left over, by the present residual."""
-        E = self.free
+    def refine(self, problem: DualProblem) -> bool:
+        """Solve the free set once more for what rounding has left over, by the present residual; return whether it moved."""
+        E, has_moved = self.free, False
         if E.size:
             self.offset[E] = self.residual[E] - problem.eps * self.side[E] - self.bias
             if np.abs(self.offset[E]).max() > problem.rounding(self.beta):
                 drift = 0.0 if problem.total is None else problem.total - float(self.beta.sum())
-                self.descend(problem, drift)
+                has_moved = self.descend(problem, drift)
             self.offset[self.free] = 0.0
+        return has_moved
 
     # Moves.
 
@@ -86,14 +104,30 @@ class ActiveSet:
         The tolerance is that of rounding if that is larger.
         """
         most = 50 * problem.n + 1000 if most is None else most
-        for count in range(most):
-            self.sync(problem)
-            i = self.worst(problem, max(tolerance, 4.0 * problem.rounding(self.beta)))
-            if i == NOBODY or self.is_unbounded:
-                return count
-            self.enter(problem, i)
+        count, polish = 0, 2
         self.sync(problem)
-        return most
+        while count < most and not self.is_unbounded:
+            i = self.worst(problem, max(tolerance, 4.0 * problem.rounding(self.beta)))
+            if i != NOBODY:
+                self.enter(problem, i)
+                count += 1
+            elif polish and self.refine(problem):
+                polish -= 1
+            else:
+                break
+            self.sync(problem)
+        return count
+
+    def adapt(self, old: DualProblem, new: DualProblem) -> int:
+        """Go from the optimum of one problem to that of another with other boxes or ridges; return how many points entered."""
+        changed = np.flatnonzero((old.ridge != new.ridge) & (self.beta != 0))
+        for i in changed[self.side[changed] != 0]:
+            self._drop(self._position(i))
+        self.residual[changed] -= (new.ridge[changed] - old.ridge[changed]) * self.beta[changed]
+        inside = np.clip(self.beta, new.lower, new.upper)
+        outside = np.flatnonzero(inside != self.beta)
+        self.drive(new, outside, inside[outside])
+        return self.optimise(new)
 
     def worst(self, problem: DualProblem, tolerance: float) -> int:
         """Return the point that breaks the optimality conditions most, by more than the tolerance; the residual is in step."""
@@ -154,7 +188,7 @@ class ActiveSet:
         """
         for i in points:
             if self.side[i]:
-                self._drop(int(np.flatnonzero(self.free == i)[0]))
+                self._drop(self._position(i))
         way = np.zeros(problem.n)
         way[points] = values - self.beta[points]
         if not way.any():
@@ -235,6 +269,9 @@ class ActiveSet:
 
     def _move(self, problem: DualProblem, d: np.ndarray, part: float, blocker: int) -> None:
         _move(self.free, d, part, blocker, self.beta, self.side, problem.lower, problem.upper)
+
+    def _position(self, i: int) -> int:
+        return int(np.flatnonzero(self.free == i)[0])
 
     def _drop(self, position: int) -> None:
         i = self.free[position]

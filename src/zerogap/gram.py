@@ -90,6 +90,30 @@ class Gram:
         part._whole = (self, points)
         return part
 
+    def rearranged(self, X: Any, origin: np.ndarray, kept: np.ndarray) -> "Gram":
+        """Return the Gram matrix of points X, of which X[k] is our point ``origin[k]``, or a new one where that is -1.
+
+        Of the rows in memory those of the points ``kept``, numbers in X, are carried over and only their new entries computed.
+        It counts its own evaluations.
+        """
+        other = copy.copy(self)
+        other.X, other.evaluations = _dense_if_cheap(X), 0
+        new, old = np.flatnonzero(origin < 0), np.flatnonzero(origin >= 0)
+        other.diagonal = np.empty(origin.size)
+        other.diagonal[old] = self.diagonal[origin[old]]
+        other.diagonal[new] = self._checked(self.kernel.diagonal(other.X[new])) if new.size else 0.0
+        other.evaluations += 0 if self.kernel.name == "rbf" else new.size
+        other._open(self._memory)
+        kept = kept[(origin[kept] >= 0) & (self.slot[origin[kept]] >= 0)][: len(other.rows)]
+        rows = other.rows[: kept.size]
+        rows[:, old] = self.rows[np.ix_(self.slot[origin[kept]], origin[old])]
+        if new.size and kept.size:
+            rows[:, new] = self._checked(self.kernel(other.X[kept], other.X[new]))
+            other.evaluations += kept.size * new.size
+        other.slot[kept], other._row_in[: kept.size] = np.arange(kept.size), kept
+        other._used = kept.size
+        return other
+
     @property
     def n(self) -> int:
         """Number of points."""
