@@ -44,9 +44,18 @@ def leave_one_out(model: SVC) -> LeaveOneOut:
     values = _Values(problem, active).of_rows(training)
     unseen = np.flatnonzero(training.points.group < 0)
     if unseen.size:
-        values[unseen] = model.decision_function(training.rows.X[unseen])
+        values[unseen] = _exact_values(model, training, unseen)
     codes = (values > 0).astype(int)
     return LeaveOneOut(values, model.classes_[codes], float(np.mean(codes != training.rows.codes)))
+
+
+def _exact_values(model: SVC, training: Training, rows: np.ndarray) -> np.ndarray:
+    """Return the decision values of the exact model at rows it has never seen."""
+    problem, active = training.solve(model)
+    X, support = training.rows.X, np.flatnonzero(active.beta)
+    theirs = training.points.rows[support]
+    K = X[np.ix_(rows, theirs)] if model._is_precomputed else model._kernel(X[rows], X[theirs])
+    return K @ active.beta[support] + problem.best_bias(active.residual + problem.ridge * active.beta)
 
 
 class _Values:

@@ -159,14 +159,7 @@ class SVC(ClassifierMixin, KernelMachine):
         if not np.isin(y, known).all():
             raise ValueError(f"y must hold labels out of {known.tolist()}; got {np.setdiff1d(y, known)[:5].tolist()}.")
         if is_first:
-            if np.unique(y).size < known.size:
-                raise ValueError(
-                    f"The first call of partial_fit must hold points of both classes {known.tolist()}; "
-                    f"got {np.unique(y).tolist()} only. Gather rows until both are there."
-                )
-            self.fit(X, y, sample_weight)
-            self._kept_training().is_growing = True
-            return self
+            return self._first_fit(X, y, known, sample_weight)
         training = self._kept_training()
         weight = validation.check_weights(sample_weight, X.shape[0])
         codes = np.searchsorted(self.classes_, y)
@@ -196,6 +189,22 @@ class SVC(ClassifierMixin, KernelMachine):
         began = time.perf_counter()
         entered = training.forget(self, kept) if kept.size < n else 0
         return self._take_over(training, entered, began)
+
+    def _first_fit(self, X: Any, y: np.ndarray, classes: np.ndarray, sample_weight: Any) -> "SVC":
+        """Fit, then go to the last digits."""
+        if np.unique(y).size < classes.size:
+            raise ValueError(
+                f"The first call of partial_fit must hold points of both classes {classes.tolist()}; "
+                f"got {np.unique(y).tolist()} only. Gather rows until both are there."
+            )
+        began = time.perf_counter()
+        self.fit(X, y, sample_weight)
+        training, evaluations = self._kept_training(), self.kernel_evaluations_
+        training.is_growing = True
+        if self.status_ is not Status.UNBOUNDED:
+            self._take_over(training, int(self.n_iter_[0]), began)
+            self.kernel_evaluations_ += evaluations
+        return self
 
     def _take_over(self, training: Training, entered: int, began: float) -> "SVC":
         """Make the exact solution of the rows the model's own."""
