@@ -30,7 +30,9 @@ def main() -> None:
     parser.add_argument("--refits", type=int, default=None)
     options = parser.parse_args()
     rows = []
-    print(f"{'set':<18}{'n':>6} {'loss':<14}{'C':>5} {'SVs':>5} {'error':>8} {'ours s':>8} {'refits s':>9} {'ratio':>7} {'apart':>8}")
+    print(
+        f"{'set':<18}{'n':>6} {'loss':<14}{'C':>5} {'SVs':>5} {'error':>8} {'ours s':>8} {'refits s':>9} {'ratio':>7} {'apart':>8}"
+    )
     for name, X, y, parameters in cases():
         model = SVC(**parameters).fit(X, y)
         leave_one_out(model)  # compiles

@@ -71,7 +71,9 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="data sets, by default all four")
     parser.add_argument("--choice", choices=["greedy", "worst"], default="greedy")
     options = parser.parse_args()
-    print(f"{'set':<12}{'C':>7} {'iterations':>6}{'':>2} {'support':>9}{'':>3} {'evaluations/n²':>14}      {'gap':>8} {'s':>7}")
+    print(
+        f"{'set':<12}{'C':>7} {'iterations':>6}{'':>2} {'support':>9}{'':>3} {'evaluations/n²':>14}      {'gap':>8} {'s':>7}"
+    )
     print(f"{'':<19} {'ours':>6}{'paper':>6} {'ours':>6}{'paper':>6} {'ours':>7}{'paper':>7}")
     rows = []
     for name in options.names or PAPER:

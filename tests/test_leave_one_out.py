@@ -109,9 +109,7 @@ def test_sparse_and_precomputed_and_grown_models():
     np.testing.assert_allclose(leave_one_out(precomputed).decision_values, expected, atol=1e-9)
     grown = SVC(gamma=0.05).partial_fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
     np.testing.assert_allclose(leave_one_out(grown).decision_values, expected, atol=1e-9)
-    np.testing.assert_allclose(
-        leave_one_out(pickle.loads(pickle.dumps(grown))).decision_values, expected, atol=1e-9
-    )
+    np.testing.assert_allclose(leave_one_out(pickle.loads(pickle.dumps(grown))).decision_values, expected, atol=1e-9)
 
 
 def test_what_it_cannot_do_it_says():

@@ -137,9 +137,7 @@ class ActiveSet:
             if below - above <= tolerance:
                 return NOBODY
             self._seed(problem)
-        i, breach = _worst(
-            self.beta, self.residual, self.side, problem.lower, problem.upper, problem.eps, self.bias
-        )
+        i, breach = _worst(self.beta, self.residual, self.side, problem.lower, problem.upper, problem.eps, self.bias)
         return i if breach > tolerance else NOBODY
 
     def enter(self, problem: DualProblem, i: int) -> bool:
@@ -222,7 +220,9 @@ class ActiveSet:
         side = np.sign(beta[free])
         wanted = self.residual[free] - problem.eps * side
         self.bias = float(wanted.mean()) if self.system.has_border else 0.0
-        room = np.minimum(np.minimum(beta[free] - problem.lower[free], problem.upper[free] - beta[free]), np.abs(beta[free]))
+        room = np.minimum(
+            np.minimum(beta[free] - problem.lower[free], problem.upper[free] - beta[free]), np.abs(beta[free])
+        )
         for k in np.argsort(-room, kind="stable"):
             i = int(free[k])
             self.side[i], self.offset[i] = int(side[k]), wanted[k] - self.bias

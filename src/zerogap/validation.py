@@ -107,7 +107,9 @@ def check_indices(name: str, indices: Any, n: int) -> np.ndarray:
     if indices.size == 0:
         return np.empty(0, dtype=np.int64)
     if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
-        raise ValueError(f"{name} must be row numbers, or a mask of {n} entries; got {indices.dtype} of shape {indices.shape}.")
+        raise ValueError(
+            f"{name} must be row numbers, or a mask of {n} entries; got {indices.dtype} of shape {indices.shape}."
+        )
     if indices.min() < -n or indices.max() >= n:
         worst = indices[(indices < -n) | (indices >= n)][0]
         raise ValueError(f"{name} must be rows out of 0 to {n - 1}; got {worst}.")

@@ -1,6 +1,6 @@
 """scikit-learn faces of the solvers."""
 
-from zerogap.estimators.leave_one_out import leave_one_out
+from zerogap.estimators.leaving_out import leave_one_out
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svc_path import SVCPath
 from zerogap.estimators.svr import SVR

@@ -223,7 +223,11 @@ class SVC(ClassifierMixin, KernelMachine):
         training = getattr(self, "_training", None)
         if training is None:
             n_classes = self.classes_.size
-            why = f"it separates {n_classes} classes" if n_classes > 2 else "it was loaded from a file, or not made by fit"
+            why = (
+                f"it separates {n_classes} classes"
+                if n_classes > 2
+                else "it was loaded from a file, or not made by fit"
+            )
             raise ValueError(
                 f"This needs a model of two classes that still holds its training rows; {why}. Fit it again on two classes."
             )

@@ -112,7 +112,14 @@ class Training:
         return self._finish(new, active, entered + active.optimise(new))
 
     def _rearranged(
-        self, model: Any, rows: Rows, points: Distinct, origin: np.ndarray, gram: Gram, beta: np.ndarray, weight: np.ndarray
+        self,
+        model: Any,
+        rows: Rows,
+        points: Distinct,
+        origin: np.ndarray,
+        gram: Gram,
+        beta: np.ndarray,
+        weight: np.ndarray,
     ) -> DualProblem:
         """Return the problem of other points with given weights, the kernel rows of support vectors carried over."""
         support = np.flatnonzero((origin >= 0) & (beta[origin] != 0))

@@ -63,4 +63,15 @@ def get_solver(solver: str | Solver, seed: int = 0) -> Solver:
     return solver
 
 
-__all__ = ["SMO", "SOLVERS", "Info", "KeerthiSMO", "PlattSMO", "SimpleSMO", "SimpleSVM", "Solver", "State", "get_solver"]
+__all__ = [
+    "SMO",
+    "SOLVERS",
+    "Info",
+    "KeerthiSMO",
+    "PlattSMO",
+    "SimpleSMO",
+    "SimpleSVM",
+    "Solver",
+    "State",
+    "get_solver",
+]

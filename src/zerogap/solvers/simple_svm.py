@@ -148,7 +148,16 @@ def _next_violator(problem: DualProblem, state: SimpleState, tolerance: float) -
     while scanned < n:
         found, count, wants_row = _scan(
             *(gram.rows, gram.slot, by_own_row, support, problem.target, problem.ridge, problem.lower, problem.upper),
-            *(problem.eps, active.beta, active.residual, active.side, active.bias, tolerance, state.position, n - scanned),
+            *(
+                problem.eps,
+                active.beta,
+                active.residual,
+                active.side,
+                active.bias,
+                tolerance,
+                state.position,
+                n - scanned,
+            ),
         )
         scanned += count
         if wants_row:

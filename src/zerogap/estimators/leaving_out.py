@@ -40,7 +40,9 @@ def leave_one_out(model: SVC) -> LeaveOneOut:
     training = model._kept_training()
     problem, active = training.solve(model)
     if active.is_unbounded:
-        raise ValueError("The classes cannot be separated, so this hard margin model is none. Fit it with a finite C first.")
+        raise ValueError(
+            "The classes cannot be separated, so this hard margin model is none. Fit it with a finite C first."
+        )
     values = _Values(problem, active).of_rows(training)
     unseen = np.flatnonzero(training.points.group < 0)
     if unseen.size:
@@ -124,6 +126,8 @@ def _bias(problem: DualProblem, active: ActiveSet, p: int, share: float) -> floa
     r = active.residual + problem.ridge * active.beta
     if share == 0:  # a point that is not there must not end the interval
         others = np.arange(problem.n) != p
-        arrays: dict[str, Any] = {name: getattr(problem, name)[others] for name in ("target", "lower", "upper", "ridge")}
+        arrays: dict[str, Any] = {
+            name: getattr(problem, name)[others] for name in ("target", "lower", "upper", "ridge")
+        }
         problem, r = replace(problem, **arrays), r[others]
     return problem.best_bias(r)
