@@ -325,12 +325,12 @@ def _first_block(E, d, beta, side, lower, upper, furthest=1.0):
 def _move(E, d, part, blocker, beta, side, lower, upper):
     """Move the free points by a part of d, within their ends; the one that blocks lands on its end exactly."""
     for k in range(E.size):
-        i = E[k]
-        end = _end(side[i], d[k], lower[i], upper[i])
-        place = beta[i] + part * d[k]
-        if k == blocker or (place - end) * d[k] > 0:
-            place = end
-        beta[i] = place
+        if d[k] != 0:
+            i = E[k]
+            end = _end(side[i], d[k], lower[i], upper[i])
+            place = beta[i] + part * d[k]
+            is_past = place > end if d[k] > 0 else place < end
+            beta[i] = end if is_past or k == blocker else place
 
 
 @jit

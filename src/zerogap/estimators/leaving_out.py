@@ -37,6 +37,11 @@ def leave_one_out(model: SVC) -> LeaveOneOut:
     if not isinstance(model, SVC):
         raise TypeError(f"leave_one_out takes a fitted zerogap.SVC of two classes; got {type(model).__name__}.")
     check_is_fitted(model)
+    if model.classes_.size > 2:
+        raise ValueError(
+            f"leave_one_out takes an SVC of two classes; this one separates {model.classes_.size}. "
+            "Make one for each pair of classes, or each against the rest."
+        )
     training = model._kept_training()
     problem, active = training.solve(model)
     if active.is_unbounded:

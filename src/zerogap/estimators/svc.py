@@ -123,25 +123,31 @@ class SVC(ClassifierMixin, KernelMachine):
         weight = weight * self._class_factors(codes, weight)[codes]
         points = self._prepare(X, codes.astype(np.float64), weight)
 
+        return self._fit_rows(Rows(X, codes, weight), points, self._starts(X.shape[0]))
+
+    def _fit_rows(self, rows: Rows, points: Distinct, starts: np.ndarray | None) -> "SVC":
+        """Separate every pair of classes, from coefficients (pairs, n) if they are given."""
         pairs = list(combinations(range(self.classes_.size), 2))
-        starts = self._starts(len(pairs), X.shape[0])
-        fitted = [self._fit_pair(X, codes, points, *pair, start) for pair, start in zip(pairs, starts, strict=True)]
-        beta = np.array([points.spread(coefficients) for coefficients, _ in fitted])
-        self._store(X, codes, pairs, beta, [solution for _, solution in fitted])
+        fitted = [
+            self._fit_pair(rows.X, rows.codes, points, *pair, None if starts is None else starts[k])
+            for k, pair in enumerate(pairs)
+        ]
+        training = Training(rows, points, np.array([coefficients for coefficients, _ in fitted]))
+        self._store(rows.X, rows.codes, pairs, training.coefficients, [solution for _, solution in fitted])
+        self._training = training
         if self.warm_start:
-            self._last_beta = beta
-        is_two = self.classes_.size == 2
-        self._training = Training(Rows(X, codes, weight), points, fitted[0][0]) if is_two else None
+            self._last_beta = training.coefficients
         return self
 
     # Exact changes of a fitted model.
 
     @available_if(lambda self: not self._is_precomputed)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SVC":
-        """Add rows to those seen so far, and go to the exact optimum of them all by a few exchanges; two classes only.
+        """Add rows to those seen so far, and go to the exact optimum of them all by a few exchanges.
 
         The model is the one ``fit`` would give on all rows with the kernel's parameters of the first call: ``gamma="scale"``
-        is settled there.  The first call must hold both classes; ``classes`` may list them, as other estimators ask for.
+        is settled there.  The first call must hold every class; ``classes`` may list them, as other estimators ask for.
+        More than two classes are fitted anew, to ``tol``, from the present coefficients.
         """
         self._check_options()
         self._refuse_balanced()
@@ -151,11 +157,6 @@ class SVC(ClassifierMixin, KernelMachine):
         known = np.unique(y if classes is None else classes) if is_first else self.classes_
         if classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(f"classes must be those of the first call, {known.tolist()}; got {list(classes)}.")
-        if known.size > 2:
-            raise NotImplementedError(
-                f"SVC.partial_fit knows two classes; got {known.size}: {known[:5].tolist()}. "
-                "Use fit, or wrap the model in OneVsRestClassifier, which has a partial_fit of its own."
-            )
         if not np.isin(y, known).all():
             raise ValueError(f"y must hold labels out of {known.tolist()}; got {np.setdiff1d(y, known)[:5].tolist()}.")
         if is_first:
@@ -163,16 +164,18 @@ class SVC(ClassifierMixin, KernelMachine):
         training = self._kept_training()
         weight = validation.check_weights(sample_weight, X.shape[0])
         codes = np.searchsorted(self.classes_, y)
+        more = Rows(X, codes, weight * self._class_factors(codes, weight)[codes])
+        if known.size > 2:
+            return self._refit(training.rows.joined(more), np.pad(training.coefficients, ((0, 0), (0, y.size))))
         began = time.perf_counter()
-        entered = training.add(self, Rows(X, codes, weight * self._class_factors(codes, weight)[codes]))
-        return self._take_over(training, entered, began)
+        return self._take_over(training, training.add(self, more), began)
 
     @available_if(lambda self: not self._is_precomputed)
     def forget(self, indices: Any) -> "SVC":
-        """Take rows out of the model, as if they had never been seen; two classes only.
+        """Take rows out of the model, as if they had never been seen.
 
         ``indices`` (or a mask) count the rows that the model holds, in the order they came; those that remain keep their order
-        and are counted anew from zero.
+        and are counted anew from zero.  As with ``partial_fit``, more than two classes are fitted anew.
         """
         check_is_fitted(self)
         self._check_options()
@@ -180,28 +183,36 @@ class SVC(ClassifierMixin, KernelMachine):
         training = self._kept_training()
         n = training.rows.codes.size
         kept = np.setdiff1d(np.arange(n), validation.check_indices("indices", indices, n))
-        present = np.bincount(training.rows.codes[kept], weights=training.rows.weight[kept], minlength=2) > 0
+        present = (
+            np.bincount(training.rows.codes[kept], weights=training.rows.weight[kept], minlength=self.classes_.size) > 0
+        )
         if not present.all():
             raise ValueError(
-                f"Without these rows no point of class {self.classes_[~present][0]!r} is left, and one class cannot be "
-                "separated from nothing. Add rows of that class with partial_fit first."
+                f"Without these rows no point of class {self.classes_[~present][0]!r} is left to separate from others. "
+                "Add rows of that class with partial_fit first."
             )
+        if self.classes_.size > 2:
+            return self._refit(training.rows.taken(kept), training.coefficients[:, kept])
         began = time.perf_counter()
-        entered = training.forget(self, kept) if kept.size < n else 0
-        return self._take_over(training, entered, began)
+        return self._take_over(training, training.forget(self, kept) if kept.size < n else 0, began)
+
+    def _refit(self, rows: Rows, starts: np.ndarray) -> "SVC":
+        self._fit_rows(rows, rows.distinct(), starts)
+        self._training.is_growing = True
+        return self
 
     def _first_fit(self, X: Any, y: np.ndarray, classes: np.ndarray, sample_weight: Any) -> "SVC":
         """Fit, then go to the last digits."""
         if np.unique(y).size < classes.size:
             raise ValueError(
-                f"The first call of partial_fit must hold points of both classes {classes.tolist()}; "
-                f"got {np.unique(y).tolist()} only. Gather rows until both are there."
+                f"The first call of partial_fit must hold points of every class {classes.tolist()}; "
+                f"got {np.unique(y).tolist()} only. Gather rows until all are there."
             )
         began = time.perf_counter()
         self.fit(X, y, sample_weight)
         training, evaluations = self._kept_training(), self.kernel_evaluations_
         training.is_growing = True
-        if self.status_ is not Status.UNBOUNDED:
+        if classes.size == 2 and self.status_ is not Status.UNBOUNDED:
             self._take_over(training, int(self.n_iter_[0]), began)
             self.kernel_evaluations_ += evaluations
         return self
@@ -222,14 +233,8 @@ class SVC(ClassifierMixin, KernelMachine):
         """Return what the model remembers of its training."""
         training = getattr(self, "_training", None)
         if training is None:
-            n_classes = self.classes_.size
-            why = (
-                f"it separates {n_classes} classes"
-                if n_classes > 2
-                else "it was loaded from a file, or not made by fit"
-            )
             raise ValueError(
-                f"This needs a model of two classes that still holds its training rows; {why}. Fit it again on two classes."
+                "This model no longer holds its training rows: it was loaded from a file, or not made by fit. Fit it again."
             )
         return training
 
@@ -295,9 +300,10 @@ class SVC(ClassifierMixin, KernelMachine):
             raise ValueError(f"class_weight must be above 0 and finite for every class; got {factors.tolist()}.")
         return factors
 
-    def _starts(self, n_pairs: int, n: int) -> list[np.ndarray | None]:
-        last = getattr(self, "_last_beta", None) if self.warm_start else None
-        return list(last) if last is not None and last.shape == (n_pairs, n) else [None] * n_pairs
+    def _starts(self, n: int) -> np.ndarray | None:
+        """Return the coefficients of the last fit, if they are wanted and fit."""
+        last, n_classes = getattr(self, "_last_beta", None) if self.warm_start else None, self.classes_.size
+        return last if last is not None and last.shape == (n_classes * (n_classes - 1) // 2, n) else None
 
     def _store(
         self, X: Any, codes: np.ndarray, pairs: list[tuple[int, int]], beta: np.ndarray, solutions: list[Solution]

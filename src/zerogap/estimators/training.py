@@ -1,4 +1,4 @@
-"""What a two-class model remembers of its training: the rows, in the order they came, and the exact solution's free set.
+"""What a model remembers of its training: the rows, in the order they came, and with two classes the exact solution's free set.
 
 With these, rows can be added and forgotten, or left out one at a time, by a few exchanges from the present solution.
 """
@@ -42,16 +42,21 @@ class Rows(NamedTuple):
 
 
 class Training:
-    """Rows, their distinct points, and coefficients; the problem and its active set are made when first wanted."""
+    """Rows, their distinct points, and coefficients; with two classes the problem and active set, made when first wanted."""
 
     def __init__(self, rows: Rows, points: Distinct, beta: np.ndarray):
         self.rows, self.points = rows, points
-        self.beta = beta  # (m,) over the distinct points
+        self.beta = beta  # (pairs of classes, m) over the distinct points
         self.is_growing = False  # whether rows have been added or forgotten since the fit
         self.exact: tuple[DualProblem, ActiveSet] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "exact": None}  # kernel values are cheaper to compute than to store
+
+    @property
+    def coefficients(self) -> np.ndarray:
+        """Coefficients over the rows, (pairs of classes, n)."""
+        return np.array([self.points.spread(beta) for beta in self.beta])
 
     @property
     def sign(self) -> np.ndarray:
@@ -67,14 +72,14 @@ class Training:
             problem = model._problem(old.gram, self.sign, self.points.weight)
             if _is_same(old, problem):
                 return self.exact
-        active = ActiveSet(problem, problem.feasible(self.beta))
+        active = ActiveSet(problem, problem.feasible(self.beta[0]))
         active.optimise(problem)
         self.exact = problem, active
         return self.exact
 
     def _start_over(self, rows: Rows, points: Distinct) -> int:
         """Forget the solution: from coefficients without bound no way leads to another."""
-        self.rows, self.points, self.beta, self.exact = rows, points, np.zeros(points.rows.size), None
+        self.rows, self.points, self.beta, self.exact = rows, points, np.zeros((1, points.rows.size)), None
         self.is_growing = True
         return 0
 
@@ -133,7 +138,7 @@ class Training:
         if problem.certify(active.beta, active.residual).relative_gap > GOOD_GAP and not active.is_unbounded:
             active = ActiveSet(problem, problem.feasible(active.beta))
             entered += active.optimise(problem)
-        self.exact, self.beta, self.is_growing = (problem, active), active.beta, True
+        self.exact, self.beta, self.is_growing = (problem, active), active.beta[None], True
         return entered
 
 

@@ -21,7 +21,7 @@ from zerogap.compiled import jit
 from zerogap.problem import DualProblem
 from zerogap.solvers.pair import Info
 
-WORK_PER_STEP = 300_000_000  # multiplications after which a step comes back, so that Ctrl-C and time limits are seen
+WORK_PER_STEP = 600_000_000  # multiplications after which a step comes back, so that Ctrl-C and time limits are seen
 ROWS_AT_ONCE = 16  # kernel rows computed together where not all can be kept
 
 
@@ -172,7 +172,7 @@ def _next_violator(problem: DualProblem, state: SimpleState, tolerance: float) -
 def _scan(
     rows, slot, by_own_row, support, target, ridge, lower, upper, eps, beta, residual, side, bias, tolerance, position, most,
 ):  # fmt: skip
-    """Compute residuals of points in turn; return (violator or nobody, points scanned, whether the next one's row is missing)."""
+    """Compute residuals of points in turn; return (violator or nobody, points scanned, whether a row is missing)."""
     n = target.size
     for scanned in range(most):
         i = position[0]
