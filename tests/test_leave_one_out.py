@@ -82,13 +82,25 @@ def test_of_repeated_rows_one_is_left_out(loss, kernel):
         assert_exact(model, X, y, weight=w)
 
 
-@given(awkward_points(scales=(1.0,)), st.sampled_from(["hinge", "squared_hinge"]), st.booleans())
+kernels = st.sampled_from(["rbf", "linear"])
+
+
+@given(awkward_points(scales=(1.0,)), kernels, st.sampled_from(["hinge", "squared_hinge"]), st.booleans())
 @slow
-def test_exact_on_awkward_data(data, loss, fit_intercept):
+def test_exact_on_awkward_data(data, kernel, loss, fit_intercept):
     X, y, weight = data
     assume(len(np.unique(y[weight > 0])) == 2)
-    model = SVC(C=2.0, gamma=0.7, loss=loss, fit_intercept=fit_intercept).fit(X, y, weight)
+    model = SVC(C=2.0, kernel=kernel, gamma=0.7, loss=loss, fit_intercept=fit_intercept).fit(X, y, weight)
     assert_exact(model, X, y, weight=weight)
+
+
+def test_a_bias_with_an_interval_to_itself_is_its_middle():
+    """All coefficients at their caps but for rounding: any of the rows may end the interval."""
+    rng = np.random.default_rng(113)
+    for _ in range(20):
+        X = rng.integers(0, 4, size=(9, 2)).astype(float)
+        y = np.concatenate([[0, 1], rng.integers(0, 2, size=7)])
+        assert_exact(SVC(kernel="linear", C=1.0).fit(X, y), X, y)
 
 
 def test_the_only_row_of_a_class_leaves_nobody_to_ask():

@@ -16,6 +16,9 @@ from zerogap.estimators.training import Training
 from zerogap.problem import DualProblem
 
 
+INSIDE = 1e-9  # of the largest coefficient: one that is nearer to an end of its box may be there but for rounding
+
+
 @dataclass(frozen=True)
 class LeaveOneOut:
     """What the models without one row say of that row."""
@@ -70,9 +73,7 @@ class _Values:
 
     def __init__(self, problem: DualProblem, active: ActiveSet):
         self.problem, self.active = problem, active
-        inside = (active.beta > problem.lower) & (active.beta < problem.upper) & (active.beta != 0)
-        # With no coefficient inside its box the bias is the middle of an interval, which any point may end.
-        self.has_one_bias = problem.total is None or bool(inside.any())
+        self.has_one_bias = _has_one_bias(problem, active)
 
     def of_rows(self, training: Training) -> np.ndarray:
         """Return one value for each row; equal rows of equal weight have the same."""
@@ -123,16 +124,20 @@ def _decision(problem: DualProblem, active: ActiveSet, p: int, bias: float) -> f
     return float(problem.target[p] - active.residual[p] - problem.ridge[p] * active.beta[p] + bias)
 
 
-def _bias(problem: DualProblem, active: ActiveSet, p: int, share: float) -> float:
-    """Return the bias of the optimum: that of the free points, or the best one where there is none inside its box."""
+def _has_one_bias(problem: DualProblem, active: ActiveSet) -> bool:
+    """Whether a coefficient is inside its box, by more than rounding: if none is, the bias has an interval to itself."""
     E = active.free
-    if problem.total is None or ((active.beta[E] > problem.lower[E]) & (active.beta[E] < problem.upper[E])).any():
+    room = np.minimum(active.beta[E] - problem.lower[E], problem.upper[E] - active.beta[E])
+    return problem.total is None or bool((room > INSIDE * np.abs(active.beta).max()).any())
+
+
+def _bias(problem: DualProblem, active: ActiveSet, p: int, share: float) -> float:
+    """Return the bias of the optimum; of an interval the middle, as a fit does."""
+    if _has_one_bias(problem, active):
         return active.bias
     r = active.residual + problem.ridge * active.beta
     if share == 0:  # a point that is not there must not end the interval
         others = np.arange(problem.n) != p
-        arrays: dict[str, Any] = {
-            name: getattr(problem, name)[others] for name in ("target", "lower", "upper", "ridge")
-        }
+        arrays: dict[str, Any] = {name: getattr(problem, name)[others] for name in ("target", "lower", "upper", "ridge")}
         problem, r = replace(problem, **arrays), r[others]
     return problem.best_bias(r)
