@@ -103,6 +103,13 @@ def test_a_bias_with_an_interval_to_itself_is_its_middle():
         assert_exact(SVC(kernel="linear", C=1.0).fit(X, y), X, y)
 
 
+def test_the_row_that_is_left_out_does_not_end_the_interval():
+    """Without the last row all coefficients are capped, 4 C = 0.04 is the slope, and the bias is free from -1 to 0.88."""
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0], [20.0]]), np.array([0, 0, 1, 1, 1])
+    result = assert_exact(SVC(kernel="linear", C=0.01).fit(X, y), X, y)
+    assert result.decision_values[-1] == pytest.approx(0.04 * 20 - 0.06, abs=1e-12)
+
+
 def test_the_only_row_of_a_class_leaves_nobody_to_ask():
     X, y = np.array([[0.0], [1.0], [3.0]]), np.array(["a", "a", "b"])
     result = assert_exact(SVC(gamma=1.0).fit(X, y), X, y)
