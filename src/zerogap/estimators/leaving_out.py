@@ -15,7 +15,6 @@ from zerogap.estimators.svc import SVC
 from zerogap.estimators.training import Training
 from zerogap.problem import DualProblem
 
-
 INSIDE = 1e-9  # of the largest coefficient: one that is nearer to an end of its box may be there but for rounding
 
 
@@ -138,6 +137,8 @@ def _bias(problem: DualProblem, active: ActiveSet, p: int, share: float) -> floa
     r = active.residual + problem.ridge * active.beta
     if share == 0:  # a point that is not there must not end the interval
         others = np.arange(problem.n) != p
-        arrays: dict[str, Any] = {name: getattr(problem, name)[others] for name in ("target", "lower", "upper", "ridge")}
+        arrays: dict[str, Any] = {
+            name: getattr(problem, name)[others] for name in ("target", "lower", "upper", "ridge")
+        }
         problem, r = replace(problem, **arrays), r[others]
     return problem.best_bias(r)
