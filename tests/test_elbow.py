@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from zerogap.elbow import ElbowSystem
+from zerogap.elbow import ElbowSystem, FreeSystem
 
 
 def bordered(K, E, right, total):
@@ -52,3 +52,42 @@ def test_points_in_the_affine_hull_of_others_are_refused():
     d = system.dependence(3)
     np.testing.assert_allclose(d, -np.array([0.4, 0.3, 0.3]), atol=1e-12)
     np.testing.assert_allclose(K[:, :3] @ d + K[:, 3], 0.0, atol=1e-12)  # no decision value moves
+
+
+@pytest.mark.parametrize("has_border", [True, False])
+def test_one_right_hand_side_from_columns(has_border):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((50, 40))
+    K = X @ X.T + np.diag(rng.uniform(0.1, 1.0, 50))
+    system, E = FreeSystem(1.0, capacity=2, has_border=has_border), []
+    for step in range(200):
+        if len(E) < 2 or (rng.random() < 0.6 and len(E) < 45):
+            i = int(rng.choice(np.setdiff1d(np.arange(50), E)))
+            assert system.insert(i, K[i, E], K[i, i])
+            E.append(i)
+        else:
+            k = int(rng.integers(len(E)))
+            system.remove(k)
+            E.pop(k)
+        right, total = rng.standard_normal(len(E)), float(rng.standard_normal())
+        right[: step % len(E)] = 0.0  # leading zeros are skipped
+        x, b = system.solve_one(right, total)
+        expected = bordered(K, E, right, total) if has_border else (np.linalg.solve(K[np.ix_(E, E)], right), 0.0)
+        np.testing.assert_allclose(x, expected[0], atol=1e-9 * max(1.0, np.abs(expected[0]).max()))
+        assert b == pytest.approx(expected[1], abs=1e-8)
+
+
+def test_a_copy_moves_on_its_own_and_points_can_be_renumbered():
+    K = np.diag(np.arange(1.0, 7.0))
+    system = FreeSystem(1.0)
+    for i in range(4):
+        system.insert(i, K[i, :i], K[i, i])
+    before = system.solve_one(np.ones(4), 1.0)
+    twin = system.copy()
+    twin.renumber(np.arange(6)[::-1])
+    twin.remove(0)
+    for i in (5, 2, 0):  # more than the room a copy has is made when needed
+        twin.insert(i, np.zeros(twin.size), 1.0)
+    assert twin.points.tolist() == [4, 3, 2, 5, 2, 0]
+    assert system.points.tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(system.solve_one(np.ones(4), 1.0)[0], before[0])

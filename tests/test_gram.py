@@ -148,3 +148,33 @@ def test_bad_input_is_refused_with_advice(X):
         Gram(X, "poly", degree=1.5)
     with pytest.raises(ValueError, match=r"too large for float64.*Scale the features"):
         Gram(X * 1e200, "poly")
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+@pytest.mark.parametrize("cache_size", [0.001, 1000])
+def test_rearranged_carries_rows_over_and_computes_only_what_is_new(kernel, cache_size):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 3))
+    gram = Gram(X, kernel, gamma=0.3, coef0=1.0, cache_size=cache_size)
+    gram.fetch(np.arange(0, 20))
+    new = rng.standard_normal((5, 3))
+    origin = np.concatenate([rng.permutation(150)[:120], np.full(5, -1)])
+    points = np.concatenate([X[origin[:120]], new])
+    kept = np.flatnonzero((origin >= 0) & (origin < 20))
+    other = gram.rearranged(points, origin, kept)
+    own = 0 if kernel == "rbf" else 5  # the diagonal
+    assert other.evaluations == kept.size * 5 + own
+    np.testing.assert_allclose(other.block(kept), gram.kernel(points[kept], points), atol=1e-12)
+    assert other.evaluations == kept.size * 5 + own
+    np.testing.assert_allclose(other.full(), gram.kernel(points, points), atol=1e-12)
+
+
+@pytest.mark.parametrize("cache_size", [0.001, 1000])
+def test_subtract_takes_rows_off_a_residual(cache_size):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((150, 3))
+    gram = Gram(X, cache_size=cache_size)
+    points, change, residual = rng.permutation(150)[:90], rng.standard_normal(90), rng.standard_normal(150)
+    expected = residual - change @ gram.kernel(X, X)[points]
+    gram.subtract(points, change, residual)
+    np.testing.assert_allclose(residual, expected, atol=1e-12)

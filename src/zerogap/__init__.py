@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from zerogap import datasets
     from zerogap.comparison import Comparison, compare
-    from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath
+    from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out
     from zerogap.gram import Gram
     from zerogap.loop import Solution, Status, Trace, solve
     from zerogap.path import Path, svm_path
@@ -25,6 +25,7 @@ _HOMES = {
     "SVC": "estimators",
     "SVCPath": "estimators",
     "SVR": "estimators",
+    "leave_one_out": "estimators",
     "Gram": "gram",
     "Certificate": "problem",
     "DualProblem": "problem",
@@ -57,6 +58,7 @@ __all__ = [
     "Trace",
     "compare",
     "datasets",
+    "leave_one_out",
     "solve",
     "svm_path",
 ]

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.linalg.blas import dsymv
 
 from zerogap import validation
+from zerogap.compiled import jit
 from zerogap.kernels import NAMES, Kernel, gamma_value
 
 FEWEST_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
@@ -122,6 +123,30 @@ class Gram:
         part._whole = (self, points)
         return part
 
+    def rearranged(self, X: Any, origin: np.ndarray, kept: np.ndarray) -> "Gram":
+        """Return the Gram matrix of points X, of which X[k] is our point ``origin[k]``, or a new one where that is -1.
+
+        Of the rows in memory those of the points ``kept``, numbers in X, are carried over and only their new entries computed.
+        It counts its own evaluations.
+        """
+        other = copy.copy(self)
+        other.X, other.evaluations = _dense_if_cheap(X), 0
+        new, old = np.flatnonzero(origin < 0), np.flatnonzero(origin >= 0)
+        other.diagonal = np.empty(origin.size)
+        other.diagonal[old] = self.diagonal[origin[old]]
+        other.diagonal[new] = self._checked(self.kernel.diagonal(other.X[new])) if new.size else 0.0
+        other.evaluations += 0 if self.kernel.name == "rbf" else new.size
+        other._open(self._memory)
+        kept = kept[(origin[kept] >= 0) & (self.slot[origin[kept]] >= 0)][: len(other.rows)]
+        rows = other.rows[: kept.size]
+        rows[:, old] = self.rows[np.ix_(self.slot[origin[kept]], origin[old])]
+        if new.size and kept.size:
+            rows[:, new] = self._checked(self.kernel(other.X[kept], other.X[new]))
+            other.evaluations += kept.size * new.size
+        other.slot[kept], other._row_in[: kept.size] = np.arange(kept.size), kept
+        other._used = kept.size
+        return other
+
     @property
     def n(self) -> int:
         """Number of points."""
@@ -228,6 +253,15 @@ class Gram:
         product[rest] += part
         return product
 
+    def subtract(self, points: np.ndarray, change: np.ndarray, residual: np.ndarray) -> None:
+        """Subtract ``change`` times the rows of some points from the residual, in place."""
+        at_once = max(1, len(self.rows) // 4) if len(self.rows) < self.n else self.n
+        for start in range(0, points.size, at_once):
+            some = slice(start, start + at_once)
+            if (self.slot[points[some]] < 0).any():
+                self.fetch(points[some])
+            _subtract_rows(self.rows, self.slot[points[some]], change[some], residual)
+
     def full(self) -> np.ndarray:
         """Return the whole matrix, and keep it."""
         if self._complete is None:
@@ -285,6 +319,14 @@ class Gram:
                 "Scale the features (StandardScaler), or lower degree or gamma."
             )
         return values
+
+
+@jit
+def _subtract_rows(rows, slots, change, residual):
+    for k in range(slots.size):
+        row, c = rows[slots[k]], change[k]
+        for m in range(residual.size):
+            residual[m] -= c * row[m]
 
 
 def _dense_if_cheap(X: Any) -> Any:

@@ -99,6 +99,23 @@ def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     return weight
 
 
+def check_indices(name: str, indices: Any, n: int) -> np.ndarray:
+    """Return row numbers from 0 to n - 1; negative ones count from the end, and a mask of n entries stands for its rows."""
+    indices = np.atleast_1d(np.asarray(indices))
+    if indices.dtype == bool and indices.shape == (n,):
+        return np.flatnonzero(indices)
+    if indices.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if indices.ndim != 1 or not np.issubdtype(indices.dtype, np.integer):
+        raise ValueError(
+            f"{name} must be row numbers, or a mask of {n} entries; got {indices.dtype} of shape {indices.shape}."
+        )
+    if indices.min() < -n or indices.max() >= n:
+        worst = indices[(indices < -n) | (indices >= n)][0]
+        raise ValueError(f"{name} must be rows out of 0 to {n - 1}; got {worst}.")
+    return np.where(indices < 0, indices + n, indices)
+
+
 def check_precomputed(K: Any) -> np.ndarray:
     """Return a kernel matrix that is square, symmetric and positive semidefinite."""
     refuse_sparse_kernel(K)

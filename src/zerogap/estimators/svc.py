@@ -1,16 +1,21 @@
 """Support vector classification."""
 
+import time
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.distinct import Distinct
 from zerogap.estimators.base import KernelMachine
+from zerogap.estimators.training import Rows, Training, certified
+from zerogap.gram import Gram
 from zerogap.loop import Solution, Status
 from zerogap.problem import DualProblem
 
@@ -110,9 +115,6 @@ class SVC(ClassifierMixin, KernelMachine):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVC":
         """Fit the model to points X (n, d) with labels y; a sample weight of two is the point twice."""
         self._check_options()
-        validation.check_positive("C", self.C, infinite=True, advice="Use np.inf for the hard margin.")
-        validation.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
-        validation.check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         X, y = self._check_points(X, y)
         check_classification_targets(y)
         weight = validation.check_weights(sample_weight, X.shape[0])
@@ -121,14 +123,142 @@ class SVC(ClassifierMixin, KernelMachine):
         weight = weight * self._class_factors(codes, weight)[codes]
         points = self._prepare(X, codes.astype(np.float64), weight)
 
+        return self._fit_rows(Rows(X, codes, weight), points, self._starts(X.shape[0]))
+
+    def _fit_rows(self, rows: Rows, points: Distinct, starts: np.ndarray | None) -> "SVC":
+        """Separate every pair of classes, from coefficients (pairs, n) if they are given."""
         pairs = list(combinations(range(self.classes_.size), 2))
-        starts = self._starts(len(pairs), X.shape[0])
-        fitted = [self._fit_pair(X, codes, points, *pair, start) for pair, start in zip(pairs, starts, strict=True)]
-        beta = np.array([points.spread(coefficients) for coefficients, _ in fitted])
-        self._store(X, codes, pairs, beta, [solution for _, solution in fitted])
+        fitted = [
+            self._fit_pair(rows.X, rows.codes, points, *pair, None if starts is None else starts[k])
+            for k, pair in enumerate(pairs)
+        ]
+        training = Training(rows, points, np.array([coefficients for coefficients, _ in fitted]))
+        self._store(rows.X, rows.codes, pairs, training.coefficients, [solution for _, solution in fitted])
+        self._training = training
+        if self.warm_start:
+            self._last_beta = training.coefficients
+        return self
+
+    # Exact changes of a fitted model.
+
+    @available_if(lambda self: not self._is_precomputed)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SVC":
+        """Add rows to those seen so far, and go to the exact optimum of them all by a few exchanges.
+
+        The model is the one ``fit`` would give on all rows with the kernel's parameters of the first call: ``gamma="scale"``
+        is settled there.  The first call must hold every class; ``classes`` may list them, as other estimators ask for.
+        More than two classes are fitted anew, to ``tol``, from the present coefficients.
+        """
+        self._check_options()
+        self._refuse_balanced()
+        is_first = not hasattr(self, "classes_")
+        X, y = self._check_points(X, y, reset=is_first)
+        check_classification_targets(y)
+        known = np.unique(y if classes is None else classes) if is_first else self.classes_
+        if classes is not None and not np.array_equal(np.unique(classes), known):
+            raise ValueError(f"classes must be those of the first call, {known.tolist()}; got {list(classes)}.")
+        if not np.isin(y, known).all():
+            raise ValueError(f"y must hold labels out of {known.tolist()}; got {np.setdiff1d(y, known)[:5].tolist()}.")
+        if is_first:
+            return self._first_fit(X, y, known, sample_weight)
+        training = self._kept_training()
+        weight = validation.check_weights(sample_weight, X.shape[0])
+        codes = np.searchsorted(self.classes_, y)
+        more = Rows(X, codes, weight * self._class_factors(codes, weight)[codes])
+        if known.size > 2:
+            return self._refit(training.rows.joined(more), np.pad(training.coefficients, ((0, 0), (0, y.size))))
+        began = time.perf_counter()
+        return self._take_over(training, training.add(self, more), began)
+
+    @available_if(lambda self: not self._is_precomputed)
+    def forget(self, indices: Any) -> "SVC":
+        """Take rows out of the model, as if they had never been seen.
+
+        ``indices`` (or a mask) count the rows that the model holds, in the order they came; those that remain keep their order
+        and are counted anew from zero.  As with ``partial_fit``, more than two classes are fitted anew.
+        """
+        check_is_fitted(self)
+        self._check_options()
+        self._refuse_balanced()
+        training = self._kept_training()
+        n = training.rows.codes.size
+        kept = np.setdiff1d(np.arange(n), validation.check_indices("indices", indices, n))
+        present = (
+            np.bincount(training.rows.codes[kept], weights=training.rows.weight[kept], minlength=self.classes_.size) > 0
+        )
+        if not present.all():
+            raise ValueError(
+                f"Without these rows no point of class {self.classes_[~present][0]!r} is left to separate from others. "
+                "Add rows of that class with partial_fit first."
+            )
+        if self.classes_.size > 2:
+            return self._refit(training.rows.taken(kept), training.coefficients[:, kept])
+        began = time.perf_counter()
+        return self._take_over(training, training.forget(self, kept) if kept.size < n else 0, began)
+
+    def _refit(self, rows: Rows, starts: np.ndarray) -> "SVC":
+        self._fit_rows(rows, rows.distinct(), starts)
+        self._training.is_growing = True
+        return self
+
+    def _first_fit(self, X: Any, y: np.ndarray, classes: np.ndarray, sample_weight: Any) -> "SVC":
+        """Fit, then go to the last digits."""
+        if np.unique(y).size < classes.size:
+            raise ValueError(
+                f"The first call of partial_fit must hold points of every class {classes.tolist()}; "
+                f"got {np.unique(y).tolist()} only. Gather rows until all are there."
+            )
+        began = time.perf_counter()
+        self.fit(X, y, sample_weight)
+        training, evaluations = self._kept_training(), self.kernel_evaluations_
+        training.is_growing = True
+        if classes.size == 2 and self.status_ is not Status.UNBOUNDED:
+            self._take_over(training, int(self.n_iter_[0]), began)
+            self.kernel_evaluations_ += evaluations
+        return self
+
+    def _take_over(self, training: Training, entered: int, began: float) -> "SVC":
+        """Make the exact solution of the rows the model's own."""
+        problem, active = training.solve(self)
+        solution = certified(problem, active, entered, began, self.tol)
+        if solution.status is not Status.CONVERGED:
+            self._warn(solution)
+        beta = training.points.spread(solution.beta)[None]
+        self._store(training.rows.X, training.rows.codes, [(0, 1)], beta, [solution])
         if self.warm_start:
             self._last_beta = beta
         return self
+
+    def _kept_training(self) -> Training:
+        """Return what the model remembers of its training."""
+        training = getattr(self, "_training", None)
+        if training is None:
+            raise ValueError(
+                "This model no longer holds its training rows: it was loaded from a file, or not made by fit. Fit it again."
+            )
+        return training
+
+    def _refuse_balanced(self) -> None:
+        if self.class_weight == "balanced":
+            raise ValueError(
+                'class_weight="balanced" changes the weight of every row with every call. Give the weights as a dict.'
+            )
+
+    def __getstate__(self) -> Any:
+        """A model of ``fit`` alone is stored without its training rows; one that has grown keeps them, to grow further."""
+        state = dict(super().__getstate__())
+        training = state.get("_training")
+        if training is not None and not training.is_growing:
+            state["_training"] = None
+        return state
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        validation.check_positive("C", self.C, infinite=True, advice="Use np.inf for the hard margin.")
+        validation.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
+        validation.check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+
+    # The fit.
 
     def _fit_pair(
         self, X: Any, codes: np.ndarray, points: Distinct, a: int, b: int, start: np.ndarray | None
@@ -138,19 +268,16 @@ class SVC(ClassifierMixin, KernelMachine):
         ours = np.flatnonzero((code == a) | (code == b))
         # LIBSVM's and so scikit-learn's convention: the first class is positive, but the second if there are only two.
         sign = np.where(code[ours] == (b if self.classes_.size == 2 else a), 1.0, -1.0)
-        build = DualProblem.hinge if self.loss == "hinge" else DualProblem.squared_hinge
-        problem = build(
-            self._gram(X, points.rows[ours]),
-            sign,
-            self.C,
-            sample_weight=points.weight[ours],
-            fit_intercept=self.fit_intercept,
-        )
+        problem = self._problem(self._gram(X, points.rows[ours]), sign, points.weight[ours])
         title = f"{self.classes_[a]} against {self.classes_[b]}"
         solution = self._solve(problem, None if start is None else points.gather(start)[ours], title)
         beta = np.zeros(points.rows.size)
         beta[ours] = solution.beta
         return beta, solution
+
+    def _problem(self, gram: Gram, sign: np.ndarray, weight: np.ndarray) -> DualProblem:
+        build = DualProblem.hinge if self.loss == "hinge" else DualProblem.squared_hinge
+        return build(gram, sign, self.C, sample_weight=weight, fit_intercept=self.fit_intercept)
 
     def _check_classes(self, codes: np.ndarray, weight: np.ndarray) -> None:
         present = np.bincount(codes, weights=weight, minlength=self.classes_.size) > 0
@@ -173,9 +300,10 @@ class SVC(ClassifierMixin, KernelMachine):
             raise ValueError(f"class_weight must be above 0 and finite for every class; got {factors.tolist()}.")
         return factors
 
-    def _starts(self, n_pairs: int, n: int) -> list[np.ndarray | None]:
-        last = getattr(self, "_last_beta", None) if self.warm_start else None
-        return list(last) if last is not None and last.shape == (n_pairs, n) else [None] * n_pairs
+    def _starts(self, n: int) -> np.ndarray | None:
+        """Return the coefficients of the last fit, if they are wanted and fit."""
+        last, n_classes = getattr(self, "_last_beta", None) if self.warm_start else None, self.classes_.size
+        return last if last is not None and last.shape == (n_classes * (n_classes - 1) // 2, n) else None
 
     def _store(
         self, X: Any, codes: np.ndarray, pairs: list[tuple[int, int]], beta: np.ndarray, solutions: list[Solution]

@@ -17,6 +17,7 @@ from zerogap.solvers.keerthi import KeerthiSMO
 from zerogap.solvers.pair import Info
 from zerogap.solvers.platt import PlattSMO, SimpleSMO
 from zerogap.solvers.rosen import Rosen
+from zerogap.solvers.simple_svm import SimpleSVM
 from zerogap.solvers.smo import SMO
 
 
@@ -56,6 +57,7 @@ SOLVERS: dict[str, Callable[[int], Solver]] = {
     "rosen": lambda seed: Rosen(),
     "cholesky": lambda seed: Cholesky(),
     "cg": lambda seed: ConjugateGradient(),
+    "simple-svm": lambda seed: SimpleSVM(),
 }
 
 
@@ -87,6 +89,7 @@ __all__ = [
     "PlattSMO",
     "Rosen",
     "SimpleSMO",
+    "SimpleSVM",
     "Solver",
     "State",
     "get_solver",

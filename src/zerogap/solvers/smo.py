@@ -154,21 +154,9 @@ def _expand(
     part.gram.evaluations = 0
     change = part_state.beta - state.beta[points]
     moved = np.flatnonzero(change)
-    at_once = max(1, len(gram.rows) // 4) if len(gram.rows) < gram.n else gram.n
-    for start in range(0, moved.size, at_once):
-        some = moved[start : start + at_once]
-        gram.fetch(points[some])
-        _subtract_rows(gram.rows, gram.slot[points[some]], change[some], state.residual)
+    gram.subtract(points[moved], change[moved], state.residual)
     for whole, own in zip(state[:4], part_state[:4], strict=True):
         whole[points] = own
-
-
-@jit
-def _subtract_rows(rows, slots, change, residual):
-    for k in range(slots.size):
-        row, c = rows[slots[k]], change[k]
-        for m in range(residual.size):
-            residual[m] -= c * row[m]
 
 
 # The pairs.

@@ -1,0 +1,356 @@
+"""Exact minima by exchanges: one point enters the free set or leaves it, and the free points are solved for directly.
+
+Symbols: E, the free points; r = t - (K + diag(ridge)) beta; s = +1 or -1, the side of zero a coefficient is on.
+On the free set the optimum has r_i - eps s_i = bias; the *offset* of a free point is what it lacks, r_i - eps s_i - bias, zero
+for all but those that have just come.  (K + ridge)_EE d + db 1 = offset_E, sum(d) = 0 is the way to the minimum over E.
+It is followed until a coefficient meets the end of its box, or zero where eps kinks the objective; that point leaves.
+
+This is (4)-(9) of ssvm and its pruning, for a box with two ends and any loss.  A point that depends on the free ones in feature
+space is exchanged for one of them along the direction that moves no decision value.
+"""
+
+import copy
+
+import numpy as np
+
+from zerogap.compiled import jit
+from zerogap.elbow import FreeSystem
+from zerogap.problem import DualProblem
+
+NOBODY = -1
+NOISE = 1e-14  # part of the longest move that is rounding: a point at its bound does not block a step because of it
+
+
+class ActiveSet:
+    """A feasible point, its free set with the factor that solves it, and the moves between free sets.
+
+    The residual is that of ``synced``, the coefficients at the last ``sync`` or ``refresh``: in between, only what a step
+    needs is computed.
+    """
+
+    def __init__(self, problem: DualProblem, beta: np.ndarray):
+        self.beta = beta  # (n,) feasible
+        self.residual = problem.residual(beta)
+        self.synced = beta.copy()
+        self.side = np.zeros(beta.size, dtype=np.int8)  # of the free points: which side of zero they live on; else 0
+        self.offset = np.zeros(beta.size)
+        self.bias = 0.0
+        self.is_unbounded = False
+        self.system = FreeSystem(float(problem.diagonal.mean()) or 1.0, has_border=problem.total is not None)
+        self._collect(problem)
+
+    @property
+    def free(self) -> np.ndarray:
+        """The free points; a view."""
+        return self.system.points
+
+    def copy(self) -> "ActiveSet":
+        """Return one that can move without this one."""
+        twin = copy.copy(self)
+        for name in ("beta", "residual", "synced", "side", "offset"):
+            setattr(twin, name, getattr(self, name).copy())
+        twin.system = self.system.copy()
+        return twin
+
+    def renumbered(self, problem: DualProblem, origin: np.ndarray) -> "ActiveSet":
+        """Return the same set among other points: number k of ``problem`` is our point ``origin[k]``, or new where that is -1.
+
+        No point that is missing among the others may have a coefficient.
+        """
+        twin, old = copy.copy(self), origin >= 0
+        for name in ("beta", "side", "offset"):
+            values = np.zeros(origin.size, dtype=getattr(self, name).dtype)
+            values[old] = getattr(self, name)[origin[old]]
+            setattr(twin, name, values)
+        index = np.full(self.beta.size, -1)
+        index[origin[old]] = np.flatnonzero(old)
+        twin.system = self.system.copy()
+        twin.system.renumber(index)
+        twin.residual, twin.synced = problem.residual(twin.beta), twin.beta.copy()
+        return twin
+
+    # The residual.
+
+    def sync(self, problem: DualProblem) -> None:
+        """Bring the residual into step with the coefficients that have moved."""
+        moved = np.flatnonzero(self.beta != self.synced)
+        if moved.size:
+            change = self.beta[moved] - self.synced[moved]
+            problem.gram.subtract(moved, change, self.residual)
+            self.residual[moved] -= problem.ridge[moved] * change
+            self.synced[moved] = self.beta[moved]
+
+    def refresh(self, problem: DualProblem) -> None:
+        """Compute the residual from the data."""
+        self.residual[:] = problem.residual(self.beta)
+        self.synced[:] = self.beta
+
+    def refine(self, problem: DualProblem) -> bool:
+        """Solve the free set once more for what rounding has left over, by the present residual; return whether it moved."""
+        E, has_moved = self.free, False
+        if E.size:
+            self.offset[E] = self.residual[E] - problem.eps * self.side[E] - self.bias
+            if np.abs(self.offset[E]).max() > problem.rounding(self.beta):
+                drift = 0.0 if problem.total is None else problem.total - float(self.beta.sum())
+                has_moved = self.descend(problem, drift)
+            self.offset[self.free] = 0.0
+        return has_moved
+
+    # Moves.
+
+    def optimise(self, problem: DualProblem, tolerance: float = 0.0, most: int | None = None) -> int:
+        """Let the worst violator enter until none is worse than the tolerance; return how many did.
+
+        The tolerance is that of rounding if that is larger.
+        """
+        most = 50 * problem.n + 1000 if most is None else most
+        count, polish = 0, 2
+        self.sync(problem)
+        while count < most and not self.is_unbounded:
+            i = self.worst(problem, max(tolerance, 4.0 * problem.rounding(self.beta)))
+            if i != NOBODY:
+                self.enter(problem, i)
+                count += 1
+            elif polish and self.refine(problem):
+                polish -= 1
+            else:
+                break
+            self.sync(problem)
+        return count
+
+    def adapt(self, old: DualProblem, new: DualProblem) -> int:
+        """Go from the optimum of one problem to that of another with other boxes or ridges; return how many points entered."""
+        changed = np.flatnonzero((old.ridge != new.ridge) & (self.beta != 0))
+        for i in changed[self.side[changed] != 0]:
+            self._drop(self._position(i))
+        self.residual[changed] -= (new.ridge[changed] - old.ridge[changed]) * self.beta[changed]
+        inside = np.clip(self.beta, new.lower, new.upper)
+        outside = np.flatnonzero(inside != self.beta)
+        self.drive(new, outside, inside[outside])
+        return self.optimise(new)
+
+    def worst(self, problem: DualProblem, tolerance: float) -> int:
+        """Return the point that breaks the optimality conditions most, by more than the tolerance; the residual is in step."""
+        if not self.system.size and self.system.has_border:
+            below, above = problem.bias_interval(self.beta, self.residual)
+            self.bias = 0.5 * (below + above)
+            if below - above <= tolerance:
+                return NOBODY
+            self._seed(problem)
+        i, breach = _worst(self.beta, self.residual, self.side, problem.lower, problem.upper, problem.eps, self.bias)
+        return i if breach > tolerance else NOBODY
+
+    def enter(self, problem: DualProblem, i: int) -> bool:
+        """Free a point that breaks the optimality conditions, and go to the minimum over the free set.
+
+        ``residual[i]`` must be in step.  Returns whether any coefficient moved.
+        """
+        rises = self.residual[i] - self.bias > 0
+        before = self.beta[i]
+        is_positive = before > 0 or (before == 0 and rises)
+        self.side[i] = 1 if is_positive else -1
+        self.offset[i] = self.residual[i] - problem.eps * self.side[i] - self.bias
+        if not self._admit(problem, i):
+            return bool(self.beta[i] != before)
+        return self.descend(problem)
+
+    def descend(self, problem: DualProblem, drift: float = 0.0) -> bool:
+        """Go to the minimum over the free set; points that block the way leave it.  Returns whether anyone moved.
+
+        ``drift`` is what the sum of the coefficients lacks.
+        """
+        has_moved = False
+        while self.system.size:
+            E = self.free
+            if E.size == 1 and self.system.has_border:  # held by the sum: only the bias can give way
+                self.bias += float(self.offset[E[0]])
+                self.offset[E] = 0.0
+                break
+            d, shift = self.system.solve_one(self.offset[E], drift)
+            part, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper)
+            has_moved |= part > 0
+            self._move(problem, d, part, k)
+            self.bias += part * shift
+            if k == NOBODY:
+                self.offset[self.free] = 0.0
+                break
+            self.offset[E] *= 1.0 - part
+            drift *= 1.0 - part
+            self._drop(k)
+        return has_moved
+
+    def drive(self, problem: DualProblem, points: np.ndarray, values: np.ndarray) -> None:
+        """Take the coefficients of some points to given values, the free points moving along; none of the box is left.
+
+        The points are not free afterwards.  The result is feasible, and optimal but for points that have become violators.
+        """
+        for i in points:
+            if self.side[i]:
+                self._drop(self._position(i))
+        way = np.zeros(problem.n)
+        way[points] = values - self.beta[points]
+        if not way.any():
+            return
+        pull = problem.gram.dot(way)  # none of the points is free, so the ridge has no part in it
+        left, amount = 1.0, float(way.sum())
+        while left > 0:
+            if not self.system.size and self.system.has_border:
+                self._take_up(problem, points, -amount)
+            E = self.free
+            d, shift = self.system.solve_one(self.offset[E] - left * pull[E], -left * amount)
+            part, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper)
+            self._move(problem, d, part, k)
+            self.bias += part * shift
+            self.offset[E] *= 1.0 - part
+            if k == NOBODY:
+                left = 0.0
+            else:
+                left *= 1.0 - part
+                self._drop(k)
+            self.beta[points] = values - left * way[points]
+
+    # Who is free.
+
+    def _collect(self, problem: DualProblem) -> None:
+        """Build the free set of the present coefficients; of dependent points some move to a bound."""
+        beta = self.beta
+        free = np.flatnonzero((beta != 0) & (beta > problem.lower) & (beta < problem.upper))
+        if not free.size:
+            return
+        side = np.sign(beta[free])
+        wanted = self.residual[free] - problem.eps * side
+        self.bias = float(wanted.mean()) if self.system.has_border else 0.0
+        room = np.minimum(
+            np.minimum(beta[free] - problem.lower[free], problem.upper[free] - beta[free]), np.abs(beta[free])
+        )
+        for k in np.argsort(-room, kind="stable"):
+            i = int(free[k])
+            self.side[i], self.offset[i] = int(side[k]), wanted[k] - self.bias
+            self._admit(problem, i)
+        self.descend(problem)
+        self.sync(problem)
+
+    def _admit(self, problem: DualProblem, i: int) -> bool:
+        """Add a point to the free set, if need be in exchange; returns False if it went to an end of its box instead."""
+        gram = problem.gram
+        if gram.slot[i] < 0:
+            gram.fetch(np.array([i]))
+        row, corner = gram.rows[gram.slot[i]], float(gram.diagonal[i] + problem.ridge[i])
+        while not self.system.insert(i, row[self.free], corner):
+            if not self._exchange(problem, i, row[self.free]):
+                return False
+        return True
+
+    def _exchange(self, problem: DualProblem, i: int, column: np.ndarray) -> bool:
+        """Move a dependent point and the free ones so that no decision value changes, until one meets its end.
+
+        Returns whether that was a free point, which has left; else it was the point itself, or nobody.
+        """
+        E = self.free
+        d = self.system.dependence_on(column)
+        slope = self.offset[i] + float(d @ self.offset[E])
+        direction = np.sign(slope) if slope else -float(self.side[i])
+        d *= direction
+        room, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, np.inf)
+        end = _end(self.side[i], direction, problem.lower[i], problem.upper[i])
+        own = abs(end - self.beta[i])
+        if np.isinf(min(room, own)):
+            self.is_unbounded = True
+            own = 0.0
+        if own <= room:
+            self._move(problem, d, own, NOBODY)
+            self.beta[i] = end if np.isfinite(end) else self.beta[i]
+            self.side[i], self.offset[i] = 0, 0.0
+            return False
+        self.beta[i] += direction * room
+        self._move(problem, d, room, k)
+        self._drop(k)
+        return True
+
+    def _move(self, problem: DualProblem, d: np.ndarray, part: float, blocker: int) -> None:
+        _move(self.free, d, part, blocker, self.beta, self.side, problem.lower, problem.upper)
+
+    def _position(self, i: int) -> int:
+        return int(np.flatnonzero(self.free == i)[0])
+
+    def _drop(self, position: int) -> None:
+        i = self.free[position]
+        self.side[i], self.offset[i] = 0, 0.0
+        self.system.remove(position)
+
+    def _seed(self, problem: DualProblem) -> None:
+        """With every point at a bound the bias has an interval: free the point that ends it from below."""
+        self.free_alone(problem, int(np.argmax(self.residual + problem.rise(self.beta))), rises=True)
+
+    def _take_up(self, problem: DualProblem, taken: np.ndarray, amount: float) -> None:
+        """Free the point that wants most to take up an amount that others give away."""
+        self.sync(problem)
+        wish = self.residual + problem.rise(self.beta) if amount > 0 else -self.residual - problem.fall(self.beta)
+        wish[taken] = -np.inf
+        self.free_alone(problem, int(np.argmax(wish)), rises=amount > 0)
+
+    def free_alone(self, problem: DualProblem, i: int, *, rises: bool) -> None:
+        """Let a point into an empty free set: the bias is its own."""
+        is_positive = self.beta[i] > 0 or (self.beta[i] == 0 and rises)
+        self.side[i] = 1 if is_positive else -1
+        self.bias = float(self.residual[i] - problem.eps * self.side[i])
+        self._admit(problem, i)
+
+
+@jit
+def _end(side, direction, lower, upper):
+    """Return where a coefficient on a side of zero ends if it moves in a direction."""
+    if direction > 0:
+        return upper if side > 0 else 0.0
+    return 0.0 if side > 0 else lower
+
+
+@jit
+def _first_block(E, d, beta, side, lower, upper, furthest=1.0):
+    """Return how far the free points can move along d, at most ``furthest``, and the position of the one that blocks."""
+    longest = 0.0
+    for k in range(E.size):
+        longest = max(longest, abs(d[k]))
+    part, blocker = furthest, NOBODY
+    for k in range(E.size):
+        if abs(d[k]) > NOISE * longest:
+            i = E[k]
+            room = (_end(side[i], d[k], lower[i], upper[i]) - beta[i]) / d[k]
+            if room < part:
+                part, blocker = max(room, 0.0), k
+    return part, blocker
+
+
+@jit
+def _move(E, d, part, blocker, beta, side, lower, upper):
+    """Move the free points by a part of d, within their ends; the one that blocks lands on its end exactly."""
+    for k in range(E.size):
+        if d[k] != 0:
+            i = E[k]
+            end = _end(side[i], d[k], lower[i], upper[i])
+            place = beta[i] + part * d[k]
+            is_past = place > end if d[k] > 0 else place < end
+            beta[i] = end if is_past or k == blocker else place
+
+
+@jit
+def _worst(beta, residual, side, lower, upper, eps, bias):
+    """Return the point outside the free set with the largest breach of the optimality conditions, and the breach."""
+    worst, where = -np.inf, NOBODY
+    for i in range(beta.size):
+        if side[i] == 0:
+            breach = breach_of(beta[i], residual[i] - bias, lower[i], upper[i], eps)
+            if breach > worst:
+                worst, where = breach, i
+    return where, worst
+
+
+@jit
+def breach_of(beta, r, lower, upper, eps):
+    """Return by how much a point off the free set wants to move, r being its residual less the bias."""
+    breach = -np.inf
+    if beta < upper:
+        breach = r - (eps if beta >= 0 else -eps)
+    if beta > lower:
+        breach = max(breach, (eps if beta > 0 else -eps) - r)
+    return breach

@@ -1,0 +1,144 @@
+"""Exact leave-one-out: what the model would say of each training row had it not seen that row.
+
+A row that is no support vector changes nothing.  For every other one its coefficient is driven to zero from the present
+solution, the free points following, and the few points that break the optimality conditions on the way are exchanged.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from zerogap.active_set import ActiveSet
+from zerogap.estimators.svc import SVC
+from zerogap.estimators.training import Training
+from zerogap.problem import DualProblem
+
+INSIDE = 1e-9  # of the largest coefficient: one that is nearer to an end of its box may be there but for rounding
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """What the models without one row say of that row."""
+
+    decision_values: np.ndarray  # (n,) positive for ``classes_[1]``
+    predictions: np.ndarray  # (n,) labels
+    error: float  # share of the rows whose prediction is not their label
+
+    def __repr__(self) -> str:
+        return f"LeaveOneOut(error {self.error:.6g} over {self.predictions.size} rows)"
+
+
+def leave_one_out(model: SVC) -> LeaveOneOut:
+    """Return, for each training row of a fitted two-class SVC, the decision value of the exact model without it.
+
+    All else stays as it was: the number gamma stands for, and the weights of the classes.  Where a row is the only one of its
+    class no model is left to ask; its decision value is infinite, for the other class.  Rows of weight zero were never seen.
+    """
+    if not isinstance(model, SVC):
+        raise TypeError(f"leave_one_out takes a fitted zerogap.SVC of two classes; got {type(model).__name__}.")
+    check_is_fitted(model)
+    if model.classes_.size > 2:
+        raise ValueError(
+            f"leave_one_out takes an SVC of two classes; this one separates {model.classes_.size}. "
+            "Make one for each pair of classes, or each against the rest."
+        )
+    training = model._kept_training()
+    problem, active = training.solve(model)
+    if active.is_unbounded:
+        raise ValueError(
+            "The classes cannot be separated, so this hard margin model is none. Fit it with a finite C first."
+        )
+    values = _Values(problem, active).of_rows(training)
+    unseen = np.flatnonzero(training.points.group < 0)
+    if unseen.size:
+        values[unseen] = _exact_values(model, training, unseen)
+    codes = (values > 0).astype(int)
+    return LeaveOneOut(values, model.classes_[codes], float(np.mean(codes != training.rows.codes)))
+
+
+def _exact_values(model: SVC, training: Training, rows: np.ndarray) -> np.ndarray:
+    """Return the decision values of the exact model at rows it has never seen."""
+    problem, active = training.solve(model)
+    X, support = training.rows.X, np.flatnonzero(active.beta)
+    theirs = training.points.rows[support]
+    K = X[np.ix_(rows, theirs)] if model._is_precomputed else model._kernel(X[rows], X[theirs])
+    return K @ active.beta[support] + problem.best_bias(active.residual + problem.ridge * active.beta)
+
+
+class _Values:
+    """Decision values at points from which a weight has been taken."""
+
+    def __init__(self, problem: DualProblem, active: ActiveSet):
+        self.problem, self.active = problem, active
+        self.has_one_bias = _has_one_bias(problem, active)
+
+    def of_rows(self, training: Training) -> np.ndarray:
+        """Return one value for each row; equal rows of equal weight have the same."""
+        group, weight = training.points.group, training.rows.weight
+        seen = np.flatnonzero(group >= 0)
+        copies = np.bincount(group[seen])
+        known: dict[tuple[int, float], float] = {}
+        values = np.zeros(weight.size)
+        for row in seen:
+            key = p, _ = int(group[row]), float(weight[row])
+            if key not in known:
+                share = 0.0 if copies[p] == 1 else 1.0 - float(training.points.share[row])
+                known[key] = self._without(p, share)
+            values[row] = known[key]
+        return values
+
+    def _without(self, p: int, share: float) -> float:
+        """Return f(x_p) of the model in which point p has only a share of its weight."""
+        problem, active = self.problem, self.active
+        reduced = _reduced(problem, p, share)
+        if share == 0 and (reduced.upper.max() <= 0 or reduced.lower.min() >= 0):
+            return -np.inf * float(problem.target[p])
+        is_same = active.beta[p] == 0 or (
+            reduced.ridge[p] == problem.ridge[p] and reduced.lower[p] <= active.beta[p] <= reduced.upper[p]
+        )
+        if not is_same:
+            active = active.copy()
+            active.adapt(problem, reduced)
+        elif self.has_one_bias:
+            return _decision(problem, active, p, active.bias)
+        return _decision(reduced, active, p, _bias(reduced, active, p, share))
+
+
+def _reduced(problem: DualProblem, p: int, share: float) -> DualProblem:
+    """Return the problem in which point p has only a share of its weight: a smaller box, or a larger ridge."""
+    lower, upper, ridge = problem.lower.copy(), problem.upper.copy(), problem.ridge
+    if share == 0:
+        lower[p] = upper[p] = 0.0
+    elif np.isfinite(upper[p] - lower[p]):
+        lower[p], upper[p] = share * lower[p], share * upper[p]
+    elif ridge[p] > 0:
+        ridge = ridge.copy()
+        ridge[p] /= share
+    return replace(problem, lower=lower, upper=upper, ridge=ridge)
+
+
+def _decision(problem: DualProblem, active: ActiveSet, p: int, bias: float) -> float:
+    return float(problem.target[p] - active.residual[p] - problem.ridge[p] * active.beta[p] + bias)
+
+
+def _has_one_bias(problem: DualProblem, active: ActiveSet) -> bool:
+    """Whether a coefficient is inside its box, by more than rounding: if none is, the bias has an interval to itself."""
+    E = active.free
+    room = np.minimum(active.beta[E] - problem.lower[E], problem.upper[E] - active.beta[E])
+    return problem.total is None or bool((room > INSIDE * np.abs(active.beta).max()).any())
+
+
+def _bias(problem: DualProblem, active: ActiveSet, p: int, share: float) -> float:
+    """Return the bias of the optimum; of an interval the middle, as a fit does."""
+    if _has_one_bias(problem, active):
+        return active.bias
+    r = active.residual + problem.ridge * active.beta
+    if share == 0:  # a point that is not there must not end the interval
+        others = np.arange(problem.n) != p
+        arrays: dict[str, Any] = {
+            name: getattr(problem, name)[others] for name in ("target", "lower", "upper", "ridge")
+        }
+        problem, r = replace(problem, **arrays), r[others]
+    return problem.best_bias(r)

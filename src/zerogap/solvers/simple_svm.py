@@ -1,0 +1,195 @@
+"""SimpleSVM (ssvm): a set of candidate support vectors, grown by greedy violators and pruned of those that block them.
+
+Symbols: S, the candidates, here the free points; c, the violator that enters; g = y f - 1, in signed form y (bias - r).
+The paper keeps R, the inverse of the bordered matrix of S, by rank-one updates (9); we keep a Cholesky factor, which does not
+lose digits as points come and go.  The move is the same: along (6)-(7) by (8), or until a candidate's coefficient meets
+its bound; that candidate is pruned, and c tried again (§II-C).
+
+The paper has the quadratic penalty alone.  With a 1-norm box a candidate can also leave for its cap, and with a hard margin the
+move may never end, which shows that no margin exists.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.metrics import pairwise_distances_argmin_min
+
+from zerogap import validation
+from zerogap.active_set import NOBODY, ActiveSet, breach_of
+from zerogap.compiled import jit
+from zerogap.problem import DualProblem
+from zerogap.solvers.pair import Info
+
+WORK_PER_STEP = 600_000_000  # multiplications after which a step comes back, so that Ctrl-C and time limits are seen
+ROWS_AT_ONCE = 16  # kernel rows computed together where not all can be kept
+
+
+class SimpleState(NamedTuple):
+    """The candidates, and where the scan for violators stands; arrays are updated in place."""
+
+    beta: np.ndarray  # (n,) feasible point, that of ``active``
+    residual: np.ndarray  # (n,) in step with beta between two calls of ``step``
+    active: ActiveSet
+    position: np.ndarray  # (1,) next point to scan
+
+
+@dataclass(frozen=True)
+class SimpleSVM:
+    """Grow and prune a set of candidate support vectors (Algorithm 1 of ssvm), for every formulation.
+
+    ``choice`` is "greedy", the first violator met while scanning the points in turn, as in the paper, or "worst", the largest
+    among all.  ``tolerance`` is what counts as a violation at first; it is tightened when the stopping rule asks for more.
+    An iteration is a violator that enters.
+    """
+
+    choice: str = "greedy"
+    tolerance: float = 1e-3
+
+    def __post_init__(self) -> None:
+        validation.check_choice("choice", self.choice, ("greedy", "worst"))
+        validation.check_positive("tolerance", self.tolerance, advice="It is the violation that is let pass at first.")
+
+    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> SimpleState:
+        """Start at beta, or with the closest pair of opposite classes (§II-A)."""
+        start = problem.feasible_start() if beta is None else np.array(beta, dtype=np.float64)
+        active = ActiveSet(problem, start)
+        if beta is None and _has_classes(problem):
+            i, j = _closest_pair(problem)
+            active.free_alone(problem, i, rises=True)
+            active.enter(problem, j)
+            active.refresh(problem)
+        return SimpleState(active.beta, active.residual, active, np.zeros(1, dtype=np.int64))
+
+    def step(self, problem: DualProblem, state: SimpleState, most: int, until: float) -> tuple[SimpleState, Info]:
+        """Let up to ``most`` violators enter, or until no point breaks its condition by more than ``until`` / 2."""
+        active = state.active
+        active.synced[:] = active.beta  # the loop may have settled the sum, and computed the residual anew
+        active.refine(problem)
+        smallest = 4.0 * problem.rounding(active.beta)
+        tolerance = max(min(self.tolerance, 0.5 * until), smallest)
+        entered, idle, work, is_quiet = 0, 0, 0, False
+        while entered < most and work < WORK_PER_STEP and not active.is_unbounded:
+            i, cost = self._violator(problem, state, tolerance)
+            if i == NOBODY or idle > 2 * problem.n + 100:  # nobody wants to move, or ties go round in a circle
+                is_quiet = True
+                break
+            idle = 0 if active.enter(problem, i) else idle + 1
+            entered, work = entered + 1, work + cost + 2 * active.free.size**2
+        active.refresh(problem)
+        if is_quiet:
+            active.refine(problem)
+            active.refresh(problem)
+        below, above = problem.bias_interval(active.beta, active.residual)
+        is_done = is_quiet and tolerance == smallest
+        return state, Info(entered, max(below - above, 0.0), is_done, is_unbounded=active.is_unbounded)
+
+    def _violator(self, problem: DualProblem, state: SimpleState, tolerance: float) -> tuple[int, int]:
+        """Return a point that breaks its condition, or nobody, and the work it took to find it."""
+        active, n = state.active, problem.n
+        is_alone = not active.free.size and problem.total is not None
+        if self.choice == "worst" or is_alone:
+            active.sync(problem)
+            return active.worst(problem, tolerance), n * max(1, active.free.size)
+        return _next_violator(problem, state, tolerance)
+
+    def __str__(self) -> str:
+        return "simple-svm" if self.choice == "greedy" else "simple-svm-worst"
+
+
+# The start.
+
+
+def _has_classes(problem: DualProblem) -> bool:
+    """Whether there are points that can only rise and points that can only fall, and a bias to balance them."""
+    rising, falling = problem.upper > 0, problem.lower < 0
+    one_sided = not (rising & falling).any()
+    return problem.total == 0 and one_sided and bool(rising.any()) and bool(falling.any())
+
+
+def _closest_pair(problem: DualProblem) -> tuple[int, int]:
+    """Return the closest points of opposite classes in feature space.
+
+    A Gaussian kernel falls with the distance, so for it they are the closest in input space, and no kernel value is needed.
+    """
+    rising, falling = np.flatnonzero(problem.upper > 0), np.flatnonzero(problem.lower < 0)
+    gram = problem.gram
+    if gram.kernel.name == "rbf":
+        nearest, distance = pairwise_distances_argmin_min(gram.X[rising], gram.X[falling])
+        k = int(np.argmin(distance))
+        return int(rising[k]), int(falling[nearest[k]])
+    few, many = (rising, falling) if rising.size <= falling.size else (falling, rising)
+    best, pair = np.inf, (0, 0)
+    for start in range(0, few.size, ROWS_AT_ONCE):
+        some = few[start : start + ROWS_AT_ONCE]
+        if len(gram.rows) == gram.n:
+            gram.fetch(some)  # they will most likely be wanted again
+        squares = gram.diagonal[some][:, None] + gram.diagonal[many] - 2.0 * gram.block(some)[:, many]
+        a, b = np.unravel_index(int(np.argmin(squares)), squares.shape)
+        if squares[a, b] < best:
+            best, pair = float(squares[a, b]), (int(some[a]), int(many[b]))
+    return pair if few is rising else pair[::-1]
+
+
+# The scan.
+
+
+def _next_violator(problem: DualProblem, state: SimpleState, tolerance: float) -> tuple[int, int]:
+    """Scan from where the last scan stopped; residuals are computed for the points met, from the candidates' rows.
+
+    Where not all rows can be kept those of the points met are fetched instead.
+    """
+    gram, active, n = problem.gram, state.active, problem.n
+    support = np.flatnonzero(active.beta)
+    by_own_row = len(gram.rows) < n
+    if not by_own_row and (gram.slot[support] < 0).any():
+        gram.fetch(support)
+    scanned = 0
+    while scanned < n:
+        found, count, wants_row = _scan(
+            *(gram.rows, gram.slot, by_own_row, support, problem.target, problem.ridge, problem.lower, problem.upper),
+            *(
+                problem.eps,
+                active.beta,
+                active.residual,
+                active.side,
+                active.bias,
+                tolerance,
+                state.position,
+                n - scanned,
+            ),
+        )
+        scanned += count
+        if wants_row:
+            ahead = (state.position[0] + np.arange(min(ROWS_AT_ONCE, n))) % n
+            gram.fetch(ahead[active.side[ahead] == 0])
+        elif found != NOBODY:
+            return found, scanned * support.size
+    return NOBODY, scanned * support.size
+
+
+@jit
+def _scan(
+    rows, slot, by_own_row, support, target, ridge, lower, upper, eps, beta, residual, side, bias, tolerance, position, most,
+):  # fmt: skip
+    """Compute residuals of points in turn; return (violator or nobody, points scanned, whether a row is missing)."""
+    n = target.size
+    for scanned in range(most):
+        i = position[0]
+        if side[i] == 0:
+            if by_own_row and slot[i] < 0:
+                return NOBODY, scanned, True
+            f = 0.0
+            if by_own_row:
+                row = rows[slot[i]]
+                for k in support:
+                    f += row[k] * beta[k]
+            else:
+                for k in support:
+                    f += rows[slot[k], i] * beta[k]
+            residual[i] = target[i] - f - ridge[i] * beta[i]
+            if breach_of(beta[i], residual[i] - bias, lower[i], upper[i], eps) > tolerance:
+                position[0] = (i + 1) % n
+                return i, scanned + 1, False
+        position[0] = (i + 1) % n
+    return NOBODY, most, False

@@ -1,0 +1,251 @@
+"""Rows added and forgotten: the model must be the one a refit gives."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_iris, make_moons
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.preprocessing import StandardScaler
+from test_properties import awkward_points, slow
+
+from zerogap import SVC, Status
+
+
+def cancer(n=None):
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X)[:n], y[:n]
+
+
+def assert_is_refit(model, X, y, weight=None, atol=1e-9):
+    """Refit with the model's own gamma; SimpleSVM starts from the closest pair, and solves its free set to the last digits."""
+    refit = clone(model).set_params(gamma=model._kernel.gamma, tol=1e-11, solver="simple-svm").fit(X, y, weight)
+    scale = 1.0 + np.abs(refit.decision_function(X)).max()
+    np.testing.assert_allclose(model.decision_function(X), refit.decision_function(X), rtol=0, atol=atol * scale)
+    assert model.duality_gap_ <= 1e-9
+    assert model.status_ is Status.CONVERGED
+    assert model.shape_fit_ == X.shape
+    return refit
+
+
+MODELS = [
+    SVC(),
+    SVC(C=100.0),
+    SVC(C=0.1, kernel="linear"),
+    SVC(loss="squared_hinge"),
+    SVC(loss="squared_hinge", C=50.0, kernel="linear"),
+    SVC(kernel="poly", coef0=1.0, fit_intercept=False),
+    SVC(C=np.inf, gamma=0.05),
+    SVC(class_weight={0: 3.0, 1: 0.5}),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_batches_and_forgetting_equal_a_refit(model):
+    X, y = cancer(260)
+    model = clone(model)
+    for rows in np.array_split(np.arange(260), 6):
+        model.partial_fit(X[rows], y[rows])
+        seen = rows[-1] + 1
+        assert_is_refit(model, X[:seen], y[:seen])
+    kept = np.arange(260)
+    for gone in (np.arange(0, 260, 7), np.array([0, 3, -1]), model.support_[:40:2]):
+        gone = np.unique(gone % kept.size)[: kept.size]
+        model.forget(gone)
+        kept = np.delete(kept, gone)
+        assert_is_refit(model, X[kept], y[kept])
+
+
+def test_one_row_at_a_time_and_back():
+    X, y = make_moons(80, noise=0.3, random_state=0)
+    model = SVC(C=5.0, gamma=1.0).partial_fit(X[:10], y[:10])
+    values = [model.decision_function(X)]
+    for k in range(10, 80):
+        model.partial_fit(X[k : k + 1], y[k : k + 1])
+        values.append(model.decision_function(X))
+    assert_is_refit(model, X, y)
+    for k in range(79, 9, -1):  # adding a point is entirely reversible (ssvm §IV)
+        np.testing.assert_allclose(model.decision_function(X), values[k - 9], rtol=0, atol=1e-9)
+        model.forget(k)
+    np.testing.assert_allclose(model.decision_function(X), values[0], rtol=0, atol=1e-9)
+
+
+def test_the_fitted_attributes_are_those_of_the_refit():
+    X, y = cancer(200)
+    model = SVC(gamma=0.03).partial_fit(X[:150], y[:150]).partial_fit(X[150:], y[150:])
+    refit = SVC(gamma=0.03, tol=1e-12).fit(X, y)
+    np.testing.assert_array_equal(model.support_, refit.support_)
+    np.testing.assert_array_equal(model.support_vectors_, refit.support_vectors_)
+    np.testing.assert_array_equal(model.n_support_, refit.n_support_)
+    np.testing.assert_allclose(model.dual_coef_, refit.dual_coef_, atol=1e-7)
+    np.testing.assert_allclose(model.intercept_, refit.intercept_, atol=1e-9)
+    assert model.certificate_.dual == pytest.approx(refit.certificate_.dual, rel=1e-11)
+    assert model.score(X, y) == refit.score(X, y)
+
+
+def test_a_row_takes_a_few_exchanges_and_few_kernel_values():
+    X, y = cancer()
+    model = SVC().partial_fit(X[:-20], y[:-20])
+    model.partial_fit(X[-20:-19], y[-20:-19])  # the first time the support vectors' rows have to be computed
+    for k in range(-19, -1):
+        model.partial_fit(X[k : k + 1], y[k : k + 1])
+        assert model.n_iter_[0] <= 25
+        assert model.kernel_evaluations_ <= (2 * model.n_iter_[0] + 10) * len(X)
+    full = SVC().fit(X, y)
+    assert model.kernel_evaluations_ < 0.2 * full.kernel_evaluations_
+
+
+def test_fit_then_partial_fit_goes_on_from_the_fit():
+    X, y = cancer(200)
+    model = SVC(gamma="scale").fit(X[:150], y[:150])
+    gamma = model._kernel.gamma
+    model.partial_fit(X[150:], y[150:])
+    assert model._kernel.gamma == gamma  # settled at the first call, as documented
+    assert_is_refit(model, X, y)
+    model.fit(X[:100], y[:100])  # and a fit forgets everything
+    assert model.shape_fit_[0] == 100
+    assert model._kernel.gamma != gamma
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_weights_and_duplicates(loss):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(60, 2)).astype(float)
+    y = np.where(X.sum(axis=1) + rng.normal(size=60) > 2, "yes", "no")
+    weight = rng.choice([0.0, 0.5, 1.0, 2.0], size=60)
+    weight[:4] = 1.0
+    model = SVC(C=3.0, gamma=0.5, loss=loss)
+    model.partial_fit(X[:20], y[:20], sample_weight=weight[:20])
+    for k in range(20, 60, 5):
+        rows = slice(k, k + 5)
+        if weight[rows].any():
+            model.partial_fit(X[rows], y[rows], sample_weight=weight[rows])
+        else:
+            weight[rows] = 1.0
+            model.partial_fit(X[rows], y[rows])
+    assert_is_refit(model, X, y, weight)
+    kept = np.arange(60)
+    for _ in range(10):
+        gone = rng.integers(kept.size)
+        model.forget(gone)
+        kept = np.delete(kept, gone)
+        assert_is_refit(model, X[kept], y[kept], weight[kept])
+
+
+@given(awkward_points(scales=(1.0,)), st.sampled_from(["hinge", "squared_hinge"]), st.booleans(), st.data())
+@slow
+def test_any_history_ends_at_the_refit(data, loss, fit_intercept, choices):
+    X, y, _ = data
+    model = SVC(C=2.0, gamma=0.7, loss=loss, fit_intercept=fit_intercept).partial_fit(X[:2], y[:2])
+    held = [0, 1]
+    for k in range(2, len(y)):
+        model.partial_fit(X[k : k + 1], y[k : k + 1])
+        held.append(k)
+        gone = choices.draw(st.integers(0, len(held) - 1))
+        rest = held[:gone] + held[gone + 1 :]
+        if len(set(y[rest])) == 2 and choices.draw(st.booleans()):
+            model.forget(gone)
+            held = rest
+    assert_is_refit(model, X[held], y[held])
+
+
+def test_sparse_rows_and_a_small_cache():
+    X, y = cancer(150)
+    X = np.where(np.abs(X) < 0.7, 0.0, X)
+    dense, sparse = SVC(gamma=0.05), SVC(gamma=0.05, cache_size=0.001)
+    wide = sp.csr_matrix(np.concatenate([X, np.zeros((150, 300))], axis=1))  # too wide to be made dense
+    for rows in np.array_split(np.arange(150), 4):
+        dense.partial_fit(X[rows], y[rows])
+        sparse.partial_fit(wide[rows], y[rows])
+    np.testing.assert_allclose(sparse.decision_function(wide), dense.decision_function(X), atol=1e-9)
+    sparse.forget(np.arange(0, 150, 3))
+    dense.forget(np.arange(150) % 3 == 0)  # a mask says the same
+    np.testing.assert_allclose(sparse.decision_function(wide), dense.decision_function(X), atol=1e-9)
+
+
+def test_parameters_may_change_between_calls():
+    X, y = cancer(120)
+    model = SVC(C=1.0).partial_fit(X[:100], y[:100])
+    model.set_params(C=10.0).partial_fit(X[100:], y[100:])
+    assert_is_refit(model, X, y)
+    model.set_params(loss="squared_hinge", fit_intercept=False).forget([5])
+    assert_is_refit(model, np.delete(X, 5, axis=0), np.delete(y, 5))
+
+
+def test_pickles_and_copies():
+    X, y = cancer(200)
+    grown = SVC().partial_fit(X[:100], y[:100])
+    for twin in (pickle.loads(pickle.dumps(grown)), copy.deepcopy(grown)):
+        twin.partial_fit(X[100:], y[100:])
+        assert_is_refit(twin, X, y)
+    assert grown.shape_fit_[0] == 100  # the original has not moved
+    fitted = SVC().fit(X, y)
+    assert len(pickle.dumps(fitted)) < 0.7 * X.nbytes  # without the rows that are no support vectors
+    with pytest.raises(ValueError, match="no longer holds its training rows"):
+        pickle.loads(pickle.dumps(fitted)).partial_fit(X, y)
+
+
+def test_inseparable_rows_under_a_hard_margin_are_said_and_survived():
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+    model = SVC(C=np.inf, kernel="linear").partial_fit(X, y)
+    with pytest.warns(ConvergenceWarning, match="finite C"):
+        model.partial_fit([[2.5]], [0])
+    assert model.status_ is Status.UNBOUNDED
+    model.forget(4)
+    assert model.status_ is Status.CONVERGED
+    np.testing.assert_allclose(model.decision_function([[1.0], [2.0]]), [-1.0, 1.0], atol=1e-9)
+
+
+def test_more_classes_are_fitted_anew_from_where_they_were():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(150)
+    X, y = X[order], y[order]
+    model = SVC(gamma=0.5, tol=1e-10).partial_fit(X[:100], y[:100], classes=[0, 1, 2])
+    model.partial_fit(X[100:], y[100:])
+    whole = SVC(gamma=0.5, tol=1e-10).fit(X, y)
+    assert model.n_iter_.sum() < whole.n_iter_.sum()
+    np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), atol=1e-4)
+    model.forget(np.arange(30))
+    rest = SVC(gamma=0.5, tol=1e-10).fit(X[30:], y[30:])
+    np.testing.assert_allclose(model.decision_function(X), rest.decision_function(X), atol=1e-4)
+    with pytest.raises(ValueError, match="no point of class"):
+        model.forget(y[30:] == 2)
+
+
+def test_one_against_the_rest_grows_too():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(150)
+    X, y = X[order], y[order]
+    model = OneVsRestClassifier(SVC(gamma=0.5)).partial_fit(X[:75], y[:75], classes=[0, 1, 2])
+    model.partial_fit(X[75:], y[75:])
+    whole = OneVsRestClassifier(SVC(gamma=0.5, tol=1e-10)).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), atol=1e-5)
+
+
+def test_bad_calls_are_refused_and_leave_the_model_alone():
+    X, y = cancer(60)
+    with pytest.raises(ValueError, match="every class"):
+        SVC().partial_fit(X[y == 1], y[y == 1], classes=[0, 1])
+    with pytest.raises(ValueError, match="balanced"):
+        SVC(class_weight="balanced").partial_fit(X, y)
+    with pytest.raises(AttributeError, match="partial_fit"):
+        SVC(kernel="precomputed").partial_fit(X @ X.T, y)
+    model = SVC().partial_fit(X, y)
+    before = model.decision_function(X)
+    for call, message in (
+        (lambda: model.partial_fit(X, y + 1), r"labels out of \[0, 1\]; got \[2\]"),
+        (lambda: model.partial_fit(X, y, classes=[0, 2]), "those of the first call"),
+        (lambda: model.partial_fit(X[:, :5], y), "30 features"),
+        (lambda: model.forget(60), "rows out of 0 to 59; got 60"),
+        (lambda: model.forget([0.5]), "row numbers"),
+        (lambda: model.forget(np.flatnonzero(y == 1)), "no point of class"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    np.testing.assert_array_equal(model.decision_function(X), before)
