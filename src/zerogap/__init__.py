@@ -3,8 +3,9 @@
 Names are loaded when first used, so that ``import zerogap`` costs next to nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from zerogap.lazily import loader
 
 __version__ = "0.1.0"
 
@@ -18,27 +19,31 @@ if TYPE_CHECKING:
     from zerogap.problem import Certificate, DualProblem
     from zerogap.stopping import DualGrowth, KKTViolation, RelativeGap
 
-_HOMES = {
-    "Comparison": "comparison",
-    "compare": "comparison",
-    "GaussianProcessRegressor": "estimators",
-    "SVC": "estimators",
-    "SVCPath": "estimators",
-    "SVR": "estimators",
-    "leave_one_out": "estimators",
-    "Gram": "gram",
-    "Certificate": "problem",
-    "DualProblem": "problem",
-    "DualGrowth": "stopping",
-    "KKTViolation": "stopping",
-    "RelativeGap": "stopping",
-    "Solution": "loop",
-    "Status": "loop",
-    "Trace": "loop",
-    "solve": "loop",
-    "Path": "path",
-    "svm_path": "path",
-}
+__getattr__, __dir__ = loader(
+    __name__,
+    {
+        "Comparison": "comparison",
+        "compare": "comparison",
+        "GaussianProcessRegressor": "estimators",
+        "SVC": "estimators",
+        "SVCPath": "estimators",
+        "SVR": "estimators",
+        "leave_one_out": "estimators",
+        "Gram": "gram",
+        "Certificate": "problem",
+        "DualProblem": "problem",
+        "DualGrowth": "stopping",
+        "KKTViolation": "stopping",
+        "RelativeGap": "stopping",
+        "Solution": "loop",
+        "Status": "loop",
+        "Trace": "loop",
+        "solve": "loop",
+        "Path": "path",
+        "svm_path": "path",
+        "datasets": "",
+    },
+)
 
 __all__ = [
     "SVC",
@@ -62,17 +67,3 @@ __all__ = [
     "solve",
     "svm_path",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module("zerogap.datasets")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'zerogap' has no attribute {name!r}; it has {', '.join(__all__)}")
-    value = getattr(import_module(f"zerogap.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])

@@ -14,7 +14,6 @@ from zerogap.distinct import Distinct, distinct
 from zerogap.gram import Gram
 from zerogap.loop import Look, Solution, Status, Trace
 from zerogap.problem import DualProblem
-from zerogap.solvers import SimpleSVM
 
 # A factor that has seen very many updates is built anew if the certificate shows it.
 GOOD_GAP = 1e-11
@@ -154,6 +153,8 @@ def _is_same(a: DualProblem, b: DualProblem) -> bool:
 
 def certified(problem: DualProblem, active: ActiveSet, entered: int, began: float, tol: float) -> Solution:
     """Return the active set's point with its certificate, computed from the data."""
+    from zerogap.solvers.simple_svm import SimpleSVM  # here, so that a model that only fits need not load it
+
     beta = problem.settle(active.beta.copy())
     now = problem.certify(beta)
     status = Status.CONVERGED if now.relative_gap <= tol else Status.STALLED

@@ -1,24 +1,46 @@
 """Training algorithms.  Each is a set of frozen options with ``init`` and ``step``; ``zerogap.solve`` runs them.
 
-To add one, write a file with such a class and enter it in ``SOLVERS``.
+To add one, write a file with such a class and enter it in ``SOLVERS`` and in the table of homes.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from zerogap.lazily import loader
 from zerogap.problem import DualProblem
-from zerogap.solvers.cholesky import Cholesky
-from zerogap.solvers.conjugate_gradient import ConjugateGradient
-from zerogap.solvers.decomposition import Chunking, Decomposition
-from zerogap.solvers.gradient_ascent import SOR, GradientAscent
-from zerogap.solvers.keerthi import KeerthiSMO
 from zerogap.solvers.pair import Info
-from zerogap.solvers.platt import PlattSMO, SimpleSMO
-from zerogap.solvers.rosen import Rosen
-from zerogap.solvers.simple_svm import SimpleSVM
-from zerogap.solvers.smo import SMO
+
+if TYPE_CHECKING:
+    from zerogap.solvers.cholesky import Cholesky
+    from zerogap.solvers.conjugate_gradient import ConjugateGradient
+    from zerogap.solvers.decomposition import Chunking, Decomposition
+    from zerogap.solvers.gradient_ascent import SOR, GradientAscent
+    from zerogap.solvers.keerthi import KeerthiSMO
+    from zerogap.solvers.platt import PlattSMO, SimpleSMO
+    from zerogap.solvers.rosen import Rosen
+    from zerogap.solvers.simple_svm import SimpleSVM
+    from zerogap.solvers.smo import SMO
+
+_load, __dir__ = loader(
+    __name__,
+    {
+        "Cholesky": "cholesky",
+        "ConjugateGradient": "conjugate_gradient",
+        "Chunking": "decomposition",
+        "Decomposition": "decomposition",
+        "SOR": "gradient_ascent",
+        "GradientAscent": "gradient_ascent",
+        "KeerthiSMO": "keerthi",
+        "PlattSMO": "platt",
+        "SimpleSMO": "platt",
+        "Rosen": "rosen",
+        "SimpleSVM": "simple_svm",
+        "SMO": "smo",
+    },
+)
+__getattr__ = _load
 
 
 class State(Protocol):
@@ -44,20 +66,20 @@ class Solver(Protocol):
 
 
 SOLVERS: dict[str, Callable[[int], Solver]] = {
-    "auto": lambda seed: SMO(),
-    "smo": lambda seed: SMO(),
-    "smo-mvp": lambda seed: SMO(second_order=False),
-    "smo-keerthi": lambda seed: KeerthiSMO(),
-    "smo-platt": lambda seed: PlattSMO(random_state=seed),
-    "smo-simple": lambda seed: SimpleSMO(random_state=seed),
-    "gradient-ascent": lambda seed: GradientAscent(),
-    "sor": lambda seed: SOR(),
-    "chunking": lambda seed: Chunking(),
-    "decomposition": lambda seed: Decomposition(),
-    "rosen": lambda seed: Rosen(),
-    "cholesky": lambda seed: Cholesky(),
-    "cg": lambda seed: ConjugateGradient(),
-    "simple-svm": lambda seed: SimpleSVM(),
+    "auto": lambda seed: _load("SMO")(),
+    "smo": lambda seed: _load("SMO")(),
+    "smo-mvp": lambda seed: _load("SMO")(second_order=False),
+    "smo-keerthi": lambda seed: _load("KeerthiSMO")(),
+    "smo-platt": lambda seed: _load("PlattSMO")(random_state=seed),
+    "smo-simple": lambda seed: _load("SimpleSMO")(random_state=seed),
+    "gradient-ascent": lambda seed: _load("GradientAscent")(),
+    "sor": lambda seed: _load("SOR")(),
+    "chunking": lambda seed: _load("Chunking")(),
+    "decomposition": lambda seed: _load("Decomposition")(),
+    "rosen": lambda seed: _load("Rosen")(),
+    "simple-svm": lambda seed: _load("SimpleSVM")(),
+    "cholesky": lambda seed: _load("Cholesky")(),
+    "cg": lambda seed: _load("ConjugateGradient")(),
 }
 
 
