@@ -14,7 +14,7 @@ import numpy as np
 import sklearn.svm
 from scipy.optimize import linprog
 
-from zerogap import SVC, DualProblem, Gram, KKTViolation, RelativeGap, datasets, solve
+from zerogap import SVC, DualProblem, Gram, KKTViolation, RelativeGap, Status, datasets, solve
 from zerogap.reproduce import Report, config
 
 PAPER = config(__file__)
@@ -26,9 +26,10 @@ RULES = {"smo-mvp": "SVM-Light (smo-mvp)", "smo-simple": "SMO-Simple"}
 # The reading that Table 1 fits best; figures of one run show it, with the first seed.
 BEST = ("deviation 0.2", "every other")
 
-# Table 1 does not give its C: besides that of §3.1, the largest of §3.3 and some beyond.
-LARGER_C = (10.0, 1000.0, 1e5)
+# Table 1 does not give its C: besides that of §3.1, the largest of §3.3 and one beyond; mu = 0.1 asks for more still.
+LARGEST_C, BEYOND, SEPARATING_C = 10.0, 1000.0, 1e5
 
+FAR_TOO_MANY = 20_000  # iterations: ten times what the longest of these runs takes
 EXACT = 1e-12  # relative gap of beta*
 # q is trusted down to this part of its start, about 1e-10: from beta* with this gap to one with 1e-15 it is 1e-20.
 TRUSTED = 1e-12
@@ -116,7 +117,9 @@ def run(
             betas.append(state.beta.copy())
             violations.append(seen.violation)
 
-    solve(problem, solver, stop=KKTViolation(tolerance), callback=look, trace_every=1, random_state=seed)
+    stop = KKTViolation(tolerance)
+    end = solve(problem, solver, stop=stop, callback=look, trace_every=1, max_steps=FAR_TOO_MANY, random_state=seed)
+    assert end.status in (Status.CONVERGED, Status.EXHAUSTED), end
     exact = solve(problem, stop=RelativeGap(EXACT))
     assert exact.certificate.relative_gap <= EXACT
     beta, star = np.array(betas), exact.beta
@@ -446,26 +449,29 @@ def compare_boxes(report: Report, noise: str, courses: dict[float, list[Course]]
 
 
 def table_1(report: Report, quick: bool) -> None:
-    readings = [(noise, split, C) for noise in NOISES for split in SPLITS] + [(*BEST, value) for value in LARGER_C]
+    readings = [(noise, split, C) for noise in NOISES for split in SPLITS]
+    readings += [(*BEST, value) for value in (LARGEST_C, BEYOND, SEPARATING_C)]
     for noise, split, value in readings:
         for mu, *paper in PAPER["table_1"]["rows"]:
+            if value == SEPARATING_C and mu != 0.1:
+                continue
             found = np.array([errors(draw(noise, split, seed), mu, value) for seed in seeds(quick)])
             row = f"mu = {mu}, {noise}, {split}, C = {value:g}"
             for k, kind in enumerate(("train", "test")):
                 judge_error(report, row, kind, (noise, split, value, mu), paper[k], found[:, k])
-            if (noise, split) == BEST and value <= max(LARGER_C[0], C):
+            if (noise, split) == BEST and value <= LARGEST_C:
                 check_peer(report, row, mu, value, found[0])
 
 
 def judge_error(report: Report, row: str, kind: str, reading: tuple, paper: float, found: np.ndarray) -> None:
     noise, split, value, mu = reading
     mean = float(found.mean())
-    if (noise, split, value) == (*BEST, LARGER_C[0]) and mu != 0.1:
+    if (noise, split, value) == (*BEST, LARGEST_C) and mu != 0.1:
         part = max(mean, 1 / SETTINGS["test"])
         room = 3 * np.sqrt(part * (1 - part) / SETTINGS["test"])
         report.near(row, kind, paper, mean, room, "three deviations of a count out of 300, the paper's one run")
-    elif (noise, split, kind) == (*BEST, "train") and value == LARGER_C[-1] and mu != 0.001:
-        report.near(row, kind, paper, mean, 0.0, "with mu = 0.1 too no training point is left on the wrong side")
+    elif value == SEPARATING_C and kind == "train":
+        report.equal(row, kind, paper, mean, "with so large a C no training point is left on the wrong side")
     elif noise == "variance 0.2" and mu == 1:
         claim = "never the paper's 0 when 0.2 is the variance: the arms overlap"
         report.check(row, kind, claim, bool(found.min() > 0), mean, paper)
@@ -479,7 +485,7 @@ def check_peer(report: Report, row: str, mu: float, C: float, ours: np.ndarray) 
     peer = sklearn.svm.SVC(C=C, gamma=mu, tol=1e-6).fit(data.X, data.y)
     theirs = 1.0 - float(peer.score(data.X_test, data.y_test))
     claim = "LIBSVM has the same test error on the first seed, but for a point next to f = 0"
-    report.check(row, "LIBSVM", claim, abs(theirs - ours[1]) <= 1.5 / SETTINGS["test"], theirs)
+    report.check(row, "test, LIBSVM", claim, abs(theirs - ours[1]) <= 1.5 / SETTINGS["test"], theirs)
 
 
 def figure_6(report: Report, quick: bool) -> None:
