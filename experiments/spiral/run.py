@@ -29,7 +29,7 @@ BEST = ("deviation 0.2", "every other")
 # Table 1 does not give its C: besides that of §3.1, the largest of §3.3 and one beyond; mu = 0.1 asks for more still.
 LARGEST_C, BEYOND, SEPARATING_C = 10.0, 1000.0, 1e5
 
-FAR_TOO_MANY = 20_000  # iterations: ten times what the longest of these runs takes
+FAR_TOO_MANY = 20_000  # iterations: several times what the longest of these runs takes
 EXACT = 1e-12  # relative gap of beta*
 # q is trusted down to this part of its start, about 1e-10: from beta* with this gap to one with 1e-15 it is 1e-20.
 TRUSTED = 1e-12
