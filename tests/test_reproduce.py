@@ -1,0 +1,192 @@
+import csv
+import sys
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from zerogap import reproduce
+from zerogap.cli import main
+from zerogap.reproduce import Report
+
+
+def fake(monkeypatch, run, name="fake-table-1"):
+    monkeypatch.setattr(reproduce, "experiments", lambda: {name: run})
+
+
+# The frame.
+
+
+@pytest.mark.parametrize(
+    ("add", "holds"),
+    [
+        (lambda r: r.show("a", "b", 1, 2), None),
+        (lambda r: r.equal("a", "b", 3, 3), True),
+        (lambda r: r.equal("a", "b", 3, 4), False),
+        (lambda r: r.near("a", "b", 1.0, 1.25, 0.25, "drawn once"), True),
+        (lambda r: r.near("a", "b", 1.0, 1.26, 0.25, "drawn once"), False),
+        (lambda r: r.near("a", "b", 1.0, np.nan, 0.25, "drawn once"), False),
+        (lambda r: r.at_most("a", "b", 2.0, 2.0), True),
+        (lambda r: r.at_most("a", "b", 2.0, 2.1), False),
+        (lambda r: r.at_most("a", "b", 0.0, 1e-9, limit=1e-8), True),
+        (lambda r: r.at_most("a", "b", 2.0, 1.0, limit=0.5), False),
+        (lambda r: r.check("a", "b", "grows", np.True_, 1), True),
+        (lambda r: r.check("a", "b", "grows", np.False_, 1), False),
+    ],
+)
+def test_rules(add, holds, capsys):
+    report = Report("name")
+    add(report)
+    assert report.cells[0].holds is holds
+    assert len(report.judged) == (holds is not None)
+    mark = {True: "holds", False: "DIFFERS", None: ""}[holds]
+    assert capsys.readouterr().out.rstrip().endswith(mark)
+
+
+def three_cells(report, quick):
+    report.equal("monk", "events", 10, 10 if quick else 11)
+    report.near("wbc", "events", 20.0, 20.5, 1.0, "ties | backups")
+    report.show("wbc", "seconds", None, 0.123456)
+    report.say("the third set is not there")
+
+
+def test_markdown_shows_the_papers_value_and_what_does_not_hold():
+    report = Report("fake-table-1")
+    three_cells(report, quick=False)
+    report.figures.append("fake.png")
+    lines = report.markdown().splitlines()
+    assert "|  | events | seconds |" in lines
+    assert "| monk | 11 (10) **✗** |  |" in lines
+    assert "| wbc | 20.5 (20) | 0.1235 |" in lines
+    assert "fake-table-1: 1 of 2 judged cells hold, 1 for information." in lines
+    assert "- events · within 1 · ties | backups" in lines
+    assert "- the third set is not there" in lines
+    assert lines[-1] == "![fake.png](fake.png)"
+
+
+def test_results_are_written_with_machine_and_versions(monkeypatch, tmp_path):
+    fake(monkeypatch, three_cells)
+    (report,) = reproduce.reproduce(["fake-table-1"], output=tmp_path)
+    with (tmp_path / "fake" / "fake-table-1.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["holds"] for row in rows] == ["False", "True", ""]
+    assert [row["paper"] for row in rows] == ["10", "20.0", ""]
+    assert {row["experiment"] for row in rows} == {"fake-table-1"}
+    assert rows[0]["numpy"] == np.__version__
+    assert rows[0]["cpu"]
+    assert (tmp_path / "fake" / "fake-table-1.md").read_text() == report.markdown()
+
+
+def test_the_command_fails_where_a_rule_does_not_hold(monkeypatch, capsys):
+    fake(monkeypatch, three_cells)
+    assert main(["reproduce"]) == 0
+    assert capsys.readouterr().out == "fake-table-1\n"
+    assert main(["reproduce", "fake-table-1", "--quick"]) == 0
+    assert main(["reproduce", "fake"]) == 1
+    out = capsys.readouterr().out
+    assert "fake-table-1 (quick)" in out
+    assert out.count("judged cells hold") == 2
+
+
+def test_each_experiment_runs_once_however_it_is_named(monkeypatch):
+    fake(monkeypatch, three_cells)
+    assert len(reproduce.reproduce(["all", "fake", "fake-table-1"], quick=True)) == 1
+
+
+def test_an_unknown_name_is_refused_with_those_there_are():
+    with pytest.raises(ValueError, match=r"experiment.*spiral-figure-9") as error:
+        reproduce.reproduce(["spiral-figure-9"])
+    assert "spiral-figure-2" in str(error.value)
+
+
+def test_missing_data_is_one_line(monkeypatch, capsys):
+    def run(report, quick):
+        raise FileNotFoundError("no file sonar; set ZEROGAP_DATA\nand a second line")
+
+    fake(monkeypatch, run)
+    (report,) = reproduce.reproduce(["fake-table-1"])
+    assert report.notes == ["not run, data is missing: no file sonar; set ZEROGAP_DATA"]
+    assert report.cells == []
+    assert "second" not in capsys.readouterr().out
+
+
+def test_other_errors_are_not_hidden(monkeypatch):
+    fake(monkeypatch, lambda report, quick: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        reproduce.reproduce(["fake-table-1"])
+
+
+# The experiments, in their quick form.
+
+
+@pytest.mark.parametrize("name", reproduce.experiments())
+def test_quick_form(name, tmp_path):
+    (report,) = reproduce.reproduce([name], quick=True, output=tmp_path)
+    folder = tmp_path / name.split("-")[0]
+    assert all("\n" not in note for note in report.notes)
+    if not report.cells:
+        assert report.notes
+        pytest.skip(report.notes[0])
+    assert [cell for cell in report.judged if not cell.holds] == []
+    assert (folder / f"{name}.md").exists()
+    for figure in report.figures:
+        assert 1_000 < (folder / figure).stat().st_size < 100_000
+
+
+# The spirals.
+
+
+@pytest.fixture
+def spiral():
+    return reproduce._load(reproduce.home() / "spiral" / "run.py")
+
+
+@pytest.mark.parametrize("has_matplotlib", [True, False])
+def test_figures_are_drawn_if_matplotlib_is_there(has_matplotlib, monkeypatch, tmp_path):
+    if has_matplotlib:
+        pytest.importorskip("matplotlib")
+    else:
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+    (report,) = reproduce.reproduce(["spiral-figure-1"], quick=True, output=tmp_path)
+    assert report.figures == (["spiral-figure-1.png"] if has_matplotlib else [])
+    assert report.notes == ([] if has_matplotlib else ["no figure: matplotlib is not installed"])
+
+
+def test_each_split_takes_every_point_once(spiral):
+    for split in spiral.SPLITS:
+        data = spiral.draw(spiral.BEST[0], split, 3)
+        assert (data.X.shape, data.X_test.shape) == ((300, 2), (300, 2))
+        assert len(np.unique(np.concatenate([data.X, data.X_test]), axis=0)) == 600
+        assert data.y.sum() + data.y_test.sum() == 0
+    X, _ = spiral.datasets.spiral(600, 0.2, random_state=3)
+    assert (X[::2] == spiral.draw(spiral.BEST[0], "every other", 3).X).all()
+
+
+def test_the_course_of_a_run(spiral):
+    course = spiral.run(spiral.BEST[0], 0, mu=5, tolerance=1e-4)
+    n, K = course.star.size, spiral.Gram(course.data.X, gamma=5).full()
+    assert course.distance[0] == pytest.approx(course.star @ K @ course.star)
+    assert course.distance.size == course.violation.size == course.iterations + 1
+    assert course.violation[-1] <= 1e-4 < course.violation[:-1].min()
+    assert np.abs(course.star).max() == course.largest == course.C
+    assert 0 < course.settled < course.iterations
+    assert course.least <= course.iterations
+    assert 0 < course.free.size < n
+
+
+def test_the_constant_of_section_3_2(spiral):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((7, 2)), np.array([1, -1, 1, 1, -1, -1, 1.0])
+    K = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
+    Q = y[:, None] * K * y
+    inverse = np.linalg.inv(Q)
+    share = (y @ inverse @ y / np.abs(inverse).sum()) ** 2
+    smallest = min(np.linalg.eigvalsh(np.linalg.inv(Q[np.ix_(B, B)]))[0] for B in combinations(range(7), 2))
+    expected = smallest / (2 * 7 * np.linalg.eigvalsh(inverse)[-1]) * share
+    assert spiral.one_minus_c(K) == pytest.approx(expected)
+
+
+def test_a_plane_is_found_where_there_is_one(spiral):
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    assert spiral.is_separable(X, np.array([-1.0, -1.0, 1.0, 1.0]))
+    assert not spiral.is_separable(X, np.array([1.0, -1.0, -1.0, 1.0]))
