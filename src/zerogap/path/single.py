@@ -41,6 +41,8 @@ REFRESH_EVERY = 500
 # The lines are solved for afresh after so many events, and when they leave too much on the elbow, relative to lam.
 FRESH_EVERY = 25
 LEFT_OVER = 1e-11
+LONG = 0.9  # a segment over which lam falls to less than this share is worth fresh lines
+TIE = 1e-10  # events nearer than this, relative to lam, happen at once
 
 # Transitions at one and the same C, per point, before a tie counts as a circle.
 MOST_AT_ONCE = 10
@@ -92,9 +94,13 @@ class SingleEngine(Engine):
         if self._at_once > MOST_AT_ONCE * self.y.size + 100:
             return self._back_up(lam_end)
         segment = self.segment()
-        lam, index, target = _next_event(
-            self.lam, lam_end, self.y, self.w, self.status, self._p, self._q, *segment[:3], self._tiny_slope(segment)
-        )
+        lam, index, target = self._next_event(segment, lam_end)
+        if lam < LONG * self.lam and self._age > 1:  # what the lines leave over counts relative to the lam they lead to
+            self._solve_lines()
+            segment = self.segment()
+            lam, index, target = self._next_event(segment, lam_end)
+        if lam > (1.0 - TIE) * self.lam:
+            lam = self.lam
         self._at_once = self._at_once + 1 if lam == self.lam else 0
         self._move_to(lam, segment)
         if index >= 0:
@@ -141,6 +147,23 @@ class SingleEngine(Engine):
             lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
         self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
         self._age = 0
+        if not self._n_capped:
+            self._clear_margins()
+
+    def _clear_margins(self) -> None:
+        """Stretch the last segment by about its rounding error, so that every margin is met however large C becomes.
+
+        Without capped points F = lam q, and a margin short by 1e-14 costs C times that at each of the points on it.
+        """
+        short = float((1.0 - self.y * self._q).max())
+        if short < 1e-9:
+            stretch = 1.0 + 2.0 * max(short, 0.0) + 1e-13
+            self.v, self.v0 = self.v * stretch, self.v0 * stretch
+            self._q *= stretch
+
+    def _next_event(self, segment: Segment, lam_end: float) -> tuple[float, int, int]:
+        tiny = self._tiny_slope(segment)
+        return _next_event(self.lam, lam_end, self.y, self.w, self.status, self._p, self._q, *segment[:3], tiny)
 
     def _tiny_slope(self, segment: Segment) -> float:
         """Slopes of decision values below this are rounding."""
@@ -166,6 +189,9 @@ class SingleEngine(Engine):
         if sign:
             self.g += sign * pull * self.K[index]
             self.capped += sign * pull
+            self._n_capped += sign
+            if not self._n_capped:  # from here on b is in proportion to lam: what rounding left must not stay
+                self._clear_pull()
         if target != ELBOW:
             self.b[index] = pull if target == LEFT else 0.0
         self.status[index] = target
@@ -228,7 +254,7 @@ class SingleEngine(Engine):
 
     def _build_elbow(self) -> None:
         free = np.flatnonzero(self.status == ELBOW)
-        self.g, self.capped = np.zeros(self.y.size), 0.0
+        self.g, self.capped, self._n_capped = np.zeros(self.y.size), 0.0, 0
         self.status[free] = RIGHT  # until each has found its place
         room = np.minimum(self.y * self.b, self.w - self.y * self.b)
         for i in free[np.argsort(-room[free])]:
@@ -262,10 +288,14 @@ class SingleEngine(Engine):
         left = self.status == LEFT
         pulls = self.y[left] * self.w[left]
         self.g = weighted_rows(self.K, np.flatnonzero(left), pulls)
-        self.capped = float(pulls.sum())
+        self.capped, self._n_capped = float(pulls.sum()), int(left.sum())
         self._pull_lam = self.lam
         self._rounding = 1e-14 * float(np.abs(self.g).max())
         self._age = FRESH_EVERY
+
+    def _clear_pull(self) -> None:
+        self.g[:] = 0.0
+        self.capped, self._age = 0.0, FRESH_EVERY
 
     def _make_optimal(self) -> None:
         """Active-set steps at fixed lam: towards the elbow's solution as far as the box allows, then the worst violator."""
