@@ -7,7 +7,7 @@ import pytest
 
 from zerogap import reproduce
 from zerogap.cli import main
-from zerogap.reproduce import Report
+from zerogap.reproduce import Report, summary
 
 
 def fake(monkeypatch, run, name="fake-table-1"):
@@ -75,6 +75,18 @@ def test_results_are_written_with_machine_and_versions(monkeypatch, tmp_path):
     assert rows[0]["numpy"] == np.__version__
     assert rows[0]["cpu"]
     assert (tmp_path / "fake" / "fake-table-1.md").read_text() == report.markdown()
+
+
+def test_the_summary_counts_all_results_and_lists_what_does_not_hold(tmp_path):
+    for paper, ours in (("ong", 3), ("lopez", 4)):
+        report = Report(f"{paper}-table-1")
+        report.equal("set", "events", 3, ours, "other data")
+        report.show("set", "seconds", 1.0, 2.0)
+        report.write(tmp_path / paper)
+    text = summary(tmp_path)
+    assert "| [ong-table-1](ong/ong-table-1.md) | 1 | 1 | 1 |" in text
+    assert "| all | 1 | 2 | 2 |" in text
+    assert "- lopez-table-1: set, events: paper 3, ours 4, should be equal; other data" in text
 
 
 def test_the_command_fails_where_a_rule_does_not_hold(monkeypatch, capsys):

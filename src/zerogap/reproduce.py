@@ -241,4 +241,29 @@ def reproduce(names: Iterable[str], *, quick: bool = False, output: str | Path |
         if folder is not None:
             report.write(folder)
         reports.append(report)
+    if output is not None:
+        (Path(output) / "summary.md").write_text(summary(Path(output)))
     return reports
+
+
+def summary(folder: Path) -> str:
+    """Return how many cells of all results below a folder agree, and which do not."""
+    lines = ["# Summary", "", _line(["experiment", "hold", "judged", "for information"]), _line(["---"] * 4)]
+    apart, totals = [], np.zeros(3, dtype=int)
+    for file in sorted(file for paper in PAPERS for file in (folder / paper).glob(f"{paper}-*.csv")):
+        with file.open(newline="") as opened:
+            rows = list(csv.DictReader(opened))
+        counts = np.array([sum(row["holds"] == value for row in rows) for value in ("True", "False", "")])
+        totals += counts
+        name = file.stem
+        link = f"[{name}]({file.parent.name}/{name}.md)"
+        lines.append(_line([link, str(counts[0]), str(counts[0] + counts[1]), str(counts[2])]))
+        apart += [(name, row) for row in rows if row["holds"] == "False"]
+    lines.append(_line(["all", str(totals[0]), str(totals[0] + totals[1]), str(totals[2])]))
+    lines += ["", "Cells that do not hold:" if apart else "Every judged cell holds.", ""]
+    for name, row in apart:
+        what = (
+            f"{row['row']}, {row['column']}: paper {row['paper'] or '-'}, ours {row['ours']}, should be {row['rule']}"
+        )
+        lines.append(f"- {name}: {what}{'; ' + row['note'] if row['note'] else ''}")
+    return "\n".join(lines).rstrip() + "\n"
