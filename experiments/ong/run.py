@@ -42,9 +42,11 @@ def load(source: str) -> list[Data]:
         with np.load(folder / "raetsch.npz") as pool:
             X, y = pool[f"{name}_x"], pool[f"{name}_t"].astype(float)
             return [scaled(X[rows], y[rows]) for rows in pool[f"{name}_train_orig"]]
+    source, _, every = source.partition("::")
     parts = [datasets.load(name) for name in source.split("+")]
     X = np.concatenate([part[0].toarray() if sp.issparse(part[0]) else part[0] for part in parts])
-    return [scaled(X, np.concatenate([part[1] for part in parts]))]
+    y = np.concatenate([part[1] for part in parts])
+    return [scaled(X[:: int(every or 1)], y[:: int(every or 1)])]
 
 
 def scaled(X: np.ndarray, y: np.ndarray) -> Data:
@@ -97,7 +99,7 @@ def table_1(report: Report, quick: bool) -> None:
         if name in SAME or name in ("heart", "diabetes"):
             report.equal(name, "points", n_points, data.y.size)
         else:
-            report.show(name, "points", n_points, data.y.size, "the paper does not say which rows it took")
+            report.show(name, "points", n_points or None, data.y.size, "the paper does not say which rows it took")
         used = int((data.X.std(axis=0) > 0).sum())
         report.show(name, "features that vary", n_features, used)
         distinct = np.unique(np.column_stack([data.X, data.y]), axis=0).shape[0]
@@ -137,7 +139,11 @@ def one_row(report: Report, name: str, kernel: str, paper: list, copies: list[Da
     report.show(name, "t single", None, mean(path.counts.tracking_seconds for path in single))
     if not quick and kernel == "rbf" and mean(c.largest_elbow for c in counts) > 150:
         svd, qr = (mean(path.counts.tracking_seconds for path in paths[system]) for system in ("svd", "qr"))
-        report.check(name, "QR below SVD", "QR is cheaper than SVD where the elbow is large", qr < svd, qr / svd)
+        note = (
+            "here the linear programs take most of the time" if mean(c.largest_null_space for c in counts) > 5 else ""
+        )
+        claim = "QR is cheaper than SVD where the elbow is large"
+        report.check(name, "QR below SVD", claim, qr < svd, qr / svd, note=note)
     report.show(name, "N_SR", n_special, mean(c.special for c in counts))
     report.show(name, "N_kkt", n_kkt, mean(c.kkt_backups for c in counts))
     judge_costs(report, name, kernel, costs, copies[0], paths[systems[-1]][0], single[0], quick)
@@ -148,6 +154,8 @@ def judge_counts(report: Report, name: str, column: str, paper: float, ours: lis
     if len(ours) > 1:
         tolerance = max(max(ours) - min(ours), 0.1 * paper)
         report.near(name, column, paper, value, tolerance, "spread over the partitions; the paper's is unknown")
+    elif name == "sonar":
+        report.near(name, column, paper, value, max(6, 0.1 * paper), "half of the set, which half is unknown")
     elif name in SAME and name not in DEGENERATE:
         why = "the same data, nothing degenerate: ties of rounding, and backups"
         report.near(name, column, paper, value, max(5, 0.01 * paper) + extra, why)
