@@ -118,6 +118,16 @@ def judge_data(report: Report, table: dict) -> None:
         report.equal("data", "features", table["features"], X.shape[1])
 
 
+def note_on(table: dict, row: Row) -> str:
+    return table.get("notes", {}).get(f"{row.C:g}", "")
+
+
+def judge_support(report: Report, table: dict, row: Row, column: str, ours: int) -> None:
+    undecided = optimum(table["set"], row.C).undecided
+    why = "margins within 0.001 of 1 are as many, or more" if undecided else "the optimum decides every point"
+    report.near(f"C' = {row.C:g}", column, row.support, ours, min(undecided, FEW), note_on(table, row) or why)
+
+
 def judge_optimum(report: Report, table: dict, row: Row) -> None:
     name, label, best = table["set"], f"C' = {row.C:g}", optimum(table["set"], row.C)
     report.at_most(label, "gap at the optimum", None, best.gap, limit=GAP)
@@ -131,14 +141,11 @@ def judge_optimum(report: Report, table: dict, row: Row) -> None:
 
 def judge_counts(report: Report, table: dict, row: Row) -> None:
     name, label, ours = table["set"], f"C' = {row.C:g}", count(table["set"], row.C)
-    note = table.get("notes", {}).get(f"{row.C:g}", "")
     if name in SAME_ORDER or row.support == row.iterations + 2:  # every point enters and none leaves, in any order
-        report.equal(label, "iterations", row.iterations, ours.iterations, note)
+        report.equal(label, "iterations", row.iterations, ours.iterations, note_on(table, row))
     else:
         report.show(label, "iterations", row.iterations, ours.iterations, "depends on the order, which is our guess")
-    undecided = optimum(name, row.C).undecided
-    why = note or ("margins within 0.001 of 1 are as many, or more" if undecided else "the optimum decides every point")
-    report.near(label, "SV", row.support, ours.support, min(undecided, FEW), why)
+    judge_support(report, table, row, "SV", ours.support)
     report.at_most(label, f"evaluations / {table['unit']:g}", row.evaluations, ours.evaluations / table["unit"])
     ratio = row.npa_evaluations * table["unit"] / ours.evaluations
     report.show(label, "NPA's evaluations / ours", row.npa_evaluations / row.evaluations, ratio)
@@ -187,6 +194,8 @@ def table_5(report: Report, quick: bool) -> None:
         judge_optimum(report, table, row)
         if is_long:
             judge_counts(report, table, row)
+        else:
+            judge_support(report, table, row, "SV at the optimum (SimpleSVM)", optimum(table["set"], row.C).support)
 
 
 # Figure.
