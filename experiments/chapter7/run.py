@@ -11,7 +11,7 @@ import matplotlib as mpl
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from zerogap import DualProblem, Gram, RelativeGap, Solution, Status, datasets, solve
+from zerogap import DualProblem, Gram, KKTViolation, RelativeGap, Solution, Status, datasets, solve
 from zerogap.comparison import margin
 from zerogap.reproduce import Report, config
 from zerogap.solvers import (
@@ -31,6 +31,7 @@ PAPER = config(__file__)
 SETTINGS, CLAIMS = PAPER["settings"], PAPER["claims"]
 ROUNDING = 1e-11  # relative, of a sum of some hundred terms
 EXACT = RelativeGap(1e-11)
+EXACT_VALUES = KKTViolation(1e-10)  # a gap g leaves decision values off by sqrt(2 g): for them and the bias
 SLOW_SECONDS = 20.0  # for a run that may be slow, and says so by its status
 
 
@@ -116,9 +117,9 @@ def run(
     return Run(solution, columns | {name: np.array([row[name] for row in seen]) for name in seen[0]})
 
 
-def optimum(problem: DualProblem) -> Solution:
-    """The solution by second-order SMO, to a relative gap of 1e-11 or as far as rounding lets it."""
-    return solve(replace(problem, gram=problem.gram.fresh()), SMO(), stop=EXACT, max_time=SLOW_SECONDS)
+def optimum(problem: DualProblem, stop: Any = EXACT) -> Solution:
+    """The solution by second-order SMO, or as far as rounding lets it."""
+    return solve(replace(problem, gram=problem.gram.fresh()), SMO(), stop=stop, max_time=SLOW_SECONDS)
 
 
 def missing(run_or_dual: Any, best: Solution) -> Any:
@@ -228,14 +229,16 @@ def learning_rates(report: Report, gram: Gram, y: np.ndarray) -> None:
 def augmented_margins(report: Report, data: tuple[np.ndarray, np.ndarray], quick: bool) -> None:
     """Remark 7.4 on the half plane: margins in the space of the points and in the augmented one, for a range of tau."""
     X, y = data
-    free = optimum(DualProblem.hard_margin(Gram(X, "linear"), y))
+    free = optimum(DualProblem.hard_margin(Gram(X, "linear"), y), EXACT_VALUES)
     norm = float(np.linalg.norm(X.T @ free.beta))
     best, bias, R = 1 / norm, abs(free.bias) / norm, float(np.linalg.norm(X, axis=1).max())
     report.check("half plane", "|b| / R", CLAIMS["bias"], bias <= R, bias / R)
     ratios = []
     for factor in SETTINGS["taus"]:
         row, tau = f"half plane, tau = {factor:g} R", factor * R
-        solution = optimum(problem := DualProblem.hard_margin(Gram(X, "linear", tau=tau), y, fit_intercept=False))
+        solution = optimum(
+            problem := DualProblem.hard_margin(Gram(X, "linear", tau=tau), y, fit_intercept=False), EXACT_VALUES
+        )
         w, b = X.T @ solution.beta, solution.problem.gram.constant(solution.beta)
         own = float((y * (X @ w + b)).min() / np.linalg.norm(w))
         augmented = float((y * (X @ w + b)).min() / np.hypot(np.linalg.norm(w), b / tau))
@@ -328,20 +331,20 @@ def over_relaxation(report: Report, name: str, X: np.ndarray, y: np.ndarray, ker
 def same_by_shift(report: Report, name: str, X: np.ndarray, y: np.ndarray, kernel: dict) -> None:
     """Remark 7.10 taken literally: a precomputed K + I/C, and no soft margin at all."""
     C = 1.0
-    soft = optimum(DualProblem.squared_hinge(Gram(X, **kernel), y, C))
+    soft = optimum(DualProblem.squared_hinge(Gram(X, **kernel), y, C), EXACT_VALUES)
     shifted = Gram(X, **kernel).full() + np.eye(y.size) / C
-    hard = optimum(DualProblem.hard_margin(Gram(shifted, "precomputed"), y))
+    hard = optimum(DualProblem.hard_margin(Gram(shifted, "precomputed"), y), EXACT_VALUES)
     difference = float(np.abs(soft.beta - hard.beta).max() / np.abs(soft.beta).max())
-    report.check(f"{name}, 2-norm, C = 1", "alpha, to shifted kernel", CLAIMS["shift"], difference < 1e-4, difference)
+    report.check(f"{name}, 2-norm, C = 1", "alpha, to shifted kernel", CLAIMS["shift"], difference < 1e-8, difference)
 
 
 def augmented_soft_margin(report: Report, name: str, X: np.ndarray, y: np.ndarray, kernel: dict) -> None:
     """With b = b* the augmented problem has the free bias' objective plus b*²/(2 tau²), and it never has less."""
-    free = optimum(DualProblem.hinge(Gram(X, **kernel), y, 1.0))
+    free = optimum(DualProblem.hinge(Gram(X, **kernel), y, 1.0), EXACT_VALUES)
     f, distances = decision_values(free), []
     for factor in SETTINGS["taus"]:
         gram = Gram(X, tau=factor, **kernel)  # R = 1 for the Gaussian kernel
-        augmented = optimum(DualProblem.hinge(gram, y, 1.0, fit_intercept=False))
+        augmented = optimum(DualProblem.hinge(gram, y, 1.0, fit_intercept=False), EXACT_VALUES)
         above, most = augmented.certificate.dual - free.certificate.dual, free.bias**2 / (2 * factor**2)
         slack = 1e-9 * free.certificate.primal
         row = f"{name}, 1-norm, tau = {factor:g} R"
@@ -574,14 +577,14 @@ def hard_margin_box(report: Report, quick: bool) -> None:
         boxed = DualProblem.hinge(problem.gram, y, C)
         return {"box gap": boxed.certify(state.beta, state.residual).gap, "C": C}
 
-    one = run(problem, SMO(False), 1, box_gap, stop=RelativeGap(1e-8), max_time=SLOW_SECONDS)
+    one = run(problem, SMO(False), 1, box_gap, stop=EXACT_VALUES, max_time=SLOW_SECONDS)
     covers = one["C"] >= np.abs(best.beta).max()
-    W = best.certificate.dual
-    bounds = one["box gap"][covers] - (W - one["dual"][covers])
-    holds = bool(covers.any()) and bool((bounds >= -1e-9 * W).all()) and one["box gap"][-1] <= 1e-6 * W
-    report.check(
-        "half plane, hard margin", "gap in the box C_t, at the end", CLAIMS["box"], holds, float(one["box gap"][-1] / W)
-    )
+    W, last = best.certificate.dual, one["box gap"][-1]
+    is_bound = covers.any() and (one["box gap"][covers] - (W - one["dual"][covers]) >= -1e-9 * W).all()
+    # A violation v leaves a gap of at most v times the sum of the box: as v vanishes, so does it.
+    vanishes = last <= EXACT_VALUES.tol * y.size * one["C"][-1]
+    row = "half plane, hard margin"
+    report.check(row, "gap in the box C_t, at the end", CLAIMS["box"], bool(is_bound and vanishes), float(last / W))
     early = int(np.count_nonzero(one["box gap"][~covers] < W - one["dual"][~covers]))
     report.show(
         "half plane, hard margin",
@@ -615,6 +618,7 @@ def gaussian_process(report: Report, quick: bool) -> None:
             one_process(report, f"{name}, noise {noise:g}", problem, ax if noise == 0.1 else None)
         widrow_hoff(report, f"{name}, noise 1", DualProblem.gaussian_process(gram, target, 1.0))
     keep(report, drawing, "chapter7-gaussian-process")
+    cost_of_stopping_early(report, *sets["diabetes_regression"])
 
 
 def one_process(report: Report, row: str, problem: DualProblem, ax: Any) -> None:
@@ -655,9 +659,6 @@ def one_process(report: Report, row: str, problem: DualProblem, ax: Any) -> None
         report.check(
             row, f"|error of alpha|², {tol:g}", CLAIMS["within"], squared <= upper[k] - lower[k] + slack, squared
         )
-        if tol == 1e-2:
-            share = 2 * k * n**2 / (n**3 / 3)
-            report.check(row, "operations / direct", CLAIMS["cheap"], share < 1, share, note="stopped at 0.01")
     zeros = int(np.count_nonzero(direct.beta == 0))
     report.check(row, "zeros in alpha", CLAIMS["dense"], zeros == 0, zeros)
     helped = run(
@@ -666,6 +667,19 @@ def one_process(report: Report, row: str, problem: DualProblem, ax: Any) -> None
     report.show(row, "iterations, Nyström", None, helped.solution.n_iter, note="preconditioned, beyond the chapter")
     if ax is not None:
         draw_bounds(ax, row, bounds, exact)
+
+
+def cost_of_stopping_early(report: Report, X: np.ndarray, y: np.ndarray, gamma: float) -> None:
+    """Operations of conjugate gradient, stopped at a hundredth, over those of the direct solution, for parts of a set."""
+    X, y, shares = StandardScaler().fit_transform(X), (y - y.mean()) / y.std(), []
+    for n in (y.size // 4, y.size // 2, y.size):
+        problem = DualProblem.gaussian_process(Gram(X[:n], gamma=gamma), y[:n], 0.1)
+        k = run(problem, ConjugateGradient(), 1, stop=RelativeGap(1e-2)).solution.n_iter
+        shares.append(k * 2 * n**2 / (n**3 / 3))
+        report.show(f"diabetes_regression, first {n}", "iterations, stopped at 0.01", None, k)
+        report.show(f"diabetes_regression, first {n}", "operations / direct", None, shares[-1])
+    is_falling = bool((np.diff(shares) < 0).all())
+    report.check("diabetes_regression, all sizes", "operations / direct", CLAIMS["cheap"], is_falling, shares[-1])
 
 
 def draw_bounds(ax: Any, title: str, bounds: np.ndarray, exact: float) -> None:
