@@ -11,7 +11,7 @@ from test_properties import awkward_points, soft
 
 from zerogap import DualProblem, Gram, KKTViolation, RelativeGap, Status, solve
 from zerogap.solvers import SOR, GradientAscent
-from zerogap.solvers.gradient_ascent import EVERYONE, LENGTH
+from zerogap.solvers.gradient_ascent import EVERYONE, LENGTH, POSITION, VISITS
 
 ORDERS = ("sequential", "free-first", "ranked")
 SOLVERS = [GradientAscent(order=order) for order in ORDERS] + [SOR(order=order) for order in ORDERS]
@@ -86,6 +86,20 @@ def test_passes_go_over_the_points_they_should(solver, plain):
         np.testing.assert_array_equal(passed, expected)
         state, _ = solver.step(problem, state, 1, 0.0)
     assert seen == ({True} if solver.order == "sequential" else {True, False})
+
+
+def test_points_looked_at_are_counted_whether_they_move_or_not(plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0, fit_intercept=False)
+    solver = GradientAscent()
+    state, passes, before = solver.init(problem), 0, 0
+    for _ in range(300):
+        state, _ = solver.step(problem, state, 1, 0.0)
+        position = state.memory.integers[POSITION]
+        passes += position < before
+        before = position
+        assert state.memory.integers[VISITS] == passes * problem.n + position
+    assert state.memory.integers[VISITS] > 300  # some stay where they are
 
 
 def test_regression_stops_at_the_kink():

@@ -24,7 +24,7 @@ ORDERS = ("sequential", "free-first", "ranked")
 SEQUENTIAL, FREE_FIRST, RANKED = range(3)
 
 # Places in a state's integers and numbers.
-POSITION, LENGTH, EVERYONE, CHANGED, OVERSHOT = range(5)
+POSITION, LENGTH, EVERYONE, CHANGED, OVERSHOT, VISITS = range(6)  # VISITS: points looked at so far, moved or not
 GAIN, BREACH, VIOLATION = range(3)
 
 # Passes over a part of the points end when none of them breaks a condition by more than this share of the violation of all.
@@ -62,7 +62,7 @@ class OneAtATime:
                 'Gram(..., tau="radius"), which brings back a bias that counts in the norm (Remark 7.4).'
             )
         state, n = pair.start(problem, beta, None), problem.n
-        begun = Pass(np.arange(n), state.beta.copy(), np.array([0, n, 1, 0, 0]), np.array([0.0, 0.0, HUGE]))
+        begun = Pass(np.arange(n), state.beta.copy(), np.array([0, n, 1, 0, 0, 0]), np.array([0.0, 0.0, HUGE]))
         return state._replace(memory=begun)
 
     def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
@@ -171,6 +171,7 @@ def _ascend(
         new = _ascent(k, rates[k], lower, upper, eps, beta, residual)
         if new == beta[k]:
             integers[POSITION] += 1
+            integers[VISITS] += 1
             continue
         if slot[k] < 0:
             return NEEDS_ROW, moved
@@ -186,6 +187,7 @@ def _ascend(
         stamp[slot[k]] = clock + moved
         integers[CHANGED] += 1
         integers[POSITION] += 1
+        integers[VISITS] += 1
         moved += 1
     return SPENT, moved
 
