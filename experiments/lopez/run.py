@@ -365,7 +365,8 @@ def table(report: Report, quick: bool, number: int) -> None:
             one_row(report, chosen, number, epsilon, parts)
         except FileNotFoundError as error:
             report.say(f"{chosen.row}: {error}")
-    report.say(f"{parts} parts a set; the paper has {PAPER['settings']['partitions']} of the benchmark's own.")
+    if report.cells:
+        report.say(f"{parts} parts a set; the paper has {PAPER['settings']['partitions']} of the benchmark's own.")
 
 
 def one_row(report: Report, chosen: Case, number: int, epsilon: float, parts: int) -> None:
