@@ -94,6 +94,13 @@ def test_exact_on_awkward_data(data, kernel, loss, fit_intercept):
     assert_exact(model, X, y, weight=weight)
 
 
+def test_a_copy_left_out_may_leave_the_bias_open():
+    """With a copy less, the one coefficient inside its box is at its cap."""
+    X, y, weight = np.zeros((3, 1)), np.array([1.0, -1.0, -1.0]), np.array([1.0, 1.0, 0.5])
+    result = assert_exact(SVC(C=2.0, gamma=0.7).fit(X, y, weight), X, y, weight=weight)
+    assert result.decision_values[2] == pytest.approx(0.0, abs=1e-12)
+
+
 def test_a_bias_with_an_interval_to_itself_is_its_middle():
     """All coefficients at their caps but for rounding: any of the rows may end the interval."""
     rng = np.random.default_rng(113)

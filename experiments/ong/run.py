@@ -53,10 +53,11 @@ def scaled(X: np.ndarray, y: np.ndarray) -> Data:
     return Data(StandardScaler().fit_transform(X), np.where(y == y.max(), 1.0, -1.0))
 
 
-def follow(data: Data, kernel: str, engine) -> Path:
+def follow(data: Data, kernel: str, engine, merge: bool = False) -> Path:
+    """Follow the paper's range of lam; it keeps duplicates apart, and so do we where counts are compared."""
     return svm_path(
         data.X, data.y, kernel=kernel, gamma=GAMMA, C_min=1 / SETTINGS["lam_max"], C_max=1 / SETTINGS["lam_min"], engine=engine,
-        merge_duplicates=engine == "single",
+        merge_duplicates=merge,
     )  # fmt: skip
 
 
@@ -124,7 +125,7 @@ def one_row(report: Report, name: str, kernel: str, paper: list, copies: list[Da
     costs, n_special, n_kkt = paper[7:-2], paper[-2], paper[-1]
     systems = ("qr-update",) if quick else SYSTEMS
     paths = {system: [follow(data, kernel, LP(system)) for data in copies] for system in systems}
-    single = [follow(data, kernel, "single") for data in copies]
+    single = [follow(data, kernel, "single", merge=True) for data in copies]
     counts = [path.counts for path in paths[systems[0]]]
     judge_counts(report, name, "|E|max", elbow, [c.largest_elbow for c in counts])
     backups = abs(mean(c.kkt_backups for c in counts) - n_kkt)  # each is a pass of the main loop, and so an event

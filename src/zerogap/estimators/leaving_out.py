@@ -101,7 +101,9 @@ class _Values:
         if not is_same:
             active = active.copy()
             active.adapt(problem, reduced)
-        elif self.has_one_bias:
+        elif self.has_one_bias and (
+            share == 0 or _has_one_bias(reduced, active)
+        ):  # a smaller box may end at the coefficient
             return _decision(problem, active, p, active.bias)
         return _decision(reduced, active, p, _bias(reduced, active, p, share))
 
