@@ -4,7 +4,7 @@ import clarabel
 import numpy as np
 import scipy.sparse as sp
 
-from zerogap import DualProblem
+from zerogap import DualProblem, Solution, Status
 
 
 def matrix(problem: DualProblem) -> np.ndarray:
@@ -44,6 +44,17 @@ def reference_objective(problem: DualProblem) -> float:
     # Asked for more digits than it has, it may end short of them: what counts is that its own two bounds agree.
     assert abs(solution.obj_val - solution.obj_val_dual) <= 1e-8 * max(1.0, abs(solution.obj_val)), solution.status
     return solution.obj_val
+
+
+def assert_optimal(solution: Solution, problem: DualProblem) -> None:
+    """Converged to a gap of 1e-8, feasible, and with the reference's objective, whose own two bounds agree to 1e-8."""
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.relative_gap <= 1e-8
+    reference = reference_objective(problem)
+    assert abs(objective(problem, solution.beta) - reference) <= 2e-8 * max(1.0, abs(reference))
+    assert (solution.beta >= problem.lower).all()
+    assert (solution.beta <= problem.upper).all()
+    assert abs(solution.certificate.sum_residual) <= 1e-12 * max(1.0, np.abs(solution.beta).sum())
 
 
 def objective(problem: DualProblem, beta: np.ndarray) -> float:

@@ -28,13 +28,7 @@ def fit_intercept():
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=name)
 def test_reaches_the_optimum_of_a_reference_qp(solver, problem):
-    solution = solve(problem, solver, stop=RelativeGap(1e-8), max_time=20)
-    assert solution.status is Status.CONVERGED
-    assert solution.certificate.relative_gap <= 1e-8
-    reference = naive.reference_objective(problem)
-    assert abs(naive.objective(problem, solution.beta) - reference) <= 2e-8 * max(1.0, abs(reference))
-    assert (solution.beta >= problem.lower).all()
-    assert (solution.beta <= problem.upper).all()
+    naive.assert_optimal(solve(problem, solver, stop=RelativeGap(1e-8), max_time=20), problem)
 
 
 @pytest.mark.parametrize("rate", [None, 0.3])

@@ -15,15 +15,7 @@ from zerogap.solvers.smo import _sample
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_reaches_the_optimum_of_a_reference_qp(solver, problem):
-    solution = solve(problem, solver, stop=RelativeGap(1e-8))
-    assert solution.status is Status.CONVERGED
-    assert solution.certificate.relative_gap <= 1e-8
-    reference = naive.reference_objective(problem)
-    # The gap proves 1e-8; the reference's own two bounds agree to 1e-8.
-    assert abs(naive.objective(problem, solution.beta) - reference) <= 2e-8 * max(1.0, abs(reference))
-    assert (solution.beta >= problem.lower).all()
-    assert (solution.beta <= problem.upper).all()
-    assert abs(solution.certificate.sum_residual) <= 1e-12 * max(1.0, np.abs(solution.beta).sum())
+    naive.assert_optimal(solve(problem, solver, stop=RelativeGap(1e-8)), problem)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
