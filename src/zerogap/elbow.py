@@ -144,12 +144,8 @@ class ElbowSystem(FreeSystem):
 def _append(factor, half, m, column, corner, dependent):
     """Add the last row of the factor by forward substitution; refuse if nothing is left of its corner."""
     new = factor[m, :m]
-    for i in range(m):
-        row = factor[i, :i]
-        known = 0.0
-        for j in range(row.size):
-            known += row[j] * new[j]
-        new[i] = (column[i] - known) / factor[i, i]
+    new[:] = column
+    _forward(factor, 0, m, new)
     used, ones = 0.0, 0.0
     for j in range(m):
         used += new[j] * new[j]
@@ -203,11 +199,8 @@ def _part(K, points, factor, half, m, position, tau, d):
     for k in range(position, m):
         points[k] = points[k + 1]
     for k in range(m):
-        row, a = factor[k, :k], d[:k]
-        s = 0.0
-        for j in range(row.size):
-            s += row[j] * a[j]
-        d[k] = (K[i, points[k]] + tau - s) / factor[k, k]
+        d[k] = K[i, points[k]] + tau
+    _forward(factor, 0, m, d)
     return _answer(factor, half, m, d)
 
 
@@ -221,12 +214,7 @@ def _answer(factor, half, m, d):
     c = (along - 1.0) / square if m else 0.0
     for j in range(m):
         d[j] = c * half[j] - d[j]
-    for i in range(m - 1, -1, -1):
-        row, a = factor[i, :i], d[:i]
-        s = d[i] / factor[i, i]
-        d[i] = s
-        for j in range(row.size):
-            a[j] -= s * row[j]
+    _back(factor, m, d)
     return -c
 
 
@@ -259,20 +247,32 @@ def _solve_one(factor, half, m, has_border, x, total):
     first = 0
     while first < m and x[first] == 0.0:
         first += 1
+    _forward(factor, first, m, x)
+    bias = _take_bias(half, m, has_border, x, total)
+    _back(factor, m, x)
+    return bias
+
+
+@jit_sums
+def _forward(factor, first, m, x):
+    """Solve with the factor, in place, for a right hand side that is zero before ``first``."""
     for i in range(first, m):
         row, a = factor[i, first:i], x[first:i]
         s = 0.0
         for j in range(row.size):
             s += row[j] * a[j]
         x[i] = (x[i] - s) / factor[i, i]
-    bias = _take_bias(half, m, has_border, x, total)
+
+
+@jit_sums
+def _back(factor, m, x):
+    """Solve with the factor's transpose, in place."""
     for i in range(m - 1, -1, -1):
         row, a = factor[i, :i], x[:i]
         s = x[i] / factor[i, i]
         x[i] = s
         for j in range(row.size):
             a[j] -= s * row[j]
-    return bias
 
 
 @jit_sums
