@@ -61,7 +61,7 @@ def load(name: str) -> tuple[Any, np.ndarray]:
     from sklearn.datasets import fetch_openml
 
     try:
-        bunch = fetch_openml(name, as_frame=False, parser="liac-arff")
+        bunch = fetch_openml(name, as_frame=False, parser="liac-arff", n_retries=1, delay=0.5)
     except Exception as error:
         raise FileNotFoundError(
             f"No data set {name!r}: it does not ship with scikit-learn, there is no file {name}.svm.gz in "
