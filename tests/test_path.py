@@ -120,6 +120,15 @@ def test_separable_data_ends_without_capped_points():
     assert path.bias_at(1e6) == pytest.approx(-2.0)
 
 
+def test_an_event_at_the_very_end_is_no_tie_without_end(plain):
+    X, y, _ = plain
+    path = svm_path(X, y, C_max=100.0)
+    end = path.C[len(path) // 2] * (1 + 1e-12)
+    short = svm_path(X, y, C_max=end)
+    assert (short.status, short.n_backups) == ("complete", 0)
+    assert short.C[-1] == pytest.approx(end, rel=1e-15)
+
+
 def test_a_limit_on_events_and_resume_give_the_same_path(cancer, cancer_path):
     part = svm_path(*cancer, max_events=200)
     assert part.status == "max_events"

@@ -99,7 +99,7 @@ class SingleEngine(Engine):
             self._solve_lines()
             segment = self.segment()
             lam, index, target = self._next_event(segment, lam_end)
-        if lam > (1.0 - TIE) * self.lam:
+        if index >= 0 and lam > (1.0 - TIE) * self.lam:
             lam = self.lam
         self._at_once = self._at_once + 1 if lam == self.lam else 0
         self._move_to(lam, segment)
