@@ -263,11 +263,11 @@ def test_six_points_with_a_polynomial_kernel_end_at_once():
 def test_a_high_polynomial_on_unscaled_data_ends_with_an_honest_status():
     X, y = load_iris(return_X_y=True)
     for C, degree, gamma in ((0.67, 7, 4178.0), (1.0, 8, "scale"), (0.8, 8, 864.0), (1e4, 8, 1.0)):
-        began = time.perf_counter()
+        began = time.process_time()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = SVC(C=C, kernel="poly", degree=degree, gamma=gamma).fit(X, y)
-        assert time.perf_counter() - began < 30
+        assert time.process_time() - began < 60  # of the processor: a busy machine is no failure
         for status, certificate in zip(model.status_, model.certificate_, strict=True):
             assert (certificate.relative_gap <= 1e-4) == (status is Status.CONVERGED)
 
