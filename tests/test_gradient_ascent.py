@@ -288,3 +288,15 @@ def test_the_radius_is_the_longest_point(plain):
     assert Gram(X, tau="radius").kernel.tau == 1.0
     with pytest.raises(ValueError, match=r"tau must be at least 0.*radius"):
         Gram(X, tau=-1.0)
+
+
+def test_a_slow_way_down_is_no_stall(monkeypatch):
+    """Measured in pairs the loop would lose patience: the gap goes up and down for a while."""
+    X, y, _ = points("plain")
+    monkeypatch.setattr("zerogap.loop.PATIENCE", 1000)
+    runs = []
+    for patience in (SOR.patience, 1):
+        monkeypatch.setattr(SOR, "patience", patience)
+        problem = DualProblem.hinge(Gram(X, "linear"), y, 1000.0, fit_intercept=False)
+        runs.append(solve(problem, SOR(1.9), stop=RelativeGap(1e-8), trace_every=200, max_time=20).status)
+    assert runs == [Status.CONVERGED, Status.STALLED]

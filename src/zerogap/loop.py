@@ -22,7 +22,8 @@ WORK_PER_LOOK = 200_000_000
 # Running residuals gather rounding errors; after this many iterations they are computed afresh.
 REFRESH_EVERY = 100_000
 
-# A solver that makes no progress worth the name in this many iterations (or 100 n) gets no further.
+# A solver that makes no progress worth the name in this many iterations (or 100 n) gets no further; one whose iterations are
+# smaller than a pair's has a ``patience`` of so many times that.
 PATIENCE = 1_000_000
 
 
@@ -282,7 +283,8 @@ class _Run:
             self._refresh()
         if self.info.is_done and (self.idle >= 3 or self.info.iterations == 0):
             return Status.EXHAUSTED if self.info.is_own_rule else Status.STALLED
-        if self.idle >= 10 or self.steps - self.best_at >= max(PATIENCE, 100 * self.problem.n):
+        patience = getattr(self.solver, "patience", 1) * max(PATIENCE, 100 * self.problem.n)
+        if self.idle >= 10 or self.steps - self.best_at >= patience:
             return Status.STALLED
         return None
 

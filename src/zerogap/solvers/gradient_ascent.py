@@ -49,6 +49,7 @@ class OneAtATime:
     """What both solvers share; they differ in their learning rates."""
 
     order: str
+    patience = 10  # a move of one coefficient does little, and the gap goes up and down on its way
 
     def _rates(self, diagonal: np.ndarray) -> np.ndarray:
         raise NotImplementedError
