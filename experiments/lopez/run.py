@@ -564,7 +564,7 @@ def cost(report: Report, quick: bool) -> None:
                 claim = "the mean; no row is computed twice: at most n² values"
                 report.check(row, f"kept, {label}", claim, most <= n * n, mean)
                 report.show(row, f"iterations, {label}", None, float(found.iterations.mean()))
-                report.show(row, f"ms, {label}", None, 1e3 * found.seconds / parts, "on a shared machine")
+                report.show(row, f"ms, {label}", None, 1e3 * found.seconds / parts, "times vary from run to run")
     claim = "a naive kernelization may need more kernel values than SMO: on some set it does"
     report.check("all sets, 0.001", "naive, Rosen / SMO", claim, bool(dearer), f"above 1: {', '.join(dearer)}")
 
