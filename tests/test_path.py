@@ -257,6 +257,15 @@ def test_path_and_solver_agree_along_the_way(cancer, cancer_path):
         assert cancer_path.certificate_at(C).dual >= solution.certificate.dual * (1 - 1e-10)
 
 
+def test_a_path_that_is_lost_says_so(plain, monkeypatch):
+    """Half of the elbow's solution is taken for the whole."""
+    X, y, _ = plain
+    segment = SingleEngine.segment
+    monkeypatch.setattr(SingleEngine, "segment", lambda self: segment(self)._replace(v=0.5 * self.v))
+    with pytest.warns(RuntimeWarning, match=r"not exact: the relative gap at C=.*fit SVC"):
+        svm_path(X, y, C_min=0.1, C_max=10.0, max_events=20)
+
+
 def test_the_backup_leaves_a_tie_and_says_so(plain, monkeypatch):
     """No data is known to need it, so every tenth event is made to look like a circle of ties."""
     X, y, _ = plain

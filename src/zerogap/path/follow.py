@@ -1,6 +1,7 @@
 """svm_path(): from rows to a Path."""
 
 import time
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,11 @@ from zerogap.path.engine import Options
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
 from zerogap.path.path import Path
-from zerogap.path.single import Single
+from zerogap.path.single import Single, SingleEngine
 from zerogap.progress import PathProgress
+
+# Breakpoints certified at the end, and the relative gap that is put up with there.
+CHECKED, EXACT = 16, 1e-7
 
 ENGINES: dict[str, Options] = {"single": Single(), "lp": LP(), "hastie": Hastie()}
 
@@ -162,4 +166,21 @@ def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> 
     if progress is not None:
         progress.close()
     counts.tracking_seconds += time.perf_counter() - began
-    return path.seal(status)
+    path.seal(status)
+    if isinstance(engine, SingleEngine) and len(path) > 1:
+        _warn_if_lost(path)
+    return path
+
+
+def _warn_if_lost(path: Path) -> None:
+    """Certify a few breakpoints: where very many points tie at once, the engine can lose its way without noticing."""
+    some = path.C[np.unique(np.linspace(0, len(path) - 1, CHECKED).astype(int))]
+    gaps = [certificate.relative_gap for certificate in path.certificate_at(some)]
+    worst = int(np.argmax(gaps))
+    if gaps[worst] > EXACT:
+        warnings.warn(
+            f"The path is not exact: the relative gap at C={some[worst]:g} is {gaps[worst]:.1e}, where {EXACT:g} or less was "
+            "expected; very many points of this data tie. Look at path.certificate_at(C), and fit SVC where it is large.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
