@@ -86,6 +86,8 @@ def seconds_of(fit: Callable[..., Any], *arguments: Any, **options: Any) -> floa
 
 def write(name: str, rows: list[dict[str, Any]]) -> None:
     """Write results beside this file, with what they were measured on."""
+    if not rows:
+        return
     folder = Path(__file__).parent / "results"
     folder.mkdir(exist_ok=True)
     about = {

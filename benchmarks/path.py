@@ -2,6 +2,7 @@
 
 python benchmarks/path.py exact [NAME ...]     certificates at all breakpoints and 1,000 random C, no backup needed
 python benchmarks/path.py random [--count N]   random integer-valued problems with heavy duplication
+python benchmarks/path.py grids [--count N]    binary and other grids, up to 600 points: nearly every event is a tie
 python benchmarks/path.py libsvm [NAME ...]    the objective beside LIBSVM's at 100 random C, sets up to 2,000 points
 python benchmarks/path.py speed [NAME ...]     the whole path beside a 25-point grid of scikit-learn's SVC
 python benchmarks/path.py profile [NAME ...]   where the time of an event goes
@@ -67,18 +68,48 @@ def exact(options) -> None:
 
 
 def random(options) -> None:
-    worst, backups, events = 0.0, 0, 0
-    for seed in range(options.count):
+    follow_all(integer_problems(options.count))
+
+
+def grids(options) -> None:
+    follow_all(grid_problems(options.count))
+
+
+def integer_problems(count):
+    """Few distinct values, heavy duplication, labels by chance."""
+    for seed in range(count):
         rng = np.random.default_rng(seed)
         n, d, top = int(rng.integers(2, 40)), int(rng.integers(1, 4)), int(rng.integers(1, 4))
         X = rng.integers(0, top + 1, size=(n, d)).astype(float)
         y = np.concatenate([[-1, 1], rng.choice([-1, 1], size=n - 2)])
-        path = svm_path(X, y, kernel=("linear", "rbf")[seed % 2])
-        gap = path.worst_certificate().relative_gap
+        yield seed, X, y, {"kernel": ("linear", "rbf")[seed % 2]}
+
+
+def grid_problems(count):
+    """Labels by a vote of some features, now and then against it."""
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        n, d, top = int(rng.integers(20, 601)), int(rng.integers(2, 17)), int(rng.choice([1, 1, 2, 4]))
+        X = rng.integers(0, top + 1, size=(n, d)).astype(float)
+        votes = X[:, : int(rng.integers(1, d + 1))].mean(axis=1)
+        y = np.where((votes >= np.median(votes)) ^ (rng.random(n) < rng.choice([0.0, 0.05, 0.3])), 1, -1)
+        y[:2] = -1, 1
+        kernel = ("linear", "linear", "poly", "rbf")[seed % 4]
+        yield seed, X, y, {"kernel": kernel, "degree": 2, "coef0": 1.0}
+
+
+def follow_all(problems) -> None:
+    worst, backups, events, count = 0.0, 0, 0, 0
+    for seed, X, y, options in problems:
+        path = svm_path(X, y, **options)
+        gap = path.worst_certificate(path.C[:: 1 + len(path) // 500]).relative_gap
         if gap > 1e-9 or path.n_backups or path.status != "complete":
-            print(f"seed {seed}: gap {gap:.1e}, {path.n_backups} backups, {path}")
-        worst, backups, events = max(worst, gap), backups + path.n_backups, events + path.n_events
-    print(f"{options.count} problems, {events} events: largest gap {worst:.1e}, {backups} backups")
+            print(
+                f"seed {seed}, {X.shape}, {options['kernel']}: gap {gap:.1e}, {path.n_backups} backups, {path}",
+                flush=True,
+            )
+        worst, backups, events, count = max(worst, gap), backups + path.n_backups, events + path.n_events, count + 1
+    print(f"{count} problems, {events} events: largest gap {worst:.1e}, {backups} backups")
 
 
 def speed(options) -> None:
@@ -185,7 +216,7 @@ def fit_grid(X, y) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["exact", "libsvm", "random", "speed", "profile", "memory"])
+    parser.add_argument("what", choices=["exact", "libsvm", "random", "grids", "speed", "profile", "memory"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--repeats", type=int, default=2)

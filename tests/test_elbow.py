@@ -54,6 +54,29 @@ def test_points_in_the_affine_hull_of_others_are_refused():
     np.testing.assert_allclose(K[:, :3] @ d + K[:, 3], 0.0, atol=1e-12)  # no decision value moves
 
 
+def test_rounding_is_not_taken_for_a_distance():
+    """The first three points lie nearly on a line, so others of the plane are combinations of them with large coefficients."""
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        X = rng.standard_normal((8, 2))
+        X[2] = X[0] + rng.random() * (X[1] - X[0]) + 1e-4 * rng.standard_normal(2)
+        system = ElbowSystem(X @ X.T)
+        assert [system.append(i) is not None for i in range(8)] == [True] * 3 + [False] * 5
+
+
+def test_distances_of_points_that_may_enter():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 9))
+    system = ElbowSystem(X @ X.T)
+    lifted = np.column_stack([X, np.full(20, np.sqrt(system.tau))])
+    np.testing.assert_allclose(system.distances(np.arange(3)), (lifted[:3] ** 2).sum(axis=1))
+    for i in range(6):
+        system.append(i)
+    span, _ = np.linalg.qr(lifted[:6].T)
+    off = lifted[6:] - lifted[6:] @ span @ span.T
+    np.testing.assert_allclose(system.distances(np.arange(6, 20)), (off**2).sum(axis=1), rtol=1e-10)
+
+
 @pytest.mark.parametrize("has_border", [True, False])
 def test_one_right_hand_side_from_columns(has_border):
     rng = np.random.default_rng(1)

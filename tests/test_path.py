@@ -1,5 +1,6 @@
 import os
 import signal
+from fractions import Fraction
 
 import naive
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from zerogap import SVC, DualProblem, Gram, Path, RelativeGap, SVCPath, datasets, solve, svm_path
+from zerogap.path.engine import exact_difference
 from zerogap.path.single import SingleEngine
 
 
@@ -72,6 +74,42 @@ def test_integer_data_full_of_ties_and_conflicts(seed):
     assert path.status == "complete"
     assert path.n_backups == 0
     assert path.worst_certificate().relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_grids_where_nearly_every_event_is_a_tie(kernel, seed):
+    """Elbows that are chosen without care become singular here but for rounding, and ties circles."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(600, 14 if kernel == "linear" else 9)).astype(float)
+    y = np.where(X[:, :5].sum(axis=1) >= 3, 1, -1)
+    path = svm_path(X, y, kernel=kernel, degree=2, coef0=1.0)
+    assert (path.status, path.n_backups) == ("complete", 0)
+    assert path.worst_certificate().relative_gap <= 1e-9
+    assert path.n_events < 5 * len(y)
+
+
+def test_differences_are_exact_where_plain_sums_are_all_rounding():
+    rng = np.random.default_rng(0)
+    K = rng.standard_normal((30, 30)) * 10.0 ** rng.integers(-3, 4, size=(30, 30))
+    E, others = np.arange(10), np.arange(10, 30)
+    x, pulls = rng.standard_normal(10), rng.standard_normal(20)
+    plain = K[:10, :10] @ x + K[:10, 10:] @ pulls + 0.1
+    found = exact_difference(plain, 0.1, K, E, x, others, pulls)
+    exact = [
+        Fraction(plain[i])
+        - Fraction(0.1)
+        - sum(Fraction(a) * Fraction(b) for a, b in zip(K[i], [*x, *pulls], strict=True))
+        for i in E
+    ]
+    np.testing.assert_allclose(found, np.array(exact, dtype=float), rtol=1e-12)
+
+
+def test_margins_are_met_however_large_C_becomes():
+    X, y = load_iris(return_X_y=True)
+    path = svm_path(X, y == 0, kernel="linear", C_max=1e9)
+    assert path.C[-2] < 1.0  # from there on no point is capped
+    assert path.worst_certificate(np.geomspace(1e-3, 1e9, 50)).relative_gap <= 1e-11
 
 
 def test_events_lead_from_one_segment_to_the_next(cancer_path):

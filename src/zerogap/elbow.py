@@ -21,6 +21,10 @@ from zerogap.compiled import jit, jit_sums
 # A point whose distance from the affine hull of the others is, squared and relative, below this counts as lying in it.
 DEPENDENT = 1e-13
 
+# That distance is the length of a combination of points; the larger its coefficients, the larger is what rounding makes of
+# a length of zero: this, times the square of their sum.
+ROUNDING = 4e-16
+
 
 class Response(NamedTuple):
     """How the others answer when x_i rises by one: x_E by d and b by d0 keep the rest of the system solved."""
@@ -130,6 +134,13 @@ class ElbowSystem(FreeSystem):
         d = np.empty(self.size)
         return Response(d, _part(self.K, self._points, self._factor, self._half, self.size, position, self.tau, d))
 
+    def distances(self, points: np.ndarray) -> np.ndarray:
+        """Return the square of what each point would have on the factor's diagonal.
+
+        It is the squared distance from the span of those in the system, all with sqrt(tau) as one more feature.
+        """
+        return _distances(self.K, points, self._points, self._factor, self.size, self.tau)
+
     def dependence(self, i: int) -> np.ndarray:
         """Return d with sum(d) = -1 and K_E d = -K_Ei: moving x_E by d and x_i by one changes no decision value."""
         E = self.points
@@ -188,7 +199,25 @@ def _join(K, i, points, factor, half, m, tau, dependent, d):
     if not _append(factor, half, m, d, K[i, i] + tau, dependent):
         return False, 0.0
     d[:] = factor[m, :m]
-    return True, _answer(factor, half, m, d)
+    d0, spread = _answer(factor, half, m, d), 1.0
+    for k in range(m):
+        spread += abs(d[k])
+    return factor[m, m] ** 2 > ROUNDING * spread**2 * (K[i, i] + tau), d0
+
+
+@jit_sums
+def _distances(K, candidates, points, factor, m, tau):
+    """Return what would be left of the corner of each candidate."""
+    left, column = np.empty(candidates.size), np.empty(m)
+    for c in range(candidates.size):
+        i = candidates[c]
+        for k in range(m):
+            column[k] = K[i, points[k]] + tau
+        _forward(factor, 0, m, column)
+        left[c] = K[i, i] + tau
+        for k in range(m):
+            left[c] -= column[k] * column[k]
+    return left
 
 
 @jit_sums

@@ -37,6 +37,14 @@ class Segment(NamedTuple):
         return self.u0 + (lam - self.origin) * self.v0
 
 
+def segment_between(
+    points: np.ndarray, lam: float, end: float, b: np.ndarray, b_end: np.ndarray, bias: float, bias_end: float
+) -> Segment:
+    """Return the straight line between the solutions at two lam, (53)."""
+    width = end - lam or 1.0  # of a move without length nobody reads the slope
+    return Segment(points, b_end, (b_end - b) / width, bias_end, (bias_end - bias) / width, end)
+
+
 class Transition(NamedTuple):
     """A point changes sets."""
 
@@ -192,3 +200,43 @@ def _combine(K, E, x, begin, out):
         row, a = K[E[k], begin:end], x[k]
         for i in range(out.size):
             out[i] += a * row[i]
+
+
+@jit
+def exact_difference(target, bias, K, E, x, others, pulls):
+    """Return target - bias - K_E,others pulls - K_EE x, summed in twice the working precision (Ogita, Rump and Oishi, 2005)."""
+    out = np.empty(E.size)
+    for k in range(E.size):
+        row = K[E[k]]
+        total, error = _two_sum(target[k], -bias)
+        for j in range(others.size):
+            total, error = _add_product(total, error, -row[others[j]], pulls[j])
+        for j in range(E.size):
+            total, error = _add_product(total, error, -row[E[j]], x[j])
+        out[k] = total + error
+    return out
+
+
+@inline
+def _add_product(total, error, a, b):
+    """Add a b to an unevaluated sum."""
+    product, lost = _two_product(a, b)
+    total, rest = _two_sum(total, product)
+    return total, error + (lost + rest)
+
+
+@inline
+def _two_sum(a, b):
+    """Return a + b and what rounding took from it (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+@inline
+def _two_product(a, b):
+    """Return a b and what rounding took from it (Dekker); halves by Veltkamp's constant, 2^27 + 1."""
+    product, large, wide = a * b, 134217729.0 * a, 134217729.0 * b
+    a_high, b_high = large - (large - a), wide - (wide - b)
+    a_low, b_low = a - a_high, b - b_high
+    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)

@@ -12,9 +12,9 @@ import scipy.linalg as la
 
 from zerogap.gram import Gram
 from zerogap.path.bordered import SVD
-from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment
+from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, segment_between
 from zerogap.path.single import Single, SingleEngine
-from zerogap.path.tracking import TrackingEngine, segment_between
+from zerogap.path.tracking import TrackingEngine
 
 EQUAL = 1e-10  # candidates this near to lam, relative to it, are the event we come from
 SINGULAR = 1e-12  # reciprocal condition number of an elbow system that has no one solution

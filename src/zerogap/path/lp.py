@@ -19,8 +19,8 @@ from zerogap import validation
 from zerogap.gram import Gram
 from zerogap.loop import Solution
 from zerogap.path.bordered import LINEAR_SYSTEMS, Directions
-from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, optimum
-from zerogap.path.tracking import TrackingEngine, segment_between
+from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, optimum, segment_between
+from zerogap.path.tracking import TrackingEngine
 from zerogap.stopping import KKTViolation
 
 # What differs by less than this, relative to lam or to a coefficient's cap, is equal.

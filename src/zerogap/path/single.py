@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zerogap.compiled import jit
+from zerogap.compiled import inline, jit
 from zerogap.elbow import ElbowSystem
 from zerogap.gram import Gram
 from zerogap.path.engine import (
@@ -25,8 +25,10 @@ from zerogap.path.engine import (
     Transition,
     bend_in,
     bend_out,
+    exact_difference,
     lines,
     optimum,
+    segment_between,
     sets_of,
     weighted_rows,
 )
@@ -41,8 +43,11 @@ REFRESH_EVERY = 500
 # The lines are solved for afresh after so many events, and when they leave too much on the elbow, relative to lam.
 FRESH_EVERY = 25
 LEFT_OVER = 1e-11
-LONG = 0.9  # a segment over which lam falls to less than this share is worth fresh lines
-TIE = 1e-10  # events nearer than this, relative to lam, happen at once
+LONG = 0.5  # over a segment on which lam falls below this share, what the lines leave over grows relative to lam
+TIE = 1e-10  # events nearer than this, relative to lam or to the box, happen at once
+
+UNSURE = 1e-10  # a coefficient that refinement changes by more than this is not known well enough
+NOISE = 1e-12  # part of the fastest rate of an exchange that is rounding
 
 # Transitions at one and the same C, per point, before a tie counts as a circle.
 MOST_AT_ONCE = 10
@@ -69,6 +74,9 @@ class SingleEngine(Engine):
         super().__init__(gram, y, w)
         self._p, self._q = np.empty(y.size), np.empty(y.size)
         self._largest = float(np.abs(np.diagonal(self.K)).max())
+        self._ulp = 1e-16 * self._largest  # rounding error of a decision value, for each unit of coefficients
+        self._age = FRESH_EVERY  # events since the lines were solved for
+        self._roughest = 0.0  # that of the steepest lines since they were last solved for
         self._place(lam, b)
 
     @property
@@ -95,8 +103,8 @@ class SingleEngine(Engine):
             return self._back_up(lam_end)
         segment = self.segment()
         lam, index, target = self._next_event(segment, lam_end)
-        if lam < LONG * self.lam and self._age > 1:  # what the lines leave over counts relative to the lam they lead to
-            self._solve_lines()
+        if lam < LONG * self.lam:
+            self._solve_lines(exactly=True)
             segment = self.segment()
             lam, index, target = self._next_event(segment, lam_end)
         if index >= 0 and lam > (1.0 - TIE) * self.lam:
@@ -117,38 +125,64 @@ class SingleEngine(Engine):
             RuntimeWarning,
             stacklevel=5,
         )
-        lam, before = max(self.lam * (1 - 1e-6), lam_end), self.status
-        self._place(lam, self.solve_at(lam, self.b, START).beta * lam)
+        since, b, before, bias = self.lam, self.b, self.status, self.segment().bias(self.lam)
+        lam = max(since * (1 - 1e-6), lam_end)
+        self._place(lam, self.solve_at(lam, b, START).beta * lam)
         self.record(before)
         self.counts.loop_backups += 1
-        return self.segment(), lam
+        moved = np.flatnonzero((b != self.b) | (before == ELBOW))
+        return segment_between(moved, since, lam, b[moved], self.b[moved], bias, self.segment().bias(lam)), lam
 
     def segment(self) -> Segment:
         """Return the lines of the elbow; p and q are those of all points."""
-        E = self.system.points
-        if self._age >= FRESH_EVERY or not _left_over(self._p, self._q, self.y, E, self.lam) <= self._tolerance():
+        if self._age < FRESH_EVERY and not self._are_true():
+            self._age = FRESH_EVERY
+        if self._age >= FRESH_EVERY:
             self._solve_lines()
         self._age += 1
-        return Segment(E.copy(), self.u, self.v, self.u0, self.v0)
+        return Segment(self.system.points.copy(), self.u, self.v, self.u0, self.v0)
+
+    def _are_true(self) -> bool:
+        """Whether the lines, bent as they are, still solve the elbow's system, and have not been much steeper in between."""
+        left_over, size = _look_at(self.y, self._p, self._q, self.system.points, self.u, self.v, self.lam)
+        rounding, tolerance = self._ulp * size, self._tolerance()
+        self._roughest = max(self._roughest, rounding)
+        return left_over <= tolerance and self._roughest <= 10.0 * rounding + tolerance
 
     def _tolerance(self) -> float:
         return LEFT_OVER * self.lam + self._rounding
 
-    def _solve_lines(self) -> None:
-        """Solve the elbow system for both coefficients of lam, with one step of refinement."""
-        E = self.system.points
-        x, bias = self.system.solve(np.stack([-self.g[E], self.y[E]]), np.array([-self.capped, 0.0]))
+    def _solve_lines(self, *, exactly: bool = False) -> None:
+        """Solve the elbow system for both coefficients of lam, with refinement."""
+        E, totals = self.system.points, np.array([-self.capped, 0.0])
+        x, bias = self.system.solve(np.stack([-self.g[E], self.y[E]]), totals)
         lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
         # On the elbow p is zero and q is y: what they are instead refines the solution.
         left_over = np.stack([-self._p[E], self.y[E] - self._q[E]])
-        correction, shift = self.system.solve(left_over, np.array([-self.capped, 0.0]) - x.sum(axis=1))
+        correction, shift = self.system.solve(left_over, totals - x.sum(axis=1))
         x, bias = x + correction, bias + shift
-        if np.abs(left_over).max() > 1e-10 * (1.0 + np.abs(self.g[E]).max()):
+        exactly = exactly or np.abs(correction[0] + self.lam * correction[1]).max() > UNSURE
+        if exactly:
+            x, bias = self._refine(x, bias, totals)
+        if exactly or np.abs(left_over[0]).max() + self.lam * np.abs(left_over[1]).max() > 0.1 * self._tolerance():
             lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
         self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
-        self._age = 0
+        self._age, self._roughest = 0, self._ulp * float(np.abs(self.u).sum() + self.lam * np.abs(self.v).sum())
         if not self._n_capped:
             self._clear_margins()
+
+    def _refine(self, x: np.ndarray, bias: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Refine by what is left over in twice the precision, where less would be all rounding."""
+        E, left = self.system.points, np.flatnonzero(self.status == LEFT)
+        pulls, none = self.y[left] * self.w[left], np.zeros(0, dtype=np.int64)
+        for _ in range(2):
+            left_over = np.stack([
+                exact_difference(np.zeros(E.size), bias[0], self.K, E, x[0], left, pulls),
+                exact_difference(self.y[E], bias[1], self.K, E, x[1], none, pulls),
+            ])  # fmt: skip
+            correction, shift = self.system.solve(left_over, totals - x.sum(axis=1))
+            x, bias = x + correction, bias + shift
+        return x, bias
 
     def _clear_margins(self) -> None:
         """Stretch the last segment by about its rounding error, so that every margin is met however large C becomes.
@@ -162,8 +196,20 @@ class SingleEngine(Engine):
             self._q *= stretch
 
     def _next_event(self, segment: Segment, lam_end: float) -> tuple[float, int, int]:
-        tiny = self._tiny_slope(segment)
-        return _next_event(self.lam, lam_end, self.y, self.w, self.status, self._p, self._q, *segment[:3], tiny)
+        """Find the next event; of those that happen at once, the one that keeps the elbow farthest from dependent.
+
+        Where very many points tie, as on a grid, any other choice leads to elbows that are singular but for rounding.
+        """
+        now = (self.lam, self.y, self.w, self.status, self._p, self._q, *segment[:3], self._tiny_slope(segment))
+        lam, index, target, second = _next_event(lam_end, *now)
+        width = TIE * self.lam
+        if second < lam - width:
+            return lam, index, target
+        lam, index, target, entering = _at_once(lam - width, *now)
+        if index < 0:
+            index, target = int(entering[np.argmax(self.system.distances(entering))]), ELBOW
+            lam = _margin_root(index, *now[:2], *now[3:6], now[-1])
+        return lam, index, target
 
     def _tiny_slope(self, segment: Segment) -> float:
         """Slopes of decision values below this are rounding."""
@@ -227,62 +273,56 @@ class SingleEngine(Engine):
 
     def _enter(self, index: int) -> None:
         """Let a point into the elbow; if it depends on it, in exchange for one of its points."""
-        if self._join(index):
-            self._set(index, ELBOW)
-            return
-        inward = self.y[index] if self.status[index] == RIGHT else -self.y[index]
-        d = inward * self.system.dependence(index)
-        E = self.system.points
-        a, rate = self.y[E] * self.b[E], self.y[E] * d
-        rate = np.where(np.abs(rate) > 1e-12 * np.abs(rate).max(initial=0.0), rate, 0.0)
-        room = _room(a, rate, self.w[E])
-        k = int(np.argmin(room)) if room.size else -1
-        if k < 0 or room[k] >= self.w[index]:  # the point crosses to its other bound before any of the elbow is stopped
-            self.b[E] += self.w[index] * d
-            self._set(index, LEFT if self.status[index] == RIGHT else RIGHT)
-            self._age = FRESH_EVERY
-            return
-        self.b[E] += room[k] * d
-        bound = self.b[index]
-        self._leave(k, RIGHT if rate[k] < 0 else LEFT)
-        if not self._join(index):
-            raise FloatingPointError("an exchange left the elbow singular")
-        self.b[index] = bound + room[k] * inward
+        bound, inward = self.b[index], self.y[index] if self.status[index] == RIGHT else -self.y[index]
+        moved = 0.0
+        while not self._join(index):
+            k, part = self._exchange(index, inward, self.w[index] - moved)
+            if k < 0:  # it got to its other bound before any of the elbow was stopped
+                self._set(index, LEFT if self.status[index] == RIGHT else RIGHT)
+                self._age = FRESH_EVERY
+                return
+            moved += part
+            self._leave(k, self._nearer_bound(k))
+        self.b[index] = bound + moved * inward
         self._set(index, ELBOW)
+
+    def _exchange(self, index: int, way: float, room: float) -> tuple[int, float]:
+        """Let the elbow answer a move of a dependent point by at most ``room``, so that no decision value changes.
+
+        Returns the position of the point that stops it, -1 if none does, and how far it got.
+        """
+        E, d = self.system.points, way * self.system.dependence(index)
+        rate = self.y[E] * d
+        rate[np.abs(rate) <= NOISE * np.abs(rate).max()] = 0.0
+        k, stop = _first_to_stop(self.y[E] * self.b[E], rate, self.w[E])
+        part = min(stop, room)
+        self.b[E] += part * d
+        return (k, part) if stop < room else (-1, part)
+
+    def _nearer_bound(self, position: int) -> int:
+        i = self.system.points[position]
+        return LEFT if 2.0 * self.y[i] * self.b[i] > self.w[i] else RIGHT
 
     # The start: from nearly optimal coefficients to an optimal elbow.
 
     def _build_elbow(self) -> None:
+        """Let the free points into the elbow; one that depends on it falls to zero, or takes another's place."""
         free = np.flatnonzero(self.status == ELBOW)
         self.g, self.capped, self._n_capped = np.zeros(self.y.size), 0.0, 0
         self.status[free] = RIGHT  # until each has found its place
         room = np.minimum(self.y * self.b, self.w - self.y * self.b)
-        for i in free[np.argsort(-room[free])]:
-            kept = self.b[i]
-            self.status[i] = ELBOW
-            if self.system.append(int(i)) is not None:
-                continue
-            self._settle_dependent(int(i), kept)
-
-    def _settle_dependent(self, i: int, value: float) -> None:
-        """A free point that depends on the elbow goes to a bound, or takes the place of one that gets there first."""
-        E = self.system.points
-        d = -self.y[i] * self.system.dependence(i)  # with i falling towards zero
-        a, rate = self.y[E] * self.b[E], self.y[E] * d
-        room = _room(a, rate, self.w[E])
-        k = int(np.argmin(room))
-        step = min(float(room[k]), self.y[i] * value)
-        self.b[E] += step * d
-        self.b[i] = value - step * self.y[i]
-        if step >= self.y[i] * value:
-            self.b[i], self.status[i] = 0.0, RIGHT
-            return
-        j = int(E[k])
-        self.system.remove(k)
-        self.status[j] = RIGHT if rate[k] < 0 else LEFT
-        self.b[j] = 0.0 if rate[k] < 0 else self.y[j] * self.w[j]
-        if self.system.append(i) is None:
-            raise FloatingPointError("an exchange left the elbow singular")
+        for i in free[np.argsort(-room[free])].tolist():
+            while self.system.append(i) is None:
+                k, part = self._exchange(i, -self.y[i], self.y[i] * self.b[i])
+                self.b[i] -= part * self.y[i]
+                if k < 0:
+                    self.b[i] = 0.0
+                    break
+                j, target = int(self.system.points[k]), self._nearer_bound(k)
+                self.system.remove(k)
+                self.status[j], self.b[j] = target, self.y[j] * self.w[j] if target == LEFT else 0.0
+            else:
+                self.status[i] = ELBOW
 
     def _sum_pull(self) -> None:
         left = self.status == LEFT
@@ -305,17 +345,16 @@ class SingleEngine(Engine):
             segment = self.segment()
             E, aim = segment.points, segment.coefficients(self.lam)
             a, change = self.y[E] * self.b[E], self.y[E] * (aim - self.b[E])
-            part = _room(a, change, self.w[E])
-            k = int(np.argmin(part))
-            if part[k] < 1.0 and self.system.size > 1:
-                self.b[E] += part[k] * (aim - self.b[E])
+            k, part = _first_to_stop(a, change, self.w[E])
+            if part < 1.0 and self.system.size > 1:
+                self.b[E] += part * (aim - self.b[E])
                 self._leave(k, RIGHT if change[k] < 0 else LEFT)
                 continue
             self.b[E] = aim
             h = self.y * (self._p + self.lam * self._q) - self.lam
             breach = np.where(self.status == RIGHT, -h, np.where(self.status == LEFT, h, 0.0))
             worst = int(np.argmax(breach))
-            if breach[worst] <= 1e-11 * max(self.lam, float(np.abs(self._p).max())):
+            if breach[worst] <= 1e-11 * max(self.lam, float(np.abs(self._p).max())) + 10.0 * self._rounding:
                 return
             self._enter(worst)
         raise FloatingPointError("no optimal elbow was found at the start of the path")
@@ -329,44 +368,100 @@ class SingleEngine(Engine):
         self._set(int(np.argmax(ends)), ELBOW)
 
 
-def _room(a: np.ndarray, rate: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Return how far each y b = a can go at its rate before it is at 0 or w."""
+def _first_to_stop(a: np.ndarray, rate: np.ndarray, w: np.ndarray) -> tuple[int, float]:
+    """Return which y b = a is the first to be at 0 or w at these rates, and how far it gets; (-1, inf) if none moves.
+
+    Of those that stop at once it is the fastest: the slower a coefficient, the less is known of where it stops, and the nearer
+    to singular is the system in which another point takes its place (Harris, 1973).
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.maximum(np.where(rate < 0, a / -rate, np.where(rate > 0, (w - a) / rate, np.inf)), 0.0)
+        speed, room = np.abs(rate), np.where(rate < 0, a, w - a)
+        stop, latest = np.maximum(room / speed, 0.0), (np.maximum(room, 0.0) + TIE * w) / speed
+    stop[speed == 0], latest[speed == 0] = np.inf, np.inf
+    if not np.isfinite(latest.min(initial=np.inf)):
+        return -1, np.inf
+    k = int(np.argmax(np.where(stop <= latest.min(), speed, -1.0)))
+    return k, float(stop[k])
 
 
 @jit
-def _left_over(p, q, y, E, lam):
-    """Return how far p_E = 0 and q_E = y_E are from true."""
-    worst = 0.0
+def _look_at(y, p, q, E, u, v, lam):
+    """Return how far p_E = 0 and q_E = y_E are from true, and the size of the coefficients."""
+    worst, size = 0.0, 0.0
     for k in range(E.size):
         worst = max(worst, abs(p[E[k]]) + lam * abs(q[E[k]] - y[E[k]]))
-    return worst
+        size += abs(u[k]) + lam * abs(v[k])
+    return worst, size
+
+
+NEVER = -1.0  # no lam
+
+
+@inline
+def _margin_root(i, lam, y, status, p, q, tiny):
+    """Return the lam at which a point at a bound gets to its margin, (48) of ong.
+
+    Only one that moves towards it as lam falls counts; one that is past it by rounding gets there at once.
+    """
+    slope = y[i] * q[i] - 1.0
+    if (status[i] == RIGHT and slope > tiny) or (status[i] == LEFT and slope < -tiny):
+        return min(lam, lam - (y[i] * p[i] + lam * slope) / slope)
+    return NEVER
+
+
+@inline
+def _bound_root(i, lam, y, w, u, v, tiny):
+    """Return the lam at which a point of the elbow gets to a bound, (49) of ong."""
+    rate, a = y[i] * v, y[i] * (u + lam * v)
+    if rate > tiny:
+        return min(lam, lam - a / rate)
+    if rate < -tiny:
+        return min(lam, lam - (w[i] - a) / -rate)
+    return NEVER
 
 
 @jit
-def _next_event(lam, lam_end, y, w, status, p, q, E, u, v, tiny):
-    """Return the largest lam below the present one at which a point reaches the end of its set; (48)-(49) of ong.
-
-    Only points that move towards their end as lam falls count; one that is past it by rounding changes at once.
-    """
-    best, index, target = lam_end, -1, ELBOW
+def _next_event(lam_end, lam, y, w, status, p, q, E, u, v, tiny):
+    """Return the largest lam at which a point reaches the end of its set, the point, its next set, and the second largest."""
+    best, second, index, target = lam_end, NEVER, -1, ELBOW
     for i in range(y.size):
-        if status[i] == ELBOW:
-            continue
-        slope = y[i] * q[i] - 1.0
-        if (status[i] == RIGHT and slope > tiny) or (status[i] == LEFT and slope < -tiny):
-            root = min(lam, lam - (y[i] * p[i] + lam * slope) / slope)
+        if status[i] != ELBOW:
+            root = _margin_root(i, lam, y, status, p, q, tiny)
             if root > best:
-                best, index, target = root, i, ELBOW
+                best, second, index, target = root, best if index >= 0 else NEVER, i, ELBOW
+            elif root > second and index >= 0:
+                second = root
     if E.size > 1:
-        largest = np.abs(v).max()
+        slow = 1e-13 * np.abs(v).max()
         for k in range(E.size):
-            i = E[k]
-            rate, a = y[i] * v[k], y[i] * (u[k] + lam * v[k])
-            if abs(rate) <= 1e-13 * largest:
-                continue
-            root = min(lam, lam - a / rate) if rate > 0 else min(lam, lam - (w[i] - a) / -rate)
+            root = _bound_root(E[k], lam, y, w, u[k], v[k], slow)
             if root > best:
-                best, index, target = root, i, RIGHT if rate > 0 else LEFT
-    return best, index, target
+                second = best if index >= 0 else NEVER
+                best, index, target = root, E[k], RIGHT if y[E[k]] * v[k] > 0 else LEFT
+            elif root > second and index >= 0:
+                second = root
+    return best, index, target, second
+
+
+@jit
+def _at_once(near, lam, y, w, status, p, q, E, u, v, tiny):
+    """Look at all events down to ``near``: return the fastest point that leaves the elbow, if any does, else all that enter.
+
+    Leaving makes no elbow worse, so it comes first.
+    """
+    best, index, target, entering = near, -1, ELBOW, np.empty(y.size, dtype=np.int64)
+    if E.size > 1:
+        fastest = 0.0
+        slow = 1e-13 * np.abs(v).max()
+        for k in range(E.size):
+            root = _bound_root(E[k], lam, y, w, u[k], v[k], slow)
+            if root >= near and abs(v[k]) > fastest:
+                fastest = abs(v[k])
+                best, index, target = root, E[k], RIGHT if y[E[k]] * v[k] > 0 else LEFT
+    count = 0
+    if index < 0:
+        for i in range(y.size):
+            if status[i] != ELBOW and _margin_root(i, lam, y, status, p, q, tiny) >= near:
+                entering[count] = i
+                count += 1
+    return best, index, target, entering[:count]

@@ -6,7 +6,7 @@ the elbow, >= 0 on the left.  A move changes lam by delta, and the bias and the 
 
 import numpy as np
 
-from zerogap.path.engine import ELBOW, LEFT, Engine, Segment, Transition, sets_of, weighted_rows
+from zerogap.path.engine import ELBOW, LEFT, Engine, Segment, Transition, segment_between, sets_of, weighted_rows
 
 
 class TrackingEngine(Engine):
@@ -55,11 +55,3 @@ class TrackingEngine(Engine):
                     self.elbow.remove(i)
             self.status[i] = target
             self.transitions.append(Transition(self.lam, i, origin, target))
-
-
-def segment_between(
-    points: np.ndarray, lam: float, end: float, b: np.ndarray, b_end: np.ndarray, bias: float, bias_end: float
-) -> Segment:
-    """Return the straight line between the solutions at two lam, (53)."""
-    width = end - lam or 1.0  # of a move without length nobody reads the slope
-    return Segment(points, b_end, (b_end - b) / width, bias_end, (bias_end - bias) / width, end)
