@@ -15,8 +15,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from zerogap import SVC, DualProblem, Gram, Path, RelativeGap, SVCPath, datasets, solve, svm_path
+from zerogap.path import single
 from zerogap.path.engine import exact_difference
 from zerogap.path.single import SingleEngine
+from zerogap.path.tie import movers
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +89,65 @@ def test_grids_where_nearly_every_event_is_a_tie(kernel, seed):
     assert (path.status, path.n_backups) == ("complete", 0)
     assert path.worst_certificate().relative_gap <= 1e-9
     assert path.n_events < 5 * len(y)
+
+
+def test_a_circle_of_ties_is_settled_as_a_whole(monkeypatch):
+    """Here 140 points of fifteen dimensions tie at C = 1/9, and one exchange after the other leads round in a circle."""
+    rng = np.random.default_rng(12)
+    X = rng.integers(0, 2, size=(300, 15)).astype(float)
+    y = np.where((X[:, :7].sum(axis=1) >= 4) ^ (rng.random(300) < 0.05), 1, -1)
+    calls = []
+    monkeypatch.setattr(single, "movers", lambda *arguments: calls.append(1) or movers(*arguments))
+    path = svm_path(X, y, kernel="linear")
+    assert len(calls) > 0
+    assert path.n_backups == 0
+    assert path.worst_certificate().relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_tie_can_be_settled_as_a_whole(seed, monkeypatch):
+    monkeypatch.setattr(single, "PATIENCE", 3)
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(150, 7)).astype(float)
+    y = np.where((X[:, :5].sum(axis=1) >= 3) ^ (rng.random(150) < 0.1), 1, -1)
+    path = svm_path(X, y, kernel="linear")
+    assert path.n_backups == 0
+    assert path.worst_certificate().relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("n_inner", [0, 1, 3])
+@pytest.mark.parametrize("seed", range(20))
+def test_who_moves_when_points_tie(seed, n_inner):
+    """The movers move into the box, and nobody else's margin is broken as lam falls."""
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    X = np.column_stack([y, rng.integers(0, 3, size=(30, 5))])  # so that all can lie on their margins
+    K = X @ X.T
+    inner, tied = np.arange(n_inner), np.arange(n_inner, 30)
+    is_low = rng.random(tied.size) < 0.6
+    entering = movers(K, y, inner, tied, is_low == (y[tied] > 0))
+    E = np.concatenate([inner, entering])
+    A = np.block([[np.zeros((1, 1)), np.ones((1, E.size))], [np.ones((E.size, 1)), K[np.ix_(E, E)]]])
+    solution = np.linalg.solve(A, np.concatenate([[0.0], y[E]]))
+    slope = y * (K[:, E] @ solution[1:] + solution[0]) - 1.0  # of y F - lam, in lam
+    z = dict(zip(E.tolist(), -y[E] * solution[1:], strict=True))
+    for i, low in zip(tied.tolist(), is_low, strict=True):
+        inward = 1.0 if low else -1.0
+        if i in z and E.size > 1:
+            assert inward * z[i] >= -1e-9
+        assert -inward * slope[i] >= -1e-8
+
+
+@pytest.mark.parametrize("seed", [1, 5, 11, 23])
+def test_a_segment_on_which_C_grows_ten_thousand_times(seed):
+    """Eight distinct points of large weight: rounding in what they pull must not grow relative to lam."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, size=(450, 3)).astype(float)
+    y = np.where(X.sum(axis=1) >= 2, 1, -1)
+    y[0] = -y[0]
+    path = svm_path(X, y, kernel="linear")
+    assert path.C[-1] / path.C[-2] > 1e3
+    assert path.worst_certificate().relative_gap <= 1e-10
 
 
 def test_differences_are_exact_where_plain_sums_are_all_rounding():

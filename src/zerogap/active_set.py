@@ -28,7 +28,7 @@ class ActiveSet:
     needs is computed.
     """
 
-    def __init__(self, problem: DualProblem, beta: np.ndarray):
+    def __init__(self, problem: DualProblem, beta: np.ndarray, floor: float = 0.0):
         self.beta = beta  # (n,) feasible
         self.residual = problem.residual(beta)
         self.synced = beta.copy()
@@ -36,7 +36,8 @@ class ActiveSet:
         self.offset = np.zeros(beta.size)
         self.bias = 0.0
         self.is_unbounded = False
-        self.system = FreeSystem(float(problem.diagonal.mean()) or 1.0, has_border=problem.total is not None)
+        tau = float(problem.diagonal.mean()) or 1.0
+        self.system = FreeSystem(tau, has_border=problem.total is not None, floor=floor)
         self._collect(problem)
 
     @property

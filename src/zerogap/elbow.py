@@ -36,8 +36,8 @@ class Response(NamedTuple):
 class FreeSystem:
     """Cholesky factor of A = K_EE + tau 11' for an ordered set of points E, whose columns the caller brings."""
 
-    def __init__(self, tau: float, capacity: int = 32, *, has_border: bool = True):
-        self.has_border = has_border
+    def __init__(self, tau: float, capacity: int = 32, *, has_border: bool = True, floor: float = 0.0):
+        self.has_border, self.floor = has_border, floor  # floor: a squared distance that counts as zero
         self.tau = tau if has_border else 0.0
         self.size = 0
         self._points = np.zeros(capacity, dtype=np.int64)
@@ -57,7 +57,8 @@ class FreeSystem:
         m = self.size
         if m == self._points.size:
             self._grow()
-        if not _append(self._factor, self._half, m, column + self.tau, corner + self.tau, DEPENDENT):
+        least = max(DEPENDENT * (corner + self.tau), self.floor)
+        if not _append(self._factor, self._half, m, column + self.tau, corner + self.tau, least):
             return False
         self._points[m] = i
         self.size = m + 1
@@ -121,7 +122,7 @@ class ElbowSystem(FreeSystem):
         if m == self._points.size:
             self._grow()
         d = np.empty(m)
-        is_in, d0 = _join(self.K, i, self._points, self._factor, self._half, m, self.tau, DEPENDENT, d)
+        is_in, d0 = _join(self.K, i, self._points, self._factor, self._half, m, self.tau, d)
         if not is_in:
             return None
         self._points[m] = i
@@ -152,8 +153,8 @@ class ElbowSystem(FreeSystem):
 
 
 @jit_sums
-def _append(factor, half, m, column, corner, dependent):
-    """Add the last row of the factor by forward substitution; refuse if nothing is left of its corner."""
+def _append(factor, half, m, column, corner, least):
+    """Add the last row of the factor by forward substitution; refuse if no more than the least is left of its corner."""
     new = factor[m, :m]
     new[:] = column
     _forward(factor, 0, m, new)
@@ -161,7 +162,7 @@ def _append(factor, half, m, column, corner, dependent):
     for j in range(m):
         used += new[j] * new[j]
         ones += new[j] * half[j]
-    if corner - used <= dependent * corner:
+    if corner - used <= least:
         return False
     factor[m, m] = np.sqrt(corner - used)
     half[m] = (1.0 - ones) / factor[m, m]
@@ -192,17 +193,18 @@ def _remove(factor, half, m, position):
 
 
 @jit_sums
-def _join(K, i, points, factor, half, m, tau, dependent, d):
+def _join(K, i, points, factor, half, m, tau, d):
     """Add point i to the factor; leave in d how the others answer to it."""
     for k in range(m):
         d[k] = K[i, points[k]] + tau
-    if not _append(factor, half, m, d, K[i, i] + tau, dependent):
+    corner = K[i, i] + tau
+    if not _append(factor, half, m, d, corner, DEPENDENT * corner):
         return False, 0.0
     d[:] = factor[m, :m]
     d0, spread = _answer(factor, half, m, d), 1.0
     for k in range(m):
         spread += abs(d[k])
-    return factor[m, m] ** 2 > ROUNDING * spread**2 * (K[i, i] + tau), d0
+    return factor[m, m] ** 2 > ROUNDING * spread**2 * corner, d0
 
 
 @jit_sums

@@ -32,6 +32,7 @@ from zerogap.path.engine import (
     sets_of,
     weighted_rows,
 )
+from zerogap.path.tie import movers
 from zerogap.stopping import RelativeGap
 
 START = RelativeGap(1e-12)  # of the solution the path starts from; the elbow is then made exact
@@ -49,8 +50,10 @@ TIE = 1e-10  # events nearer than this, relative to lam or to the box, happen at
 UNSURE = 1e-10  # a coefficient that refinement changes by more than this is not known well enough
 NOISE = 1e-12  # part of the fastest rate of an exchange that is rounding
 
-# Transitions at one and the same C, per point, before a tie counts as a circle.
-MOST_AT_ONCE = 10
+# Transitions at one and the same C before a tie is settled as a whole, and before that is given up.
+PATIENCE = 50
+MOST_AT_ONCE = 10 * PATIENCE
+TIED = 1e-9  # what is nearer to the boundary of its set than this, relative to lam or to the box, is tied
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,12 @@ class SingleEngine(Engine):
 
     def step(self, lam_end: float) -> tuple[Segment, float]:
         """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
-        if self._at_once > MOST_AT_ONCE * self.y.size + 100:
+        if self._at_once > MOST_AT_ONCE:
             return self._back_up(lam_end)
         segment = self.segment()
+        if self._at_once % PATIENCE == PATIENCE - 1:
+            self._settle()
+            return segment, self.lam
         lam, index, target = self._next_event(segment, lam_end)
         if lam < LONG * self.lam:
             self._solve_lines(exactly=True)
@@ -302,6 +308,28 @@ class SingleEngine(Engine):
     def _nearer_bound(self, position: int) -> int:
         i = self.system.points[position]
         return LEFT if 2.0 * self.y[i] * self.b[i] > self.w[i] else RIGHT
+
+    def _settle(self) -> None:
+        """Put all tied points at once where they belong as lam falls, and begin with a new elbow."""
+        E, a = self.system.points, self.y * self.b
+        margin = self.y * (self._p + self.lam * self._q) - self.lam
+        inside = np.minimum(a, self.w - a) > TIED * self.w
+        inner = E[inside[E]]
+        is_tied = (self.status == ELBOW) & ~inside | (self.status != ELBOW) & (np.abs(margin) <= TIED * self.lam)
+        tied = np.flatnonzero(is_tied)
+        is_low = 2.0 * a[tied] < self.w[tied]
+        entering = movers(self.K, self.y, inner, tied, is_low == (self.y[tied] > 0))
+        self.system = ElbowSystem(self.K)
+        for i in (*inner, *entering):
+            self.system.append(int(i))
+        target = np.where(is_low, RIGHT, LEFT)
+        target[np.isin(tied, self.system.points)] = ELBOW
+        for i, new in zip(tied.tolist(), target.tolist(), strict=True):
+            if self.status[i] != new:
+                self._set(i, new)
+        self._age = FRESH_EVERY
+        self._at_once += 1
+        self.counts.events += 1
 
     # The start: from nearly optimal coefficients to an optimal elbow.
 

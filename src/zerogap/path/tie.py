@@ -1,0 +1,44 @@
+"""Where very many points tie: who moves from there is itself the solution of a small quadratic program.
+
+Symbols: as in ``engine``; T, the tied points, each at a bound and on its margin; I, those of the elbow strictly inside their
+box; z = -db/dlam, how b changes as lam falls; H, what z_T does to F_T when I answers so that its own margins stay.
+The path goes on along the z that minimises 1/2 z'H z - t'z over those that lead into the box: the right derivative of the
+solution.  Without I the bias answers alone, and z sums to zero.
+"""
+
+import numpy as np
+
+from zerogap.active_set import ActiveSet
+from zerogap.gram import Gram
+from zerogap.problem import DualProblem
+
+NOTHING = 1e-10  # of the largest kernel value: a squared distance that is all rounding
+LEVEL = 1e-9  # a margin that changes by less than this, relative to lam, does not change
+
+
+def movers(K: np.ndarray, y: np.ndarray, inner: np.ndarray, tied: np.ndarray, is_rising: np.ndarray) -> np.ndarray:
+    """Return those of the tied points that belong into the elbow as lam falls; ``is_rising`` tells whose b can only rise."""
+    H, t = K[np.ix_(tied, tied)], -y[tied]
+    if inner.size:
+        m = inner.size + 1
+        A, B, right = np.zeros((m, m)), np.ones((m, tied.size)), np.zeros(m)
+        A[0, 1:], A[1:, 0], A[1:, 1:] = 1.0, 1.0, K[np.ix_(inner, inner)]
+        B[1:], right[1:] = K[np.ix_(inner, tied)], y[inner]
+        answer = np.linalg.solve(A, np.column_stack([B, right]))
+        H, t = H - B.T @ answer[:, :-1], B.T @ answer[:, -1] + t
+    # In these coordinates H is a matrix of inner products in spite of rounding.
+    values, vectors = np.linalg.eigh(0.5 * (H + H.T))
+    problem = DualProblem(
+        Gram(vectors * np.sqrt(np.maximum(values, 0.0)), "linear"),
+        t,
+        lower=np.where(is_rising, 0.0, -np.inf),
+        upper=np.where(is_rising, np.inf, 0.0),
+        ridge=np.zeros(tied.size),
+        total=None if inner.size else 0.0,
+    )
+    active = ActiveSet(problem, np.zeros(tied.size), floor=NOTHING * float(np.diagonal(K).max()))
+    active.optimise(problem, tolerance=LEVEL)
+    if inner.size or active.free.size:
+        return tied[np.sort(active.free)]
+    # Nobody moves but the bias, within an interval: whoever ends it holds it.
+    return tied[[int(np.argmax(np.where(is_rising, t, -np.inf)))]]
