@@ -203,18 +203,12 @@ def _combine(K, E, x, begin, out):
 
 
 @jit
-def exact_difference(target, bias, K, E, x, others, pulls):
-    """Return target - bias - K_E,others pulls - K_EE x, summed in twice the working precision (Ogita, Rump and Oishi, 2005)."""
-    out = np.empty(E.size)
-    for k in range(E.size):
-        row = K[E[k]]
-        total, error = _two_sum(target[k], -bias)
-        for j in range(others.size):
-            total, error = _add_product(total, error, -row[others[j]], pulls[j])
-        for j in range(E.size):
-            total, error = _add_product(total, error, -row[E[j]], x[j])
-        out[k] = total + error
-    return out
+def add_exactly(K, rows, x, E, total, error):
+    """Add x'K[rows, E] to total + error, a sum in twice the working precision (Ogita, Rump and Oishi, 2005)."""
+    for j in range(rows.size):
+        row, a = K[rows[j]], x[j]
+        for k in range(E.size):
+            total[k], error[k] = _add_product(total[k], error[k], row[E[k]], a)
 
 
 @inline

@@ -23,9 +23,9 @@ from zerogap.path.engine import (
     Engine,
     Segment,
     Transition,
+    add_exactly,
     bend_in,
     bend_out,
-    exact_difference,
     lines,
     optimum,
     segment_between,
@@ -179,14 +179,12 @@ class SingleEngine(Engine):
 
     def _refine(self, x: np.ndarray, bias: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Refine by what is left over in twice the precision, where less would be all rounding."""
-        E, left = self.system.points, np.flatnonzero(self.status == LEFT)
-        pulls, none = self.y[left] * self.w[left], np.zeros(0, dtype=np.int64)
+        E = self.system.points
         for _ in range(2):
-            left_over = np.stack([
-                exact_difference(np.zeros(E.size), bias[0], self.K, E, x[0], left, pulls),
-                exact_difference(self.y[E], bias[1], self.K, E, x[1], none, pulls),
-            ])  # fmt: skip
-            correction, shift = self.system.solve(left_over, totals - x.sum(axis=1))
+            left_over, lost = np.stack([-self.g[E], self.y[E]]), np.zeros((2, E.size))
+            for k in range(2):
+                add_exactly(self.K, E, -x[k], E, left_over[k], lost[k])
+            correction, shift = self.system.solve((left_over - bias[:, None]) + lost, totals - x.sum(axis=1))
             x, bias = x + correction, bias + shift
         return x, bias
 
@@ -214,7 +212,7 @@ class SingleEngine(Engine):
         lam, index, target, entering = _at_once(lam - width, *now)
         if index < 0:
             index, target = int(entering[np.argmax(self.system.distances(entering))]), ELBOW
-            lam = _margin_root(index, *now[:2], *now[3:6], now[-1])
+            lam = min(self.lam, -self.y[index] * self._p[index] / (self.y[index] * self._q[index] - 1.0))
         return lam, index, target
 
     def _tiny_slope(self, segment: Segment) -> float:
@@ -426,25 +424,23 @@ NEVER = -1.0  # no lam
 
 
 @inline
-def _margin_root(i, lam, y, status, p, q, tiny):
-    """Return the lam at which a point at a bound gets to its margin, (48) of ong.
+def _margin_root(status, lam, p, slope, tiny):
+    """Return the lam at which a point at a bound gets to its margin, (48) of ong, y F - lam there being p + lam slope.
 
     Only one that moves towards it as lam falls counts; one that is past it by rounding gets there at once.
     """
-    slope = y[i] * q[i] - 1.0
-    if (status[i] == RIGHT and slope > tiny) or (status[i] == LEFT and slope < -tiny):
-        return min(lam, lam - (y[i] * p[i] + lam * slope) / slope)
+    if (status == RIGHT and slope > tiny) or (status == LEFT and slope < -tiny):
+        return min(lam, -p / slope)
     return NEVER
 
 
 @inline
-def _bound_root(i, lam, y, w, u, v, tiny):
-    """Return the lam at which a point of the elbow gets to a bound, (49) of ong."""
-    rate, a = y[i] * v, y[i] * (u + lam * v)
-    if rate > tiny:
-        return min(lam, lam - a / rate)
-    if rate < -tiny:
-        return min(lam, lam - (w[i] - a) / -rate)
+def _bound_root(lam, w, u, v, slow):
+    """Return the lam at which a point of the elbow, y b = u + lam v, gets to a bound, (49) of ong."""
+    if v > slow:
+        return min(lam, -u / v)
+    if v < -slow:
+        return min(lam, (w - u) / v)
     return NEVER
 
 
@@ -454,7 +450,7 @@ def _next_event(lam_end, lam, y, w, status, p, q, E, u, v, tiny):
     best, second, index, target = lam_end, NEVER, -1, ELBOW
     for i in range(y.size):
         if status[i] != ELBOW:
-            root = _margin_root(i, lam, y, status, p, q, tiny)
+            root = _margin_root(status[i], lam, y[i] * p[i], y[i] * q[i] - 1.0, tiny)
             if root > best:
                 best, second, index, target = root, best if index >= 0 else NEVER, i, ELBOW
             elif root > second and index >= 0:
@@ -462,7 +458,8 @@ def _next_event(lam_end, lam, y, w, status, p, q, E, u, v, tiny):
     if E.size > 1:
         slow = 1e-13 * np.abs(v).max()
         for k in range(E.size):
-            root = _bound_root(E[k], lam, y, w, u[k], v[k], slow)
+            i = E[k]
+            root = _bound_root(lam, w[i], y[i] * u[k], y[i] * v[k], slow)
             if root > best:
                 second = best if index >= 0 else NEVER
                 best, index, target = root, E[k], RIGHT if y[E[k]] * v[k] > 0 else LEFT
@@ -482,14 +479,15 @@ def _at_once(near, lam, y, w, status, p, q, E, u, v, tiny):
         fastest = 0.0
         slow = 1e-13 * np.abs(v).max()
         for k in range(E.size):
-            root = _bound_root(E[k], lam, y, w, u[k], v[k], slow)
+            i = E[k]
+            root = _bound_root(lam, w[i], y[i] * u[k], y[i] * v[k], slow)
             if root >= near and abs(v[k]) > fastest:
                 fastest = abs(v[k])
                 best, index, target = root, E[k], RIGHT if y[E[k]] * v[k] > 0 else LEFT
     count = 0
     if index < 0:
         for i in range(y.size):
-            if status[i] != ELBOW and _margin_root(i, lam, y, status, p, q, tiny) >= near:
+            if status[i] != ELBOW and _margin_root(status[i], lam, y[i] * p[i], y[i] * q[i] - 1.0, tiny) >= near:
                 entering[count] = i
                 count += 1
     return best, index, target, entering[:count]
