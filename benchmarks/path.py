@@ -156,7 +156,8 @@ def libsvm(options) -> None:
 def profile(options) -> None:
     """Wrap the parts of an event with a clock each; parts called by other parts are taken out of those."""
     from zerogap.elbow import ElbowSystem
-    from zerogap.path import Path, single
+    from zerogap.path import Path, single, watch
+    from zerogap.path.watch import Watch
 
     spent, stack = {}, [0.0]
 
@@ -174,8 +175,8 @@ def profile(options) -> None:
 
     parts = [
         (ElbowSystem, "solve", "solves"), (ElbowSystem, "append", "append"), (ElbowSystem, "take_out", "remove"),
-        (single, "lines", "lines afresh"), (single, "bend_in", "lines bent"), (single, "bend_out", "lines bent"),
-        (single, "_next_event", "next event"),
+        (Watch, "look", "lines afresh"), (watch, "bend_in", "lines bent"), (watch, "bend_out", "lines bent"),
+        (Watch, "narrow", "who to watch"), (single, "_survey", "next event"),
         (single.SingleEngine, "_set", "pull of the capped"), (single.SingleEngine, "_sum_pull", "pull summed afresh"),
         (single.SingleEngine, "step", "the rest of a step"), (Path, "add", "storing"),
     ]  # fmt: skip

@@ -353,8 +353,8 @@ def test_path_and_solver_agree_along_the_way(cancer, cancer_path):
 def test_a_path_that_is_lost_says_so(plain, monkeypatch):
     """Half of the elbow's solution is taken for the whole."""
     X, y, _ = plain
-    segment = SingleEngine.segment
-    monkeypatch.setattr(SingleEngine, "segment", lambda self: segment(self)._replace(v=0.5 * self.v))
+    lines = SingleEngine._lines
+    monkeypatch.setattr(SingleEngine, "_lines", lambda self: lines(self)._replace(v=0.5 * self.v))
     with pytest.warns(RuntimeWarning, match=r"not exact: the relative gap at C=.*fit SVC"):
         svm_path(X, y, C_min=0.1, C_max=10.0, max_events=20)
 

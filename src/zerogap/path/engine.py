@@ -134,6 +134,14 @@ def weighted_rows(K, E, x):
 
 
 @jit
+def add_row(K, i, x, total):
+    """Add x times a row to a sum."""
+    row = K[i]
+    for j in range(total.size):
+        total[j] += x * row[j]
+
+
+@jit
 def lines(K, E, u, v, u0, v0, g, p, q):
     """p + lam q are the scaled decision values of all points, g being the pull of the capped ones."""
     for begin in range(0, g.size, STRETCH):
@@ -145,26 +153,32 @@ def lines(K, E, u, v, u0, v0, g, p, q):
 
 
 @jit
-def bend_out(K, E, d, d0, i, position, bound, u, v, p, q):
-    """Let point i, at a position of u and v, come to rest at a bound; return the lines of the others, and its change."""
+def bend_out(rows, slots, d, d0, slot, position, bound, u, v, p, q):
+    """Let a point, at a position of u and v, come to rest at a bound; return the lines of the others, and its change.
+
+    Its kernel row over the points of p and q is ``rows[slot]``, those of the others are ``rows[slots]``.
+    """
     du, dv = bound - u[position], -v[position]
-    _bend(K, E, d, d0, i, du, dv, p, q)
-    new_u, new_v = np.empty(E.size), np.empty(E.size)
-    for k in range(E.size):
+    _bend(rows, slots, d, d0, slot, du, dv, p, q)
+    new_u, new_v = np.empty(slots.size), np.empty(slots.size)
+    for k in range(slots.size):
         old = k if k < position else k + 1
         new_u[k], new_v[k] = u[old] + du * d[k], v[old] + dv * d[k]
     return new_u, new_v, du, dv
 
 
 @jit
-def bend_in(K, E, d, d0, i, label, value, u, v, p, q):
-    """Let point i leave its bound so that F = label lam there; return the lines of all, its own last, and its change."""
+def bend_in(K, E, rows, slots, d, d0, i, slot, where, label, value, u, v, p, q):
+    """Let point i, whose p and q are at ``where``, leave its bound so that F = label lam there.
+
+    Returns the lines of all, its own last, and its change.  ``slot`` and ``slots`` are as above.
+    """
     m = E.size
     rise = K[i, i] + d0  # of F at i, when its b rises by one
     for k in range(m):
         rise += K[i, E[k]] * d[k]
-    du, dv = -p[i] / rise, (label - q[i]) / rise
-    _bend(K, E, d, d0, i, du, dv, p, q)
+    du, dv = -p[where] / rise, (label - q[where]) / rise
+    _bend(rows, slots, d, d0, slot, du, dv, p, q)
     new_u, new_v = np.empty(m + 1), np.empty(m + 1)
     for k in range(m):
         new_u[k], new_v[k] = u[k] + du * d[k], v[k] + dv * d[k]

@@ -10,6 +10,7 @@ moves no decision value; and the last point of the elbow stays, even at a bound,
 
 import warnings
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,15 +25,14 @@ from zerogap.path.engine import (
     Segment,
     Transition,
     add_exactly,
-    bend_in,
-    bend_out,
-    lines,
+    add_row,
     optimum,
     segment_between,
     sets_of,
     weighted_rows,
 )
 from zerogap.path.tie import movers
+from zerogap.path.watch import Move, Watch, departure
 from zerogap.stopping import RelativeGap
 
 START = RelativeGap(1e-12)  # of the solution the path starts from; the elbow is then made exact
@@ -56,6 +56,16 @@ MOST_AT_ONCE = 10 * PATIENCE
 TIED = 1e-9  # what is nearer to the boundary of its set than this, relative to lam or to the box, is tied
 
 
+class Event(NamedTuple):
+    """A point reaches the end of its set."""
+
+    lam: float
+    point: int  # -1: none does, before the end of the path
+    position: int  # in the elbow, if it leaves that; else -1
+    target: int
+    move: Move
+
+
 @dataclass(frozen=True)
 class Single:
     """One transition at a time; needs no options."""
@@ -75,10 +85,11 @@ class SingleEngine(Engine):
 
     def __init__(self, gram: Gram, y: np.ndarray, w: np.ndarray, lam: float, b: np.ndarray):
         super().__init__(gram, y, w)
-        self._p, self._q = np.empty(y.size), np.empty(y.size)
+        self.watch = Watch(self.K, y, FRESH_EVERY)
         self._largest = float(np.abs(np.diagonal(self.K)).max())
         self._ulp = 1e-16 * self._largest  # rounding error of a decision value, for each unit of coefficients
         self._age = FRESH_EVERY  # events since the lines were solved for
+        self.u, self.v, self.u0, self.v0 = np.empty(0), np.empty(0), 0.0, 0.0
         self._roughest = 0.0  # that of the steepest lines since they were last solved for
         self._place(lam, b)
 
@@ -104,25 +115,28 @@ class SingleEngine(Engine):
         """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
         if self._at_once > MOST_AT_ONCE:
             return self._back_up(lam_end)
-        segment = self.segment()
         if self._at_once % PATIENCE == PATIENCE - 1:
+            segment = self.segment()
             self._settle()
             return segment, self.lam
-        lam, index, target = self._next_event(segment, lam_end)
-        if lam < LONG * self.lam:
-            self._solve_lines(exactly=True)
-            segment = self.segment()
-            lam, index, target = self._next_event(segment, lam_end)
-        if index >= 0 and lam > (1.0 - TIE) * self.lam:
-            lam = self.lam
-        self._at_once = self._at_once + 1 if lam == self.lam else 0
-        self._move_to(lam, segment)
-        if index >= 0:
+        event = self._next_event(lam_end)
+        is_long = event.lam < LONG * self.lam
+        if is_long or not self.watch.covers(event.move):
+            self._solve_lines(exactly=is_long)
+            event = self._next_event(lam_end)
+        if self._age == 0:  # all have just been looked at
+            self.watch.narrow(self.lam, event.move)
+        segment = self._lines()
+        self._move_to(event.lam, event.move)
+        if event.point >= 0:
             self.counts.events += 1
-            self._change(index, target)
+            if event.position >= 0:
+                self._leave(event.position, event.target)
+            else:
+                self._enter(event.point)
             if self.counts.events % REFRESH_EVERY == 0 or self.lam < 0.5 * self._pull_lam:
                 self._sum_pull()
-        return segment, lam
+        return segment, self.lam
 
     def _back_up(self, lam_end: float) -> tuple[Segment, float]:
         """Leave a circle of ties: solve anew a little further on."""
@@ -140,17 +154,21 @@ class SingleEngine(Engine):
         return segment_between(moved, since, lam, b[moved], self.b[moved], bias, self.segment().bias(lam)), lam
 
     def segment(self) -> Segment:
-        """Return the lines of the elbow; p and q are those of all points."""
-        if self._age < FRESH_EVERY and not self._are_true():
-            self._age = FRESH_EVERY
-        if self._age >= FRESH_EVERY:
+        """Return the lines of the elbow, solved for afresh if need be."""
+        if self._age >= FRESH_EVERY or not self._are_true(*_look_at(self.lam, *self._now())):
             self._solve_lines()
-        self._age += 1
+        return self._lines()
+
+    def _lines(self) -> Segment:
         return Segment(self.system.points.copy(), self.u, self.v, self.u0, self.v0)
 
-    def _are_true(self) -> bool:
+    def _now(self) -> tuple[np.ndarray, ...]:
+        """Return what the lines are, for compiled code: labels, the elbow's lines, and those of the points watched."""
+        watch = self.watch
+        return self.y, self.system.points, self.u, self.v, watch.points, watch.position, watch.p, watch.q
+
+    def _are_true(self, left_over: float, size: float) -> bool:
         """Whether the lines, bent as they are, still solve the elbow's system, and have not been much steeper in between."""
-        left_over, size = _look_at(self.y, self._p, self._q, self.system.points, self.u, self.v, self.lam)
         rounding, tolerance = self._ulp * size, self._tolerance()
         self._roughest = max(self._roughest, rounding)
         return left_over <= tolerance and self._roughest <= 10.0 * rounding + tolerance
@@ -160,18 +178,18 @@ class SingleEngine(Engine):
 
     def _solve_lines(self, *, exactly: bool = False) -> None:
         """Solve the elbow system for both coefficients of lam, with refinement."""
-        E, totals = self.system.points, np.array([-self.capped, 0.0])
+        E, watch, totals = self.system.points, self.watch, np.array([-self.capped, 0.0])
         x, bias = self.system.solve(np.stack([-self.g[E], self.y[E]]), totals)
-        lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
+        watch.look(_segment(E, x, bias), self.g)
         # On the elbow p is zero and q is y: what they are instead refines the solution.
-        left_over = np.stack([-self._p[E], self.y[E] - self._q[E]])
+        left_over = np.stack([-watch.p[E], self.y[E] - watch.q[E]])
         correction, shift = self.system.solve(left_over, totals - x.sum(axis=1))
         x, bias = x + correction, bias + shift
         exactly = exactly or np.abs(correction[0] + self.lam * correction[1]).max() > UNSURE
         if exactly:
             x, bias = self._refine(x, bias, totals)
         if exactly or np.abs(left_over[0]).max() + self.lam * np.abs(left_over[1]).max() > 0.1 * self._tolerance():
-            lines(self.K, E, x[0], x[1], bias[0], bias[1], self.g, self._p, self._q)
+            watch.look(_segment(E, x, bias), self.g)
         self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
         self._age, self._roughest = 0, self._ulp * float(np.abs(self.u).sum() + self.lam * np.abs(self.v).sum())
         if not self._n_capped:
@@ -193,43 +211,54 @@ class SingleEngine(Engine):
 
         Without capped points F = lam q, and a margin short by 1e-14 costs C times that at each of the points on it.
         """
-        short = float((1.0 - self.y * self._q).max())
+        short = float((1.0 - self.y * self.watch.q).max())
         if short < 1e-9:
             stretch = 1.0 + 2.0 * max(short, 0.0) + 1e-13
             self.v, self.v0 = self.v * stretch, self.v0 * stretch
-            self._q *= stretch
+            self.watch.q *= stretch
 
-    def _next_event(self, segment: Segment, lam_end: float) -> tuple[float, int, int]:
+    def _next_event(self, lam_end: float) -> Event:
         """Find the next event; of those that happen at once, the one that keeps the elbow farthest from dependent.
 
         Where very many points tie, as on a grid, any other choice leads to elbows that are singular but for rounding.
         """
-        now = (self.lam, self.y, self.w, self.status, self._p, self._q, *segment[:3], self._tiny_slope(segment))
-        lam, index, target, second = _next_event(lam_end, *now)
+        if self._age >= FRESH_EVERY:
+            self._solve_lines()
+        found = self._survey(lam_end)
+        if not self._are_true(*found[:2]) and self._age:
+            self._solve_lines()
+            found = self._survey(lam_end)
+        _, _, departure, lam, position, index, second = found
         width = TIE * self.lam
-        if second < lam - width:
-            return lam, index, target
-        lam, index, target, entering = _at_once(lam - width, *now)
-        if index < 0:
-            index, target = int(entering[np.argmax(self.system.distances(entering))]), ELBOW
-            lam = min(self.lam, -self.y[index] * self._p[index] / (self.y[index] * self._q[index] - 1.0))
-        return lam, index, target
+        if second >= lam - width:
+            lam, position, index = self._of_those_at_once(lam - width)
+        if index >= 0 and lam > (1.0 - TIE) * self.lam:
+            lam = self.lam
+        target = ELBOW
+        if position >= 0:
+            target = RIGHT if self.y[index] * self.v[position] > 0 else LEFT
+        t = self.lam - lam
+        return Event(lam, index, position, target, Move(t, t * departure, t * abs(self.v0 - self.watch.line.v0)))
 
-    def _tiny_slope(self, segment: Segment) -> float:
-        """Slopes of decision values below this are rounding."""
-        return 1e-13 * (1.0 + float(np.abs(segment.v).sum()) * self._largest)
+    def _survey(self, lam_end: float) -> tuple[float, float, float, float, int, int, float]:
+        line = self.watch.line
+        return _survey(lam_end, self.lam, self.w, self.status, self._largest, line.points, line.v, *self._now())
 
-    def _move_to(self, lam: float, segment: Segment) -> None:
+    def _of_those_at_once(self, near: float) -> tuple[float, int, int]:
+        lam, position, index, entering = _at_once(near, self.lam, self.w, self.status, self._largest, *self._now())
+        if position < 0:
+            index = int(entering[np.argmax(self.system.distances(entering))])
+            k, label = self.watch.position[index], self.y[index]
+            lam = min(self.lam, -label * self.watch.p[k] / (label * self.watch.q[k] - 1.0))
+        return lam, position, index
+
+    def _move_to(self, lam: float, move: Move) -> None:
+        self._at_once = self._at_once + 1 if lam == self.lam else 0
         self.lam = lam
-        self.b[segment.points] = segment.coefficients(lam)
+        self.b[self.system.points] = self.u + lam * self.v
+        self.watch.note(move)
 
     # Changes of the sets.
-
-    def _change(self, index: int, target: int) -> None:
-        if target == ELBOW:
-            self._enter(index)
-        else:
-            self._leave(int(np.flatnonzero(self.system.points == index)[0]), target)
 
     def _set(self, index: int, target: int) -> None:
         """Enter a point in a set, the pull of the capped points with it."""
@@ -237,7 +266,7 @@ class SingleEngine(Engine):
         pull = self.y[index] * self.w[index]
         sign = int(target == LEFT) - int(origin == LEFT)
         if sign:
-            self.g += sign * pull * self.K[index]
+            add_row(self.K, index, sign * pull, self.g)
             self.capped += sign * pull
             self._n_capped += sign
             if not self._n_capped:  # from here on b is in proportion to lam: what rounding left must not stay
@@ -248,11 +277,11 @@ class SingleEngine(Engine):
         self.transitions.append(Transition(self.lam, index, origin, target))
 
     def _leave(self, position: int, target: int) -> None:
-        index, (d, d0) = int(self.system.points[position]), self.system.take_out(position)
+        index, response = int(self.system.points[position]), self.system.take_out(position)
         E = self.system.points
         if self._age < FRESH_EVERY and E.size:
             bound = self.y[index] * self.w[index] if target == LEFT else 0.0
-            self._take(d0, *bend_out(self.K, E, d, d0, index, position, bound, self.u, self.v, self._p, self._q))
+            self._take(response.d0, *self.watch.leave(E, response, index, position, bound, self.u, self.v))
         else:
             self._age = FRESH_EVERY
         self._set(index, target)
@@ -262,16 +291,16 @@ class SingleEngine(Engine):
         response = self.system.append(index)
         if response is None:
             return False
-        E, (d, d0) = self.system.points[:-1], response
+        E = self.system.points[:-1]
         if self._age < FRESH_EVERY and E.size:
-            label, value = self.y[index], self.b[index]
-            self._take(d0, *bend_in(self.K, E, d, d0, index, label, value, self.u, self.v, self._p, self._q))
+            self._take(response.d0, *self.watch.join(E, response, index, self.b[index], self.u, self.v))
         else:
             self._age = FRESH_EVERY
         return True
 
     def _take(self, d0: float, u: np.ndarray, v: np.ndarray, du: float, dv: float) -> None:
         """Take over the elbow's new lines, after one point's has changed by du + lam dv."""
+        self._age += 1
         self.u, self.v = u, v
         self.u0, self.v0 = self.u0 + du * d0, self.v0 + dv * d0
 
@@ -309,8 +338,9 @@ class SingleEngine(Engine):
 
     def _settle(self) -> None:
         """Put all tied points at once where they belong as lam falls, and begin with a new elbow."""
-        E, a = self.system.points, self.y * self.b
-        margin = self.y * (self._p + self.lam * self._q) - self.lam
+        self._solve_lines()  # and look at all
+        E, a, watch = self.system.points, self.y * self.b, self.watch
+        margin = self.y * (watch.p + self.lam * watch.q) - self.lam
         inside = np.minimum(a, self.w - a) > TIED * self.w
         inner = E[inside[E]]
         is_tied = (self.status == ELBOW) & ~inside | (self.status != ELBOW) & (np.abs(margin) <= TIED * self.lam)
@@ -377,10 +407,10 @@ class SingleEngine(Engine):
                 self._leave(k, RIGHT if change[k] < 0 else LEFT)
                 continue
             self.b[E] = aim
-            h = self.y * (self._p + self.lam * self._q) - self.lam
+            h = self.y * (self.watch.p + self.lam * self.watch.q) - self.lam
             breach = np.where(self.status == RIGHT, -h, np.where(self.status == LEFT, h, 0.0))
             worst = int(np.argmax(breach))
-            if breach[worst] <= 1e-11 * max(self.lam, float(np.abs(self._p).max())) + 10.0 * self._rounding:
+            if breach[worst] <= 1e-11 * max(self.lam, float(np.abs(self.watch.p).max())) + 10.0 * self._rounding:
                 return
             self._enter(worst)
         raise FloatingPointError("no optimal elbow was found at the start of the path")
@@ -392,6 +422,10 @@ class SingleEngine(Engine):
         ends = np.where(rising, bounds, -np.inf)
         self.system.append(int(np.argmax(ends)))
         self._set(int(np.argmax(ends)), ELBOW)
+
+
+def _segment(E: np.ndarray, x: np.ndarray, bias: np.ndarray) -> Segment:
+    return Segment(E.copy(), x[0], x[1], float(bias[0]), float(bias[1]))
 
 
 def _first_to_stop(a: np.ndarray, rate: np.ndarray, w: np.ndarray) -> tuple[int, float]:
@@ -411,11 +445,12 @@ def _first_to_stop(a: np.ndarray, rate: np.ndarray, w: np.ndarray) -> tuple[int,
 
 
 @jit
-def _look_at(y, p, q, E, u, v, lam):
+def _look_at(lam, y, E, u, v, watched, position, p, q):
     """Return how far p_E = 0 and q_E = y_E are from true, and the size of the coefficients."""
     worst, size = 0.0, 0.0
     for k in range(E.size):
-        worst = max(worst, abs(p[E[k]]) + lam * abs(q[E[k]] - y[E[k]]))
+        i = position[E[k]]
+        worst = max(worst, abs(p[i]) + lam * abs(q[i] - y[E[k]]))
         size += abs(u[k]) + lam * abs(v[k])
     return worst, size
 
@@ -444,50 +479,63 @@ def _bound_root(lam, w, u, v, slow):
     return NEVER
 
 
+@inline
+def _slow(v, largest):
+    """Return the rates of coefficients, and the slopes of decision values, that are rounding."""
+    fastest, total = 0.0, 0.0
+    for k in range(v.size):
+        fastest = max(fastest, abs(v[k]))
+        total += abs(v[k])
+    return 1e-13 * fastest, 1e-13 * (1.0 + total * largest)
+
+
 @jit
-def _next_event(lam_end, lam, y, w, status, p, q, E, u, v, tiny):
-    """Return the largest lam at which a point reaches the end of its set, the point, its next set, and the second largest."""
-    best, second, index, target = lam_end, NEVER, -1, ELBOW
-    for i in range(y.size):
+def _survey(lam_end, lam, w, status, largest, E_then, v_then, y, E, u, v, watched, position, p, q):
+    """Look at the lines; return what ``_look_at`` and ``departure`` do, and the first end of a set that is reached:
+
+    lam, the position in the elbow of the point that leaves it, or -1, the point, and the lam of the second.
+    """
+    left_over, size = _look_at(lam, y, E, u, v, watched, position, p, q)
+    slow, tiny = _slow(v, largest)
+    best, second, where, index = lam_end, NEVER, -1, -1
+    for k in range(watched.size):
+        i = watched[k]
         if status[i] != ELBOW:
-            root = _margin_root(status[i], lam, y[i] * p[i], y[i] * q[i] - 1.0, tiny)
+            root = _margin_root(status[i], lam, y[i] * p[k], y[i] * q[k] - 1.0, tiny)
             if root > best:
-                best, second, index, target = root, best if index >= 0 else NEVER, i, ELBOW
+                best, second, index = root, best if index >= 0 else NEVER, i
             elif root > second and index >= 0:
                 second = root
     if E.size > 1:
-        slow = 1e-13 * np.abs(v).max()
         for k in range(E.size):
             i = E[k]
             root = _bound_root(lam, w[i], y[i] * u[k], y[i] * v[k], slow)
             if root > best:
-                second = best if index >= 0 else NEVER
-                best, index, target = root, E[k], RIGHT if y[E[k]] * v[k] > 0 else LEFT
+                best, second, index, where = root, best if index >= 0 else NEVER, i, k
             elif root > second and index >= 0:
                 second = root
-    return best, index, target, second
+    return left_over, size, departure(y, E, v, E_then, v_then, position, q), best, where, index, second
 
 
 @jit
-def _at_once(near, lam, y, w, status, p, q, E, u, v, tiny):
+def _at_once(near, lam, w, status, largest, y, E, u, v, watched, position, p, q):
     """Look at all events down to ``near``: return the fastest point that leaves the elbow, if any does, else all that enter.
 
     Leaving makes no elbow worse, so it comes first.
     """
-    best, index, target, entering = near, -1, ELBOW, np.empty(y.size, dtype=np.int64)
+    slow, tiny = _slow(v, largest)
+    best, where, index, entering, count = near, -1, -1, np.empty(watched.size, dtype=np.int64), 0
     if E.size > 1:
         fastest = 0.0
-        slow = 1e-13 * np.abs(v).max()
         for k in range(E.size):
             i = E[k]
             root = _bound_root(lam, w[i], y[i] * u[k], y[i] * v[k], slow)
             if root >= near and abs(v[k]) > fastest:
-                fastest = abs(v[k])
-                best, index, target = root, E[k], RIGHT if y[E[k]] * v[k] > 0 else LEFT
-    count = 0
-    if index < 0:
-        for i in range(y.size):
-            if status[i] != ELBOW and _margin_root(status[i], lam, y[i] * p[i], y[i] * q[i] - 1.0, tiny) >= near:
+                best, where, index, fastest = root, k, i, abs(v[k])
+    if where < 0:
+        for k in range(watched.size):
+            i = watched[k]
+            if status[i] != ELBOW and _margin_root(status[i], lam, y[i] * p[k], y[i] * q[k] - 1.0, tiny) >= near:
                 entering[count] = i
                 count += 1
-    return best, index, target, entering[:count]
+    return best, where, index, entering[:count]

@@ -1,0 +1,150 @@
+"""The decision values F = p + lam q of the points whose margin can be reached before all are looked at again.
+
+Symbols: as in ``engine``; w = sum of b_i phi(x_i), dw and dv0 how w and the scaled bias change with lam.
+While the sets stay, every F is a straight line.  As points join and leave the elbow, dw departs from what it was when all were
+looked at, by an amount known exactly: K_EE v = y_E - v0 and sum(v) = 0 make |dw|² = v'y_E.  A decision value departs from its
+line by no more than sqrt(K_ii) times that, and the bias' part, for as long as lam falls.  Who is farther from the margin than
+this, all along the line, need not be looked at.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from zerogap.compiled import jit
+from zerogap.elbow import Response
+from zerogap.path.engine import Segment, bend_in, bend_out, lines
+
+WORTH = 0.7  # watching more than this share of the points is no gain
+
+
+class Move(NamedTuple):
+    """A fall of lam, and how far w and the bias depart from their lines meanwhile."""
+
+    t: float
+    w: float
+    bias: float
+
+    def __add__(self, other: "Move") -> "Move":  # type: ignore[override]
+        return Move(self.t + other.t, self.w + other.w, self.bias + other.bias)
+
+    def is_within(self, other: "Move") -> bool:
+        """Whether no part of it is longer."""
+        return self.t <= other.t and self.w <= other.w and self.bias <= other.bias
+
+
+NOTHING, NO_LIMIT = Move(0.0, 0.0, 0.0), Move(np.inf, np.inf, np.inf)
+
+Bent = tuple[np.ndarray, np.ndarray, float, float]  # u and v of the elbow, and by how much a point's own have changed
+
+
+class Watch:
+    """Who is watched, their p and q, and the kernel rows of the elbow over them."""
+
+    def __init__(self, K: np.ndarray, y: np.ndarray, ahead: int):
+        n = y.size
+        self.K, self.y, self._ahead = K, y, ahead  # ahead: moves that the points watched are to last for
+        self._everyone, self._norm = np.arange(n), np.sqrt(np.maximum(np.diagonal(K), 0.0))
+        self._all, self._store = np.empty((2, n)), np.empty(0)
+        self.position = np.arange(n)  # of a watched point among them
+        self._since, self._allowed, self._moves = NOTHING, NO_LIMIT, 0
+        self._watch_everyone()
+
+    def _watch_everyone(self) -> None:
+        self.points, self._rows, self.is_narrow = self._everyone, self.K, False
+        self.p, self.q = self._all
+        self.position[:] = self._everyone
+
+    def look(self, segment: Segment, g: np.ndarray) -> None:
+        """Look at all points; ``g`` is the pull of the capped ones."""
+        if self.is_narrow:
+            self._watch_everyone()
+        E, u, v, u0, v0, _ = segment
+        lines(self.K, E, u, v, u0, v0, g, self.p, self.q)
+        self.line, self._allowed = segment, NO_LIMIT
+
+    def narrow(self, lam: float, move: Move) -> None:
+        """Having looked at all, watch only those who can be reached in the move to come, and in some more as last time."""
+        if self.is_narrow:
+            return
+        share = self._ahead / max(self._moves, 1)
+        before, self._since, self._moves = self._since, NOTHING, 0
+        if share > self._ahead / 2:  # too little is known of what is to come
+            return
+        allowed = move + Move(share * before.t, share**2 * before.w, share**2 * before.bias)
+        near = _within(self.y, self.p, self.q, lam, self._norm, *allowed)
+        if near.size > WORTH * self.y.size:
+            return
+        E = self.line.points
+        self.points, self.is_narrow, self._allowed = near, True, allowed
+        self.p, self.q = self.p[near], self.q[near]
+        self.position[near] = self._everyone[: near.size]
+        size = E.size + self._ahead + 2
+        if self._store.size < size * near.size:
+            self._store = np.empty(2 * size * near.size)
+        self._rows = self._store[: size * near.size].reshape(size, near.size)
+        self._slots, self._filled = np.arange(size), E.size
+        _gather(self.K, E, near, self._rows)
+
+    def covers(self, move: Move) -> bool:
+        """Whether nobody else can be reached by a move, and there is room for one more in the elbow."""
+        return not self.is_narrow or ((self._since + move).is_within(self._allowed) and self._filled < self._slots.size)
+
+    def note(self, move: Move) -> None:
+        """Take note of a move."""
+        self._since, self._moves = self._since + move, self._moves + 1
+
+    def join(self, E: np.ndarray, response: Response, i: int, value: float, u: np.ndarray, v: np.ndarray) -> Bent:
+        """Let point i, of E's answer ``response``, leave its bound ``value``; return the elbow's new lines."""
+        rows, slots, slot = self._rows, E, i
+        if self.is_narrow:
+            slots, slot = self._slots[: E.size], self._filled
+            rows[slot] = self.K[i, self.points]
+            self._slots[E.size], self._filled = slot, slot + 1
+        where, label = self.position[i], self.y[i]
+        return bend_in(self.K, E, rows, slots, *response, i, slot, where, label, value, u, v, self.p, self.q)
+
+    def leave(
+        self, E: np.ndarray, response: Response, i: int, position: int, bound: float, u: np.ndarray, v: np.ndarray
+    ) -> Bent:
+        """Let point i, which was at a position of the elbow, come to rest at a bound; return the others' new lines."""
+        rows, slots, slot = self._rows, E, i
+        if self.is_narrow:
+            slot = int(self._slots[position])
+            self._slots[position : E.size] = self._slots[position + 1 : E.size + 1]
+            slots = self._slots[: E.size]
+        return bend_out(rows, slots, *response, slot, position, bound, u, v, self.p, self.q)
+
+
+@jit
+def _within(y, p, q, lam, norm, t, w, bias):
+    """Return the points whose margin is reached while lam falls by t, by their lines or by what may depart from these."""
+    near, count = np.empty(y.size, dtype=np.int64), 0
+    for i in range(y.size):
+        now = y[i] * (p[i] + lam * q[i]) - lam
+        then = now - t * (y[i] * q[i] - 1.0)
+        if now * then <= 0.0 or min(abs(now), abs(then)) <= w * norm[i] + bias:
+            near[count] = i
+            count += 1
+    return near[:count]
+
+
+@jit
+def departure(y, E, v, E_then, v_then, position, q):
+    """Return |dw - dw_then|: those who were in the elbow then are watched, so that their q tells K v there."""
+    square = 0.0
+    for k in range(E.size):
+        square += v[k] * y[E[k]]
+    for k in range(E_then.size):
+        i = E_then[k]
+        square += v_then[k] * (y[i] - 2.0 * q[position[i]])
+    return np.sqrt(max(square, 0.0))
+
+
+@jit
+def _gather(K, E, near, rows):
+    """Copy the kernel rows of E over the points near into ``rows``."""
+    for k in range(E.size):
+        row, out = K[E[k]], rows[k]
+        for j in range(near.size):
+            out[j] = row[near[j]]
