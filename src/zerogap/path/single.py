@@ -100,7 +100,7 @@ class SingleEngine(Engine):
 
     def _place(self, lam: float, b: np.ndarray) -> None:
         """Begin at lam with nearly optimal scaled coefficients."""
-        self.lam, self.b = lam, b.copy()  # of the elbow those at ``lam``
+        self.lam, self.b = lam, b.copy()  # of the elbow those when they were last needed
         self.system = ElbowSystem(self.K)
         self.status = sets_of(self.y * b, self.w)
         self._at_once = 0  # transitions without a change of lam
@@ -145,7 +145,9 @@ class SingleEngine(Engine):
             RuntimeWarning,
             stacklevel=5,
         )
-        since, b, before, bias = self.lam, self.b, self.status, self.segment().bias(self.lam)
+        since, before, bias = self.lam, self.status, self.segment().bias(self.lam)
+        self._take_stock()
+        b = self.b
         lam = max(since * (1 - 1e-6), lam_end)
         self._place(lam, self.solve_at(lam, b, START).beta * lam)
         self.record(before)
@@ -255,8 +257,11 @@ class SingleEngine(Engine):
     def _move_to(self, lam: float, move: Move) -> None:
         self._at_once = self._at_once + 1 if lam == self.lam else 0
         self.lam = lam
-        self.b[self.system.points] = self.u + lam * self.v
         self.watch.note(move)
+
+    def _take_stock(self) -> None:
+        """Bring the elbow's b to the present lam; as long as its lines hold, nobody needs them."""
+        self.b[self.system.points] = self.u + self.lam * self.v
 
     # Changes of the sets.
 
@@ -306,9 +311,12 @@ class SingleEngine(Engine):
 
     def _enter(self, index: int) -> None:
         """Let a point into the elbow; if it depends on it, in exchange for one of its points."""
-        bound, inward = self.b[index], self.y[index] if self.status[index] == RIGHT else -self.y[index]
-        moved = 0.0
-        while not self._join(index):
+        if self._join(index):
+            self._set(index, ELBOW)
+            return
+        self._take_stock()
+        bound, inward, moved = self.b[index], self.y[index] if self.status[index] == RIGHT else -self.y[index], 0.0
+        while True:
             k, part = self._exchange(index, inward, self.w[index] - moved)
             if k < 0:  # it got to its other bound before any of the elbow was stopped
                 self._set(index, LEFT if self.status[index] == RIGHT else RIGHT)
@@ -316,6 +324,8 @@ class SingleEngine(Engine):
                 return
             moved += part
             self._leave(k, self._nearer_bound(k))
+            if self._join(index):
+                break
         self.b[index] = bound + moved * inward
         self._set(index, ELBOW)
 
@@ -339,6 +349,7 @@ class SingleEngine(Engine):
     def _settle(self) -> None:
         """Put all tied points at once where they belong as lam falls, and begin with a new elbow."""
         self._solve_lines()  # and look at all
+        self._take_stock()
         E, a, watch = self.system.points, self.y * self.b, self.watch
         margin = self.y * (watch.p + self.lam * watch.q) - self.lam
         inside = np.minimum(a, self.w - a) > TIED * self.w

@@ -25,13 +25,6 @@ class Move(NamedTuple):
     w: float
     bias: float
 
-    def __add__(self, other: "Move") -> "Move":  # type: ignore[override]
-        return Move(self.t + other.t, self.w + other.w, self.bias + other.bias)
-
-    def is_within(self, other: "Move") -> bool:
-        """Whether no part of it is longer."""
-        return self.t <= other.t and self.w <= other.w and self.bias <= other.bias
-
 
 NOTHING, NO_LIMIT = Move(0.0, 0.0, 0.0), Move(np.inf, np.inf, np.inf)
 
@@ -71,7 +64,7 @@ class Watch:
         before, self._since, self._moves = self._since, NOTHING, 0
         if share > self._ahead / 2:  # too little is known of what is to come
             return
-        allowed = move + Move(share * before.t, share**2 * before.w, share**2 * before.bias)
+        allowed = Move(move.t + share * before.t, move.w + share**2 * before.w, move.bias + share**2 * before.bias)
         near = _within(self.y, self.p, self.q, lam, self._norm, *allowed)
         if near.size > WORTH * self.y.size:
             return
@@ -88,11 +81,18 @@ class Watch:
 
     def covers(self, move: Move) -> bool:
         """Whether nobody else can be reached by a move, and there is room for one more in the elbow."""
-        return not self.is_narrow or ((self._since + move).is_within(self._allowed) and self._filled < self._slots.size)
+        if not self.is_narrow:
+            return True
+        (t, w, bias), (t_most, w_most, bias_most) = self._after(move), self._allowed
+        return t <= t_most and w <= w_most and bias <= bias_most and self._filled < self._slots.size
 
     def note(self, move: Move) -> None:
         """Take note of a move."""
-        self._since, self._moves = self._since + move, self._moves + 1
+        self._since, self._moves = self._after(move), self._moves + 1
+
+    def _after(self, move: Move) -> Move:
+        (t, w, bias), (dt, dw, dbias) = self._since, move
+        return Move(t + dt, w + dw, bias + dbias)
 
     def join(self, E: np.ndarray, response: Response, i: int, value: float, u: np.ndarray, v: np.ndarray) -> Bent:
         """Let point i, of E's answer ``response``, leave its bound ``value``; return the elbow's new lines."""
