@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from conftest import KINDS, points
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer, load_iris, make_moons
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_moons
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -19,6 +19,7 @@ from zerogap.path import single
 from zerogap.path.engine import add_exactly
 from zerogap.path.single import SingleEngine
 from zerogap.path.tie import movers
+from zerogap.path.watch import Watch, departure
 
 
 @pytest.fixture(scope="module")
@@ -220,6 +221,40 @@ def test_an_event_at_the_very_end_is_no_tie_without_end(plain):
     short = svm_path(X, y, C_max=end)
     assert (short.status, short.n_backups) == ("complete", 0)
     assert short.C[-1] == pytest.approx(end, rel=1e-15)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_looking_at_some_points_misses_nobody(kernel, monkeypatch):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:700] / 16.0, y[:700] < 5
+    watched = []
+    note = Watch.note
+    monkeypatch.setattr(Watch, "note", lambda self, move: watched.append(self.points.size) or note(self, move))
+    some = svm_path(X, y, kernel=kernel)
+    assert np.mean(np.array(watched) < 700) > 0.3
+    monkeypatch.setattr(Watch, "narrow", lambda self, lam, move: None)
+    everyone = svm_path(X, y, kernel=kernel)
+    assert [event[1:] for event in some.events] == [event[1:] for event in everyone.events]
+    np.testing.assert_allclose(some.C, everyone.C, rtol=1e-9)
+
+
+def test_departure_is_how_far_the_direction_has_turned():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 20))
+    K, y = X @ X.T, np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    directions, values = [], []
+    sets = np.arange(10), np.arange(3, 16)
+    for E in sets:
+        A = np.block([[np.zeros((1, 1)), np.ones((1, E.size))], [np.ones((E.size, 1)), K[np.ix_(E, E)]]])
+        solution = np.linalg.solve(A, np.concatenate([[0.0], y[E]]))
+        directions.append(solution[1:])
+        values.append(K[:, E] @ solution[1:] + solution[0])
+    turned = X[sets[1]].T @ directions[1] - X[sets[0]].T @ directions[0]
+    watched = rng.permutation(20)  # among them all of the first set
+    position = np.full(30, -1)
+    position[watched] = np.arange(20)
+    found = departure(y, sets[1], directions[1], sets[0], directions[0], position, values[1][watched])
+    assert found == pytest.approx(np.linalg.norm(turned))
 
 
 def test_a_limit_on_events_and_resume_give_the_same_path(cancer, cancer_path):

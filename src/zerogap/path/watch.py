@@ -16,6 +16,7 @@ from zerogap.elbow import Response
 from zerogap.path.engine import Segment, bend_in, bend_out, lines
 
 WORTH = 0.7  # watching more than this share of the points is no gain
+ON = 1e-8  # nearer to the margin than this, relative to lam, may be on it but for rounding
 
 
 class Move(NamedTuple):
@@ -65,10 +66,10 @@ class Watch:
         if share > self._ahead / 2:  # too little is known of what is to come
             return
         allowed = Move(move.t + share * before.t, move.w + share**2 * before.w, move.bias + share**2 * before.bias)
-        near = _within(self.y, self.p, self.q, lam, self._norm, *allowed)
+        E = self.line.points
+        near = _within(self.y, self.p, self.q, lam, self._norm, E, *allowed)
         if near.size > WORTH * self.y.size:
             return
-        E = self.line.points
         self.points, self.is_narrow, self._allowed = near, True, allowed
         self.p, self.q = self.p[near], self.q[near]
         self.position[near] = self._everyone[: near.size]
@@ -117,16 +118,16 @@ class Watch:
 
 
 @jit
-def _within(y, p, q, lam, norm, t, w, bias):
-    """Return the points whose margin is reached while lam falls by t, by their lines or by what may depart from these."""
-    near, count = np.empty(y.size, dtype=np.int64), 0
+def _within(y, p, q, lam, norm, E, t, w, bias):
+    """Return E and the points whose margin is reached while lam falls by t, by their lines or by what departs from these."""
+    is_near, floor = np.zeros(y.size, dtype=np.bool_), bias + ON * lam
     for i in range(y.size):
         now = y[i] * (p[i] + lam * q[i]) - lam
         then = now - t * (y[i] * q[i] - 1.0)
-        if now * then <= 0.0 or min(abs(now), abs(then)) <= w * norm[i] + bias:
-            near[count] = i
-            count += 1
-    return near[:count]
+        is_near[i] = now * then <= 0.0 or min(abs(now), abs(then)) <= w * norm[i] + floor
+    for i in E:
+        is_near[i] = True
+    return np.flatnonzero(is_near)
 
 
 @jit
