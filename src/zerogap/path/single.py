@@ -32,7 +32,7 @@ from zerogap.path.engine import (
     weighted_rows,
 )
 from zerogap.path.tie import movers
-from zerogap.path.watch import Move, Watch, departure
+from zerogap.path.watch import UNWATCHED, Move, Watch, departure
 from zerogap.stopping import RelativeGap
 
 START = RelativeGap(1e-12)  # of the solution the path starts from; the elbow is then made exact
@@ -457,11 +457,12 @@ def _first_to_stop(a: np.ndarray, rate: np.ndarray, w: np.ndarray) -> tuple[int,
 
 @jit
 def _look_at(lam, y, E, u, v, watched, position, p, q):
-    """Return how far p_E = 0 and q_E = y_E are from true, and the size of the coefficients."""
+    """Return how far p_E = 0 and q_E = y_E are from true where they are watched, and the size of the coefficients."""
     worst, size = 0.0, 0.0
     for k in range(E.size):
-        i = position[E[k]]
-        worst = max(worst, abs(p[i]) + lam * abs(q[i] - y[E[k]]))
+        j = position[E[k]]
+        if j != UNWATCHED:
+            worst = max(worst, abs(p[j]) + lam * abs(q[j] - y[E[k]]))
         size += abs(u[k]) + lam * abs(v[k])
     return worst, size
 

@@ -16,6 +16,8 @@ from zerogap.elbow import Response
 from zerogap.path.engine import Segment, bend_in, bend_out, lines
 
 WORTH = 0.7  # watching more than this share of the points is no gain
+SAMPLE = 32  # points of the elbow that are watched, to see whether its lines still hold
+UNWATCHED = -1
 ON = 1e-8  # nearer to the margin than this, relative to lam, may be on it but for rounding
 
 
@@ -37,7 +39,7 @@ class Watch:
 
     def __init__(self, K: np.ndarray, y: np.ndarray, ahead: int):
         n = y.size
-        self.K, self.y, self._ahead = K, y, ahead  # ahead: moves that the points watched are to last for
+        self.K, self.y, self._ahead = K, y, ahead  # ahead: changes of the elbow that the points watched are to last for
         self._everyone, self._norm = np.arange(n), np.sqrt(np.maximum(np.diagonal(K), 0.0))
         self._all, self._store = np.empty((2, n)), np.empty(0)
         self.position = np.arange(n)  # of a watched point among them
@@ -70,22 +72,29 @@ class Watch:
         near = _within(self.y, self.p, self.q, lam, self._norm, E, *allowed)
         if near.size > WORTH * self.y.size:
             return
-        self.points, self.is_narrow, self._allowed = near, True, allowed
-        self.p, self.q = self.p[near], self.q[near]
+        self.is_narrow, self._allowed, self._n_watched = True, allowed, near.size
+        self._columns = np.concatenate([near, np.zeros(self._ahead, dtype=np.int64)])
+        self._values = np.zeros((2, self._columns.size))
+        self._values[:, : near.size] = self._all[:, near]
+        self.position[:] = UNWATCHED
         self.position[near] = self._everyone[: near.size]
-        size = E.size + self._ahead + 2
-        if self._store.size < size * near.size:
-            self._store = np.empty(2 * size * near.size)
-        self._rows = self._store[: size * near.size].reshape(size, near.size)
-        self._slots, self._filled = np.arange(size), E.size
+        self._show()
+        size = (E.size + self._ahead) * self._columns.size
+        if self._store.size < size:
+            self._store = np.empty(2 * size)
+        self._rows = self._store[:size].reshape(-1, self._columns.size)
+        self._slots, self._filled = np.arange(E.size + self._ahead), E.size
         _gather(self.K, E, near, self._rows)
 
+    def _show(self) -> None:
+        self.points, (self.p, self.q) = self._columns[: self._n_watched], self._values[:, : self._n_watched]
+
     def covers(self, move: Move) -> bool:
-        """Whether nobody else can be reached by a move, and there is room for one more in the elbow."""
+        """Whether nobody else can be reached by a move."""
         if not self.is_narrow:
             return True
         (t, w, bias), (t_most, w_most, bias_most) = self._after(move), self._allowed
-        return t <= t_most and w <= w_most and bias <= bias_most and self._filled < self._slots.size
+        return t <= t_most and w <= w_most and bias <= bias_most
 
     def note(self, move: Move) -> None:
         """Take note of a move."""
@@ -100,7 +109,7 @@ class Watch:
         rows, slots, slot = self._rows, E, i
         if self.is_narrow:
             slots, slot = self._slots[: E.size], self._filled
-            rows[slot] = self.K[i, self.points]
+            rows[slot, : self._n_watched] = self.K[i, self.points]
             self._slots[E.size], self._filled = slot, slot + 1
         where, label = self.position[i], self.y[i]
         return bend_in(self.K, E, rows, slots, *response, i, slot, where, label, value, u, v, self.p, self.q)
@@ -114,31 +123,42 @@ class Watch:
             slot = int(self._slots[position])
             self._slots[position : E.size] = self._slots[position + 1 : E.size + 1]
             slots = self._slots[: E.size]
+            if self.position[i] == UNWATCHED:
+                self._add(i, slot, E, slots)
         return bend_out(rows, slots, *response, slot, position, bound, u, v, self.p, self.q)
+
+    def _add(self, i: int, slot: int, E: np.ndarray, slots: np.ndarray) -> None:
+        """Watch a point of the elbow, which has just left it."""
+        k = self._n_watched
+        self._rows[slots, k], self._rows[slot, k] = self.K[i, E], self.K[i, i]
+        self._columns[k], self._values[1, k], self.position[i] = i, self.y[i], k  # on the elbow p = 0 and q = y
+        self._n_watched += 1
+        self._show()
 
 
 @jit
 def _within(y, p, q, lam, norm, E, t, w, bias):
-    """Return E and the points whose margin is reached while lam falls by t, by their lines or by what departs from these."""
+    """Return some of E, and who reaches the margin while lam falls by t, along a line or by what may depart from it."""
     is_near, floor = np.zeros(y.size, dtype=np.bool_), bias + ON * lam
     for i in range(y.size):
         now = y[i] * (p[i] + lam * q[i]) - lam
         then = now - t * (y[i] * q[i] - 1.0)
         is_near[i] = now * then <= 0.0 or min(abs(now), abs(then)) <= w * norm[i] + floor
-    for i in E:
-        is_near[i] = True
+    for k in range(E.size):
+        is_near[E[k]] = k < SAMPLE
     return np.flatnonzero(is_near)
 
 
 @jit
 def departure(y, E, v, E_then, v_then, position, q):
-    """Return |dw - dw_then|: those who were in the elbow then are watched, so that their q tells K v there."""
+    """Return |dw - dw_then|: those who were in the elbow then are watched or in it still, so that their q tells K v there."""
     square = 0.0
     for k in range(E.size):
         square += v[k] * y[E[k]]
     for k in range(E_then.size):
         i = E_then[k]
-        square += v_then[k] * (y[i] - 2.0 * q[position[i]])
+        j = position[i]
+        square += v_then[k] * (y[i] - 2.0 * (q[j] if j != UNWATCHED else y[i]))
     return np.sqrt(max(square, 0.0))
 
 
