@@ -173,14 +173,14 @@ def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> 
 
 
 def _warn_if_lost(path: Path) -> None:
-    """Certify a few breakpoints: where very many points tie at once, the engine can lose its way without noticing."""
+    """Certify a few breakpoints: an engine that has lost its way would not notice."""
     some = path.C[np.unique(np.linspace(0, len(path) - 1, CHECKED).astype(int))]
     gaps = [certificate.relative_gap for certificate in path.certificate_at(some)]
     worst = int(np.argmax(gaps))
     if gaps[worst] > EXACT:
         warnings.warn(
             f"The path is not exact: the relative gap at C={some[worst]:g} is {gaps[worst]:.1e}, where {EXACT:g} or less was "
-            "expected; very many points of this data tie. Look at path.certificate_at(C), and fit SVC where it is large.",
+            "expected. Look at path.certificate_at(C), and fit SVC where it is large.",
             RuntimeWarning,
             stacklevel=4,
         )
