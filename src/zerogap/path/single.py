@@ -6,6 +6,7 @@ change by a multiple of its response: one solve, and one combination of kernel r
 is looked at every time, and now and then they are solved for afresh, so nothing drifts.
 The elbow stays affinely independent: a point that depends on it is exchanged for one of its points, along the direction that
 moves no decision value; and the last point of the elbow stays, even at a bound, so that it is never empty.
+``watch`` knows whose p and q are needed, ``tie`` settles what one exchange after another does not.
 """
 
 import warnings
@@ -230,7 +231,7 @@ class SingleEngine(Engine):
         if not self._are_true(*found[:2]) and self._age:
             self._solve_lines()
             found = self._survey(lam_end)
-        _, _, departure, lam, position, index, second = found
+        _, _, turned, lam, position, index, second = found
         width = TIE * self.lam
         if second >= lam - width:
             lam, position, index = self._of_those_at_once(lam - width)
@@ -240,7 +241,7 @@ class SingleEngine(Engine):
         if position >= 0:
             target = RIGHT if self.y[index] * self.v[position] > 0 else LEFT
         t = self.lam - lam
-        return Event(lam, index, position, target, Move(t, t * departure, t * abs(self.v0 - self.watch.line.v0)))
+        return Event(lam, index, position, target, Move(t, t * turned, t * abs(self.v0 - self.watch.line.v0)))
 
     def _survey(self, lam_end: float) -> tuple[float, float, float, float, int, int, float]:
         line = self.watch.line
@@ -356,6 +357,10 @@ class SingleEngine(Engine):
         inner = E[inside[E]]
         is_tied = (self.status == ELBOW) & ~inside | (self.status != ELBOW) & (np.abs(margin) <= TIED * self.lam)
         tied = np.flatnonzero(is_tied)
+        self._at_once += 1
+        self.counts.events += 1
+        if not tied.size:
+            return
         is_low = 2.0 * a[tied] < self.w[tied]
         entering = movers(self.K, self.y, inner, tied, is_low == (self.y[tied] > 0))
         self.system = ElbowSystem(self.K)
@@ -367,8 +372,6 @@ class SingleEngine(Engine):
             if self.status[i] != new:
                 self._set(i, new)
         self._age = FRESH_EVERY
-        self._at_once += 1
-        self.counts.events += 1
 
     # The start: from nearly optimal coefficients to an optimal elbow.
 
