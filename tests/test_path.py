@@ -139,14 +139,15 @@ def test_who_moves_when_points_tie(seed, n_inner):
         assert -inward * slope[i] >= -1e-8
 
 
+@pytest.mark.parametrize("unit", [1.0, 0.37])
 @pytest.mark.parametrize("seed", [1, 5, 11, 23])
-def test_a_segment_on_which_C_grows_ten_thousand_times(seed):
+def test_a_segment_on_which_C_grows_ten_thousand_times(seed, unit):
     """Eight distinct points of large weight: rounding in what they pull must not grow relative to lam."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, size=(450, 3)).astype(float)
     y = np.where(X.sum(axis=1) >= 2, 1, -1)
     y[0] = -y[0]
-    path = svm_path(X, y, kernel="linear")
+    path = svm_path(X, y, kernel="linear", sample_weight=np.full(450, unit))
     assert path.C[-1] / path.C[-2] > 1e3
     assert path.worst_certificate().relative_gap <= 1e-10
 

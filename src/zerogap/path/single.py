@@ -9,6 +9,7 @@ moves no decision value; and the last point of the elbow stays, even at a bound,
 ``watch`` knows whose p and q are needed, ``tie`` settles what one exchange after another does not.
 """
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -188,24 +189,36 @@ class SingleEngine(Engine):
         left_over = np.stack([-watch.p[E], self.y[E] - watch.q[E]])
         correction, shift = self.system.solve(left_over, totals - x.sum(axis=1))
         x, bias = x + correction, bias + shift
-        exactly = exactly or np.abs(correction[0] + self.lam * correction[1]).max() > UNSURE
-        if exactly:
-            x, bias = self._refine(x, bias, totals)
-        if exactly or np.abs(left_over[0]).max() + self.lam * np.abs(left_over[1]).max() > 0.1 * self._tolerance():
+        is_unsure = np.abs(correction[0] + self.lam * correction[1]).max() > UNSURE
+        if exactly or is_unsure:
+            x, bias = self._refine(x, bias, totals, with_pull=exactly)
+        visible = np.abs(left_over[0]).max() + self.lam * np.abs(left_over[1]).max() > 0.1 * self._tolerance()
+        if exactly or is_unsure or visible:
             watch.look(_segment(E, x, bias), self.g)
         self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
         self._age, self._roughest = 0, self._ulp * float(np.abs(self.u).sum() + self.lam * np.abs(self.v).sum())
         if not self._n_capped:
             self._clear_margins()
 
-    def _refine(self, x: np.ndarray, bias: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Refine by what is left over in twice the precision, where less would be all rounding."""
+    def _refine(
+        self, x: np.ndarray, bias: np.ndarray, totals: np.ndarray, *, with_pull: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Refine by what is left over in twice the precision, where less would be all rounding.
+
+        ``with_pull``: the pull of the capped points is summed so as well.
+        """
         E = self.system.points
+        right, lost = np.stack([-self.g[E], self.y[E]]), np.zeros((2, E.size))
+        if with_pull:
+            left = np.flatnonzero(self.status == LEFT)
+            pulls, right[0] = self.y[left] * self.w[left], 0.0
+            add_exactly(self.K, left, -pulls, E, right[0], lost[0])
+            totals = np.array([-math.fsum(pulls), 0.0])
         for _ in range(2):
-            left_over, lost = np.stack([-self.g[E], self.y[E]]), np.zeros((2, E.size))
+            left_over, error = right.copy(), lost.copy()
             for k in range(2):
-                add_exactly(self.K, E, -x[k], E, left_over[k], lost[k])
-            correction, shift = self.system.solve((left_over - bias[:, None]) + lost, totals - x.sum(axis=1))
+                add_exactly(self.K, E, -x[k], E, left_over[k], error[k])
+            correction, shift = self.system.solve((left_over - bias[:, None]) + error, totals - x.sum(axis=1))
             x, bias = x + correction, bias + shift
         return x, bias
 
