@@ -161,7 +161,7 @@ def _path(options: argparse.Namespace) -> int:
         "engine": options.engine,
         "linear_system": options.linear_system,
     }
-    SVCPath(**settings).fit(*_toy(train.shape[1], 60))
+    SVCPath(**settings).fit(*_toy(4, 300 if options.engine == "single" else 60))
     began = time.perf_counter()
     model = SVCPath(**settings, verbose=options.verbose).fit(train, y_train)
     seconds = time.perf_counter() - began
