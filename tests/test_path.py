@@ -152,6 +152,17 @@ def test_a_segment_on_which_C_grows_ten_thousand_times(seed, unit):
     assert path.worst_certificate().relative_gap <= 1e-10
 
 
+def test_of_coefficients_that_stop_at_once_the_fastest_leaves():
+    w = np.ones(3)
+    a, rate = np.array([0.5, 0.5e-3 * (1 - 1e-12), 0.2]), np.array([-1.0, -1e-3, 1.0])
+    assert single._first_to_stop(a, rate, w) == (0, 0.5)  # the second is earlier, but only by rounding
+    a[1] = 0.4e-3
+    assert single._first_to_stop(a, rate, w) == (1, pytest.approx(0.4))
+    a[2] = 1.0 + 1e-13  # past its bound by rounding
+    assert single._first_to_stop(a, rate, w) == (2, 0.0)
+    assert single._first_to_stop(a, np.zeros(3), w) == (-1, np.inf)
+
+
 def test_sums_are_exact_where_plain_ones_are_all_rounding():
     rng = np.random.default_rng(0)
     K = rng.standard_normal((30, 30)) * 10.0 ** rng.integers(-3, 4, size=(30, 30))
