@@ -248,6 +248,7 @@ class SingleEngine(Engine):
         width = TIE * self.lam
         if second >= lam - width:
             lam, position, index = self._of_those_at_once(lam - width)
+            lam = max(lam, lam_end)
         if index >= 0 and lam > (1.0 - TIE) * self.lam:
             lam = self.lam
         target = ELBOW
