@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zerogap import validation
-from zerogap.interrupts import interrupts
+from zerogap.limits import limits
 from zerogap.problem import Certificate, DualProblem
 from zerogap.solvers import Info, Solver, get_solver
 from zerogap.stopping import RelativeGap, Stop
@@ -170,16 +170,16 @@ def solve(
     check_limits(stop, max_steps, max_time, trace_every)
     run = _Run(problem, solver, stop, resume)
     per_look = trace_every or int(np.clip(WORK_PER_LOOK // problem.n, 100, 20_000))
-    with interrupts() as was_interrupted:
+    with limits(max_time) as limit:
         while True:
             look = run.look()
             if callback is not None and callback(run.state, look):
                 return run.solution(Status.STOPPED)
             if (status := run.verdict()) is not None:
                 return run.solution(status)
-            if was_interrupted():
+            if limit.was_interrupted:
                 return run.solution(Status.INTERRUPTED)
-            if max_time is not None and run.seconds >= max_time:
+            if limit.is_over:
                 return run.solution(Status.MAX_TIME)
             if max_steps is not None and run.steps >= max_steps:
                 return run.solution(Status.MAX_STEPS)

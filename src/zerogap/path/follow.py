@@ -10,8 +10,8 @@ import numpy as np
 from zerogap import validation
 from zerogap.distinct import distinct
 from zerogap.gram import Gram
-from zerogap.interrupts import interrupts
 from zerogap.kernels import NAMES, gamma_value
+from zerogap.limits import limits
 from zerogap.path.engine import Options
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
@@ -150,9 +150,9 @@ def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> 
     assert engine is not None
     progress = PathProgress(path.C[-1], C_max) if verbose else None
     status, first, began = "complete", counts.events, time.perf_counter()
-    with interrupts() as was_interrupted:
+    with limits() as limit:
         while engine.lam > lam_end:
-            if was_interrupted():
+            if limit.was_interrupted:
                 status = "interrupted"
                 break
             if max_events is not None and counts.events - first >= max_events:
