@@ -297,7 +297,7 @@ class _Run:
             self.now = self.problem.certify(self.state.beta, self.state.residual, precisely=True)
         self.rounding = self.now.rounding
 
-    def _is_met(self, **changes: float) -> bool:
+    def _is_met(self, **changes: Any) -> bool:
         return self.stop.is_met(replace(self.now, **changes) if changes else self.now, self.before)
 
     def look(self) -> Look:
