@@ -264,8 +264,8 @@ class Gram:
     def dot_error(self, beta: np.ndarray) -> np.ndarray:
         """Return a bound, for every point, on how far ``dot`` is from K beta in exact arithmetic.
 
-        With u the unit roundoff and |K_ij| <= a_i a_j, a sum over m terms is off by at most m u a_i sum_j a_j |beta_j|, and so are
-        the kernel values, by as many u as they have roundings.
+        With u the unit roundoff and |K_ij| <= a_i a_j, a sum over m terms is off by at most m u a_i sum_j a_j |beta_j|, and so
+        are the kernel values, by as many u as they have roundings.
         """
         size, d = np.abs(beta), self.X.shape[1]
         terms = np.count_nonzero(beta) + 4.0 + self.kernel.roundings(d)

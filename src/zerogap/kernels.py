@@ -36,8 +36,8 @@ def gamma_value(gamma: float | str, X: Any, weight: np.ndarray | None = None) ->
             value = 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
         if not (np.isfinite(value) and value > 0):
             raise ValueError(
-                f'gamma="scale" is 1 / (n_features * X.var()), and the variance of X, {variance:.2g}, is too '
-                f"{'small' if variance < 1 else 'large'} for float64. Scale the features (StandardScaler), or give gamma itself."
+                f"gamma='scale' is 1 / (n_features * X.var()), and the variance of X, {variance:.2g}, is "
+                f"too {'small' if variance < 1 else 'large'} for float64. Scale the features (StandardScaler), or give gamma."
             )
         return value
     return float(gamma)
