@@ -147,8 +147,9 @@ def _ahead(problem: DualProblem, state: PairState) -> np.ndarray:
 
 def _step_back(problem: DualProblem, state: PairState) -> None:
     """Return to where the pass began that lost ground: the best point so far."""
-    state.beta[:] = state.memory.before
-    state.residual[:] = problem.residual(state.beta)
+    with limits.unlimited():  # the point and its residual change together
+        residual = problem.residual(state.memory.before)
+    state.beta[:], state.residual[:] = state.memory.before, residual
     state.rise[:], state.fall[:] = problem.rise(state.beta), problem.fall(state.beta)
 
 
