@@ -22,7 +22,9 @@ def exact(values):
 
 def assert_close(high, low, truth, scale):
     for a, b, t, s in zip(high, low, truth, np.broadcast_to(scale, len(truth)), strict=True):
-        assert abs(mp.mpf(float(a)) + mp.mpf(float(b)) - t) <= DIGITS * abs(float(s)) + 1e-322  # below the normal numbers digits are lost
+        assert (
+            abs(mp.mpf(float(a)) + mp.mpf(float(b)) - t) <= DIGITS * abs(float(s)) + 1e-322
+        )  # below the normal numbers digits are lost
 
 
 def test_dot_keeps_what_cancels():
