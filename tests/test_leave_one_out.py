@@ -57,7 +57,7 @@ def test_breast_cancer(loss):
     assert 0.015 < result.error < 0.035
     assert model.score(X, y) > 1 - result.error
     assert "LeaveOneOut(error" in repr(result)
-    assert [field.name for field in fields(result)] == ["decision_values", "predictions", "error"]
+    assert [field.name for field in fields(result)] == ["decision_values", "predictions", "error", "status"]
 
 
 def test_it_costs_few_kernel_values_and_leaves_the_model_alone():

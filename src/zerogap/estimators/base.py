@@ -101,7 +101,7 @@ class KernelMachine(BaseEstimator):
         return Gram(X[rows], k.function or k.name, gamma=k.gamma, degree=k.degree, coef0=k.coef0, cache_size=cache_size)
 
     def _solve(self, problem: DualProblem, start: np.ndarray | None, title: str) -> Solution:
-        """Solve one problem; an outcome short of the tolerance becomes a warning."""
+        """Solve one problem."""
         self._warn_if_indefinite(problem.gram)
         progress = GapProgress(self.tol, title) if self.verbose else None
         most = max(MOST_STEPS, 100 * problem.n) if self.max_iter == -1 else int(self.max_iter)
@@ -119,20 +119,25 @@ class KernelMachine(BaseEstimator):
         finally:
             if progress is not None:
                 progress.close()
-        if solution.status is not Status.CONVERGED:
-            self._warn(solution)
         return solution
 
-    def _warn(self, solution: Solution) -> None:
+    def _warn(self, solutions: list[Solution]) -> None:
+        """Say which outcomes are short of the tolerance, once for each kind of them."""
+        for status in dict.fromkeys(solution.status for solution in solutions):
+            if status is not Status.CONVERGED:
+                some = [solution for solution in solutions if solution.status is status]
+                warnings.warn(self._outcome(status, some, len(solutions)), ConvergenceWarning, stacklevel=callers_level())
+
+    def _outcome(self, status: Status, some: list[Solution], count: int) -> str:
+        worst = max(some, key=lambda solution: solution.certificate.relative_gap)
         limit = {
             Status.MAX_STEPS: f" (max_iter={self.max_iter})",
             Status.MAX_TIME: f" (max_time={self.max_time})",
-        }.get(solution.status, "")
-        warnings.warn(
-            f"{type(self).__name__} stopped after {solution.n_iter} steps with a relative duality gap of "
-            f"{solution.certificate.relative_gap:.2g}, not the tol={self.tol:g} asked for: {solution.status.advice}{limit}.",
-            ConvergenceWarning,
-            stacklevel=callers_level(),
+        }.get(status, "")
+        where = "" if count == 1 else f" in {len(some)} of {count} pairs of classes, the worst"
+        return (
+            f"{type(self).__name__} stopped{where} after {worst.n_iter} steps with a relative duality gap of "
+            f"{worst.certificate.relative_gap:.2g}, not the tol={self.tol:g} asked for: {status.advice}{limit}."
         )
 
     def _warn_if_indefinite(self, gram: Gram) -> None:

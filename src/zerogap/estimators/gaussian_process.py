@@ -126,6 +126,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
         gram = self._training_gram(X)
         problem = DualProblem.gaussian_process(gram, (y - self._y_mean) / self._y_scale, self.noise)
         solution = self._solve(problem, None, "fit")
+        self._warn([solution])
 
         self._store_support(X, np.arange(y.size))
         self._factor: Factor | None = getattr(solution.state, "factor", None)

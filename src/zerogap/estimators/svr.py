@@ -81,6 +81,7 @@ class SVR(RegressorMixin, KernelMachine):
         last = getattr(self, "_last_beta", None) if self.warm_start else None
         start = points.gather(last) if last is not None and last.shape == y.shape else None
         solution = self._solve(problem, start, "fit")
+        self._warn([solution])
         beta = points.spread(solution.beta)
         if self.warm_start:
             self._last_beta = beta
