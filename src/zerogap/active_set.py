@@ -271,22 +271,27 @@ class ActiveSet:
     def _exchange(self, problem: DualProblem, i: int, column: np.ndarray) -> bool:
         """Move a dependent point and the free ones so that no decision value changes, until one meets its end.
 
-        Returns whether that was a free point, which has left; else it was the point itself, or nobody.
+        Returns whether that was a free point, which has left; else it was the point itself, or nobody.  A ridge too small to
+        make the points independent still bends the objective, and ends the move at its minimum.
         """
         E = self.free
         d = self.system.dependence_on(column)
         slope = self.offset[i] + float(d @ self.offset[E])
         direction = np.sign(slope) if slope else -float(self.side[i])
         d *= direction
-        room, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, np.inf)
+        curvature = float(problem.ridge[i] + problem.ridge[E] @ d**2)
+        furthest = abs(slope) / curvature if curvature > 0 else np.inf
+        room, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, furthest)
         end = _end(self.side[i], direction, problem.lower[i], problem.upper[i])
         own = abs(end - self.beta[i])
         if np.isinf(min(room, own)):
             self.is_unbounded = True
             own = 0.0
-        if own <= room:
+        if own <= room or k == NOBODY:
+            own = min(own, room)
             self._move(problem, d, own, NOBODY)
-            self.beta[i] = end if np.isfinite(end) else self.beta[i]
+            is_at_end = own == abs(end - self.beta[i]) and np.isfinite(end)
+            self.beta[i] = end if is_at_end else self.beta[i] + direction * own
             self.side[i], self.offset[i] = 0, 0.0
             return False
         self.beta[i] += direction * room

@@ -251,6 +251,8 @@ class SVC(ClassifierMixin, KernelMachine):
             return replace(solution, status=status)
         if solution.status is Status.STALLED:  # rounding has led the exchanges astray: solve, from where they ended
             solution = self._solve(problem, solution.beta, "exchanges")
+            if solution.status is Status.STALLED:
+                solution = self._solve(problem, None, "exchanges")
             training.beta, training.exact = solution.beta[None], None
         return solution
 
