@@ -8,8 +8,8 @@ It is followed until a coefficient meets the end of its box, or zero where eps k
 This is (4)-(9) of ssvm and its pruning, for a box with two ends and any loss.  A point that depends on the free ones in feature
 space is exchanged for one of them along the direction that moves no decision value.
 
-Every loop has a bound, and ends early when the limit it works under is reached: the point is feasible then, the free points that
-were not solved for keep their offsets, and points inside their box that are not free are violators like any other.
+Every loop has a bound, and ends early when the limit it works under is reached: the point is feasible then, the free points
+that were not solved for keep their offsets, and points inside their box that are not free are violators like any other.
 """
 
 import copy
@@ -210,7 +210,7 @@ class ActiveSet:
             return True
         pull = problem.gram.dot(way)  # none of the points is free, so the ridge has no part in it
         left, amount = 1.0, float(way.sum())
-        # Every pass takes a free point to an end; one is called upon anew only if it has room that way, once on each side of zero.
+        # Every pass takes a free point to an end; one is called upon only if it has room that way, once on each side of zero.
         for _ in range(self.system.size + 2 * problem.n + 2):
             if limits.is_over() or not self._has_taker(problem, points, -amount):
                 return False

@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
+from zerogap import validation
+
 NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 # A block of this many doubles stays in a core's own cache between the product and the exponential.
@@ -60,7 +62,8 @@ class Kernel:
         if self.name == "rbf":
             return np.full(X.shape[0], 1.0 + self.tau**2)
         if self.function is not None:
-            values = [np.asarray(self.function(X[i : i + 1], X[i : i + 1])).item() for i in range(X.shape[0])]
+            pairs = (self.function(X[i : i + 1], X[i : i + 1]) for i in range(X.shape[0]))
+            values = [validation.check_kernel_values(value, (1, 1)).item() for value in pairs]
             return np.array(values) + self.tau**2
         return self._finish(row_norms(X, squared=True).astype(np.float64))
 
@@ -132,7 +135,7 @@ class Columns:
         """Write the kernel values of prepared points into ``out``."""
         kernel = self.kernel
         if kernel.function is not None:
-            out[...] = kernel.function(prepared, self.Z)
+            out[...] = validation.check_kernel_values(kernel.function(prepared, self.Z), out.shape)
             out += kernel.tau**2
             return
         if kernel.name == "rbf" and not self._is_sparse:

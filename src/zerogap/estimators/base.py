@@ -1,5 +1,6 @@
 """What the estimators share: the way from rows to a solved problem, and kernels for new points."""
 
+import os
 import sys
 import warnings
 from typing import Any
@@ -47,6 +48,27 @@ class KernelMachine(BaseEstimator):
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
+    def save(self, file: "str | os.PathLike[str]") -> None:
+        """Write the model, fitted or not, to a file of arrays, without pickle; ".npz" is added to its name if missing.
+
+        :func:`zerogap.load` reads it.  A kernel that is a function of the user's cannot be stored.
+        """
+        from zerogap.estimators.storing import save
+
+        save(self, file)
+
+    @classmethod
+    def load(cls, file: "str | os.PathLike[str]") -> Any:
+        """Read a model of this class that ``save`` wrote."""
+        from zerogap.estimators.storing import load
+
+        model = load(file)
+        if not isinstance(model, cls):
+            raise ValueError(
+                f"{os.fspath(file)} holds {type(model).__name__}; {cls.__name__} was asked for. zerogap.load reads any of them."
+            )
+        return model
+
     def _check_options(self) -> None:
         validation.check_kernel_parameters(self.kernel, NAMES, self.gamma, self.degree, self.coef0)
         validation.check_positive(
@@ -57,7 +79,10 @@ class KernelMachine(BaseEstimator):
         )
         get_solver(self._chosen_solver())
         if self.max_iter != -1:
-            validation.check_positive("max_iter", self.max_iter, advice="Use -1 for no limit.")
+            validation.check_count("max_iter", self.max_iter, advice="Use -1 for no limit.")
+        for name in ("fit_intercept", "warm_start", "normalize_y"):
+            if hasattr(self, name):
+                validation.check_flag(name, getattr(self, name))
         if self.max_time is not None:
             validation.check_positive("max_time", self.max_time, advice="It is in seconds; use None for no limit.")
 
@@ -126,7 +151,9 @@ class KernelMachine(BaseEstimator):
         for status in dict.fromkeys(solution.status for solution in solutions):
             if status is not Status.CONVERGED:
                 some = [solution for solution in solutions if solution.status is status]
-                warnings.warn(self._outcome(status, some, len(solutions)), ConvergenceWarning, stacklevel=callers_level())
+                warnings.warn(
+                    self._outcome(status, some, len(solutions)), ConvergenceWarning, stacklevel=callers_level()
+                )
 
     def _outcome(self, status: Status, some: list[Solution], count: int) -> str:
         worst = max(some, key=lambda solution: solution.certificate.relative_gap)

@@ -130,7 +130,7 @@ class SVC(ClassifierMixin, KernelMachine):
         return self._fit_rows(Rows(X, codes, weight), points, self._starts(X.shape[0]))
 
     def _fit_rows(self, rows: Rows, points: Distinct, starts: np.ndarray | None) -> "SVC":
-        """Separate every pair of classes, from coefficients (pairs, n) if they are given; Ctrl-C leaves the rest at its start."""
+        """Separate every pair of classes, from coefficients (pairs, n) if they are given; Ctrl-C leaves the rest there."""
         pairs = list(combinations(range(self.classes_.size), 2))
         weighted = self._weighted(rows, points)
         with limits():
@@ -210,7 +210,7 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def _refit(self, rows: Rows, starts: np.ndarray) -> "SVC":
         self._fit_rows(rows, rows.distinct(), starts)
-        self._training.is_growing = True
+        self._kept_training().is_growing = True
         return self
 
     def _first_fit(self, X: Any, y: np.ndarray, classes: np.ndarray, sample_weight: Any) -> "SVC":

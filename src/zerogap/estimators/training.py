@@ -77,7 +77,7 @@ class Training:
         if self.exact is not None and self.exact[0] is problem:
             return self.exact
         active = ActiveSet(problem, feasible(problem, self.beta[0]))
-        active.optimise(problem)
+        _optimise(problem, active)
         self.beta, self.exact = active.beta[None], None
         limits.check()
         self.exact = problem, active
@@ -152,10 +152,17 @@ def _rearranged(
 def _finish(problem: DualProblem, active: ActiveSet) -> int:
     """Let no rounding of many updates into what follows; return how many points entered meanwhile."""
     active.refresh(problem)
-    entered = active.optimise(problem)
+    entered = _optimise(problem, active)
     if not is_good(problem, active) and not active.is_unbounded:
         active.restart(problem)
-        entered += active.optimise(problem)
+        entered += _optimise(problem, active)
+    return entered
+
+
+def _optimise(problem: DualProblem, active: ActiveSet) -> int:
+    """Go to the optimum, if there is one: rounding may give the margin of inseparable classes a width of its own."""
+    entered = active.optimise(problem)
+    active.is_unbounded |= problem.is_unbounded(active.beta, active.residual)
     return entered
 
 
