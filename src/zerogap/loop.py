@@ -73,6 +73,18 @@ class Status(Enum):
         """What happened and what to do."""
         return self.value
 
+    # A stored status is its name: the words of advice may change.
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Status | None":
+        return cls.__members__.get(str(value))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name,)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return self.__reduce__()
+
 
 # Results.
 
