@@ -27,7 +27,7 @@ REFRESH_EVERY = 100_000
 PATIENCE = 1_000_000
 
 # Signs that come sooner: a point that has not moved at all in so many iterations (and 2 n); a gap and a dual objective that
-# have changed by less than this share of the gap, or a dual objective that has not grown but for rounding, in so many (or 10 n).
+# have changed by less than this share of the gap, or a dual objective that grew by rounding alone, in so many (or 10 n).
 UNMOVED_AFTER, FROZEN_AFTER, FROZEN = 1000, 50_000, 1e-6
 
 
@@ -44,8 +44,8 @@ class Status(Enum):
         "or accept this gap"
     )
     NO_PROGRESS = (
-        "this solver no longer makes progress, although the optimum is not reached; use another, such as 'smo' or 'simple-svm', "
-        "and scale the features"
+        "this solver no longer makes progress, although the optimum is not reached; use another, such as 'smo' or "
+        "'simple-svm', and scale the features"
     )
     EXHAUSTED = "the solver's own rule ended it short of the optimum; use a solver with a guarantee, such as 'smo'"
     DIVERGED = (

@@ -25,7 +25,7 @@ class KeerthiSMO:
 
     A scan of everyone updates the thresholds and moves whoever breaks them with the point that set them; in between, the
     pair that sets both is moved until the free points agree.  ``tolerance`` is tightened when the stopping rule asks for more.
-    Where near-duplicates make these pairs crawl, after 100 moves per point, one of the two gets the partner with which it gains most.
+    Where near-duplicates make these pairs crawl, after 100 moves per point, one of the two gets the partner that gains most.
     """
 
     tolerance: float = 1e-3
@@ -135,9 +135,13 @@ def _examine(k, residual, rise, fall, memory, numbers, width):
 def _better_pair(i, j, rows, slot, diagonal, ridge, has_origin, residual, rise, fall):
     """Return the riser with the partner that gains most; if the riser is the origin, the faller with its own."""
     if i == ORIGIN:
-        riser = pair.best_riser(j, rows[slot[j]], diagonal, ridge, has_origin, residual, rise, fall) if slot[j] >= 0 else i
+        riser = (
+            pair.best_riser(j, rows[slot[j]], diagonal, ridge, has_origin, residual, rise, fall) if slot[j] >= 0 else i
+        )
         return (i if riser == NOBODY else riser), j
-    faller = pair.best_faller(i, rows[slot[i]], diagonal, ridge, has_origin, residual, rise, fall) if slot[i] >= 0 else j
+    faller = (
+        pair.best_faller(i, rows[slot[i]], diagonal, ridge, has_origin, residual, rise, fall) if slot[i] >= 0 else j
+    )
     return i, (j if faller == NOBODY else faller)
 
 
