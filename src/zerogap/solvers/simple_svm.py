@@ -48,7 +48,7 @@ class SimpleSVM:
 
     choice: str = "greedy"
     tolerance: float = 1e-3
-    patience = 0.2  # an iteration does far more than a pair's
+    patience = 0.1  # an iteration does far more than a pair's
 
     def __post_init__(self) -> None:
         validation.check_choice("choice", self.choice, ("greedy", "worst"))
@@ -57,13 +57,18 @@ class SimpleSVM:
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> SimpleState:
         """Start at beta, or with the closest pair of opposite classes (§II-A)."""
         start = problem.feasible_start() if beta is None else np.array(beta, dtype=np.float64)
-        active = ActiveSet(problem, start)
+        active = ActiveSet(problem, start.copy())
         if beta is None and _has_classes(problem):
             i, j = _closest_pair(problem)
             active.free_alone(problem, i, rises=True)
             active.enter(problem, j)
             active.refresh(problem)
-        return SimpleState(active.beta, active.residual, active, np.zeros(1, dtype=np.int64))
+        state = SimpleState(active.beta, active.residual, active, np.zeros(1, dtype=np.int64))
+        if problem.gram.kernel.is_positive:
+            return state
+        residual = problem.residual(start)
+        is_wrong = _has_gone_wrong(problem, active, problem.objective(start, residual))
+        return _back_to(state, start, residual) if is_wrong else state
 
     def step(self, problem: DualProblem, state: SimpleState, most: int, until: float) -> tuple[SimpleState, Info]:
         """Let up to ``most`` violators enter, or until no point breaks its condition by more than ``until`` / 2."""
@@ -80,7 +85,8 @@ class SimpleSVM:
         if active.is_unbounded and not problem.is_hard:  # the ridge bounds the dual: it was lost to rounding
             is_quiet, tolerance = True, smallest
         elif _has_gone_wrong(problem, active, objective):
-            return _give_up(problem, state, before), Info(entered, np.inf, is_done=True)
+            with limits.unlimited():
+                return _back_to(state, before, problem.residual(before)), Info(entered, np.inf, is_done=True)
         is_done = is_quiet and tolerance == smallest
         is_unbounded = active.is_unbounded and problem.is_hard
         return state, Info(entered, _violation(problem, state), is_done, is_unbounded=is_unbounded)
@@ -143,11 +149,9 @@ def _has_gone_wrong(problem: DualProblem, active: ActiveSet, before: float) -> b
     return problem.objective(beta, active.residual) > before + noise
 
 
-def _give_up(problem: DualProblem, state: SimpleState, before: np.ndarray) -> SimpleState:
-    """Return to the last point that was in order."""
-    with limits.unlimited():
-        residual = problem.residual(before)
-    state.beta[:], state.residual[:] = before, residual
+def _back_to(state: SimpleState, beta: np.ndarray, residual: np.ndarray) -> SimpleState:
+    """Return to the last point that was in order, and give up."""
+    state.beta[:], state.residual[:] = beta, residual
     return state._replace(active=None)
 
 
