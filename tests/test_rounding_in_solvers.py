@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from test_solve import moons
 
-from zerogap import DualProblem, Gram
+from zerogap import DualProblem, Gram, limits
 from zerogap.gram import Gram as GramClass
 from zerogap.solvers import SMO, ConjugateGradient
+from zerogap.solvers.cholesky import Factor, _factor
 from zerogap.solvers.conjugate_gradient import CHECK_EVERY, _mend, solve_columns
 from zerogap.solvers.smo import _restrict
 
@@ -69,3 +70,40 @@ def test_columns_end_where_rounding_does(monkeypatch):
     solved = solve_columns(problem.gram, problem.ridge, columns, np.full(3, 1e-300))
     assert len(products) <= 3 * CHECK_EVERY + 20
     np.testing.assert_allclose(naive.matrix(problem) @ solved.x, columns, atol=1e-9)
+
+
+# The factor of a large matrix, panel by panel.
+
+
+@pytest.fixture
+def narrow(monkeypatch):
+    monkeypatch.setattr("zerogap.solvers.cholesky.AT_ONCE", 10)
+    monkeypatch.setattr("zerogap.solvers.cholesky.PANEL", 16)
+
+
+def test_panels_make_the_factor_that_one_call_makes(narrow):
+    problem = system()
+    whole = naive.matrix(problem)
+    K = np.asfortranarray(whole)
+    assert _factor(K)
+    np.testing.assert_allclose(np.tril(K), np.linalg.cholesky(whole), atol=1e-13)
+    np.testing.assert_array_equal(np.triu(K, 1), np.triu(whole, 1))
+    factor, right = Factor(problem.gram, problem.ridge), np.arange(80.0)
+    np.testing.assert_allclose(whole @ factor.solve(right), right, atol=1e-10)
+    np.testing.assert_allclose(factor.kernel_times(right), problem.gram.full() @ right, atol=1e-10)
+    assert factor.log_determinant() == pytest.approx(np.linalg.slogdet(whole)[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("bad", [0, 20, 79])
+def test_panels_find_a_matrix_that_is_not_positive_definite(bad, narrow):
+    K = np.asfortranarray(naive.matrix(system()))
+    K[bad, bad] = -1.0
+    assert not _factor(K)
+
+
+def test_between_panels_a_limit_is_seen(narrow, monkeypatch):
+    asked = []
+    monkeypatch.setattr(limits, "is_over", lambda: asked.append(1) or len(asked) > 3)
+    with pytest.raises(limits.Exceeded):
+        _factor(np.asfortranarray(naive.matrix(system())))
+    assert len(asked) == 4
