@@ -36,7 +36,7 @@ def gamma_value(gamma: float | str, X: Any, weight: np.ndarray | None = None) ->
     if gamma == "scale":
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             variance = _variance(X, np.ones(X.shape[0]) if weight is None else weight)
-            is_constant = variance == 0 and not np.ptp(X.data if sp.issparse(X) else X) > 0
+            is_constant = variance == 0 and not _differ(X)
             value = 1.0 if is_constant else float(1.0 / np.float64(X.shape[1] * variance))
         if not (np.isfinite(value) and value > 0):
             raise ValueError(
@@ -63,6 +63,13 @@ def centre_of(X: Any) -> np.ndarray | None:
     unit = np.ldexp(1.0, int(np.frexp(max(spread, np.finfo(float).tiny))[1]))
     centre = np.where(np.abs(mean) < 2.0**52 * unit, np.rint(mean / unit) * unit, mean)
     return centre if np.isfinite(centre).all() else None
+
+
+def _differ(X: Any) -> bool:
+    """Whether any two entries of X differ."""
+    if sp.issparse(X):
+        return bool(X.nnz) and (X.nnz < X.shape[0] * X.shape[1] or np.ptp(X.data) > 0)
+    return bool(np.ptp(X) > 0)
 
 
 def _variance(X: Any, weight: np.ndarray) -> float:

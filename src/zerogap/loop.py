@@ -393,7 +393,7 @@ class _Run:
     def verdict(self) -> Status | None:
         """Return how the run ends, or None if it goes on."""
         if self.info.is_unbounded or self.problem.is_unbounded(self.state.beta, self.state.residual):
-            return Status.UNBOUNDED
+            return Status.UNBOUNDED if self.problem.may_be_unbounded else Status.PRECISION
         if self.info.is_divergent:
             return Status.DIVERGED
         if not self.is_finite:
