@@ -84,7 +84,9 @@ def load(tmp_path, monkeypatch):
 
     def run(added=1, constant=10):
         """Return a result, and how often machine code was found on disk."""
-        (tmp_path / "callee.py").write_text(CALLEE.format(added=added, constant=constant))
+        callee, source = tmp_path / "callee.py", CALLEE.format(added=added, constant=constant)
+        if not callee.exists() or callee.read_text() != source:
+            callee.write_text(source)
         importlib.invalidate_caches()
         for name in ("caller", "callee"):
             monkeypatch.delitem(sys.modules, name, raising=False)
