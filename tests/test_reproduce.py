@@ -131,7 +131,12 @@ def test_other_errors_are_not_hidden(monkeypatch):
 # The experiments, in their quick form.
 
 
-@pytest.mark.parametrize("name", reproduce.experiments())
+LONG = ("ong-table-2", "ong-table-3", "lopez-variants", "chapter7-exercise-3")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in reproduce.experiments()]
+)
 def test_quick_form(name, tmp_path):
     (report,) = reproduce.reproduce([name], quick=True, output=tmp_path)
     folder = tmp_path / name.split("-")[0]

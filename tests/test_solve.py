@@ -259,20 +259,27 @@ def test_rows_not_asked_for_are_not_computed():
     assert frugal.evaluations < speculative.evaluations < 2000**2
 
 
-@pytest.mark.parametrize("cache_size", [1, 1000], ids=["small-cache", "all"])
+@pytest.mark.parametrize(
+    ("cache_size", "tol"),
+    [
+        pytest.param(1000, 1e-7, id="all"),
+        pytest.param(1, 1e-3, id="small-cache"),
+        pytest.param(1, 1e-7, id="small-cache-to-the-end", marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize("second_order", [True, False])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("name", ["hinge", "squared_hinge", "epsilon_insensitive"])
-def test_shrinking_changes_nothing_but_the_cost(cache_size, second_order, fit_intercept, name):
+def test_shrinking_changes_nothing_but_the_cost(cache_size, tol, second_order, fit_intercept, name):
     X, y = moons(1500)
     runs = []
     for shrinking in (True, False):
         gram = Gram(X, gamma=2.0, cache_size=cache_size)
         problem = getattr(DualProblem, name)(gram, y, 10.0, fit_intercept=fit_intercept)
-        runs.append(solve(problem, SMO(second_order, shrinking), stop=RelativeGap(1e-7)))
+        runs.append(solve(problem, SMO(second_order, shrinking), stop=RelativeGap(tol)))
     shrunk, plain_run = runs
     assert shrunk.status is plain_run.status is Status.CONVERGED
-    assert shrunk.certificate.dual == pytest.approx(plain_run.certificate.dual, rel=2e-7)
+    assert shrunk.certificate.dual == pytest.approx(plain_run.certificate.dual, rel=2 * tol)
     assert shrunk.state.memory.points.size < 1500
 
 
