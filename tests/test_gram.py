@@ -137,6 +137,18 @@ def test_precomputed_matrices_are_checked(X):
     assert Gram(K.astype(np.float32), "precomputed").n == 300  # rounding of float32 is no indefiniteness
 
 
+def test_the_last_rows_of_a_precomputed_matrix_are_checked_too():
+    X = np.random.default_rng(3).standard_normal((700, 3))
+    K = rbf_kernel(X, gamma=0.4)
+    bent = K.copy()
+    bent[690, 650] += 0.1
+    with pytest.raises(ValueError, match="symmetric"):
+        Gram(bent, "precomputed")
+    K[650:, 650:] -= 5 * np.eye(50)
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        Gram(K, "precomputed")
+
+
 def test_bad_input_is_refused_with_advice(X):
     with pytest.raises(ValueError, match=r"Unknown kernel 'gauss'.*'rbf'"):
         Gram(X, "gauss")
