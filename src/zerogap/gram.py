@@ -83,7 +83,7 @@ class Gram:
                 self.diagonal = self._checked(self.kernel.diagonal(self.X))
             self.evaluations += 0 if name == "rbf" else self.n
         if tau:
-            self._augment(float(np.sqrt(self.diagonal.max())) if tau == "radius" else float(tau))
+            self._augment(float(np.sqrt(max(self.diagonal.max(), 0.0))) if tau == "radius" else float(tau))
         self._lock = threading.RLock()
         self._open(cache_size * 1e6)
 
@@ -264,7 +264,7 @@ class Gram:
     def dot_error(self, beta: np.ndarray) -> np.ndarray:
         """Return a bound, for every point, on how far ``dot`` is from K beta in exact arithmetic.
 
-        With u the unit roundoff and |K_ij| <= a_i a_j, the sum over m terms is off by at most m u a_i sum_j a_j |beta_j|, and so
+        With u the unit roundoff and |K_ij| <= a_i a_j, a sum over m terms is off by at most m u a_i sum_j a_j |beta_j|, and so
         are the kernel values, by as many u as they have roundings.
         """
         size, d = np.abs(beta), self.X.shape[1]
@@ -286,7 +286,7 @@ class Gram:
         return np.where(is_far, 0.0, reach), is_far
 
     def precise_dot(self, beta: np.ndarray, rows: np.ndarray) -> Product:
-        """Return K beta at some rows in twice the precision, kernel values included where that is known how and not too dear."""
+        """Return K beta at some rows in twice the precision, kernel values included where it is known how and not too dear."""
         with self.exclusive() as own, np.errstate(over="ignore", invalid="ignore"):
             support = np.flatnonzero(beta)
             if own.kernel.name == "linear":

@@ -2,7 +2,7 @@
 
 The exponent of rbf is one matrix product by the expansion |x - z|² = |x|² - 2 <x, z> + |z|², whose rounding error grows with
 the squares.  So points are first moved to their middle, and points that are still far from it (outliers, or a large gamma)
-are compared coordinate by coordinate: that error grows with the distance alone, and a large distance makes a kernel value of zero.
+are compared coordinate by coordinate: that error grows with the distance alone, and a large distance makes a value of zero.
 """
 
 from collections.abc import Callable
@@ -31,13 +31,14 @@ def gamma_value(gamma: float | str, X: Any, weight: np.ndarray | None = None) ->
     if gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma == "scale":
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             variance = _variance(X, np.ones(X.shape[0]) if weight is None else weight)
-            value = 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
+            is_constant = variance == 0 and not np.ptp(X.data if sp.issparse(X) else X) > 0
+            value = 1.0 if is_constant else float(1.0 / np.float64(X.shape[1] * variance))
         if not (np.isfinite(value) and value > 0):
             raise ValueError(
-                f'gamma="scale" is 1 / (n_features * X.var()), and the variance of X, {variance:.2g}, is too '
-                f"{'small' if variance < 1 else 'large'} for float64. Scale the features (StandardScaler), or give gamma as a number."
+                f"gamma='scale' is 1 / (n_features * X.var()), and the variance of X, {variance:.2g}, is "
+                f"too {'small' if variance < 1 else 'large'} for float64. Scale the features (StandardScaler), or give gamma."
             )
         return value
     return float(gamma)
@@ -62,8 +63,8 @@ class Kernel:
     or a callable taking two sets of points and returning the matrix of their kernel values.  To each of them tau² is
     added: a constant feature tau, whose weight is a bias that counts in |f|² (Remark 7.4 of chapter7).
 
-    ``centre`` is the origin of the linear kernel, <x - c, z - c>: with a free bias the problem is the same wherever that is, and
-    products of points near it keep their digits.
+    ``centre`` is the origin of the linear kernel, <x - c, z - c>: with a free bias the problem is the same wherever that is,
+    and products of points near it keep their digits.
     """
 
     name: str
@@ -104,7 +105,7 @@ class Kernel:
         values = np.asarray(self.function(X, Z))  # type: ignore[misc]
         if values.shape != (X.shape[0], Z.shape[0]) or not np.issubdtype(values.dtype, np.number):
             raise ValueError(
-                f"A kernel function must return an array of kernel values, one row for each of the first {X.shape[0]} points and "
+                f"A kernel function must return an array of numbers, one row for each of the first {X.shape[0]} points and "
                 f"one column for each of the other {Z.shape[0]}; got shape {values.shape} of {values.dtype}."
             )
         if np.iscomplexobj(values):

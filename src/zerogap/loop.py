@@ -3,6 +3,7 @@
 import copy
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 from zerogap import validation
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
-from zerogap.limits import Exceeded, Limit, limits, unlimited
+from zerogap.limits import Exceeded, Limit, is_over, limits, unlimited
 from zerogap.problem import Certificate, DualProblem
 from zerogap.solvers import Info, Solver, get_solver
 from zerogap.stopping import RelativeGap, Stop
@@ -32,6 +33,10 @@ REFRESH_EVERY = 100_000
 # smaller than a pair's has a ``patience`` of so many times that.
 PATIENCE = 1_000_000
 
+# Signs that come sooner: a point that has not moved at all in so many iterations (and 2 n); a gap and a dual objective that
+# have changed by less than this share of the gap, or a dual objective that has grown by rounding alone, in so many (or 10 n).
+UNMOVED_AFTER, FROZEN_AFTER, FROZEN = 1000, 50_000, 1e-6
+
 
 class Status(Enum):
     """How a run ended, and what to do about it."""
@@ -49,12 +54,19 @@ class Status(Enum):
         "float64 has no more digits for this data, and rounding errors count as part of the gap; centre and scale the features "
         "(StandardScaler), lower C or gamma, or accept this gap"
     )
+    NO_PROGRESS = (
+        "this solver no longer makes progress, although the optimum is not reached; use another, such as 'smo' or "
+        "'simple-svm', and scale the features"
+    )
     EXHAUSTED = "the solver's own rule ended it short of the optimum; use a solver with a guarantee, such as 'smo'"
     DIVERGED = (
         "the dual objective fell: the learning rate is too large for some point, above 2 / K_ii; lower it, or leave it out for "
         "1 / K_ii"
     )
-    UNBOUNDED = "the classes cannot be separated with this kernel, so no hard margin exists; use a finite C"
+    UNBOUNDED = (
+        "the dual objective has no bound: the classes cannot be separated with this kernel, so no hard margin exists, or the "
+        "kernel is no inner product; use a finite C, with loss='hinge' if the kernel is indefinite"
+    )
 
     @property
     def advice(self) -> str:
@@ -179,7 +191,8 @@ def solve(
     solver = get_solver(solver, random_state)
     check_limits(stop, max_steps, max_time, trace_every)
     per_look = trace_every or int(np.clip(WORK_PER_LOOK // problem.n, 20, 20_000))
-    with problem.gram.exclusive() as gram, limits(max_time) as limit:
+    # Numbers beyond float64 are looked for, and end a run; on their way there they need not warn.
+    with problem.gram.exclusive() as gram, limits(max_time) as limit, np.errstate(over="ignore", invalid="ignore"):
         try:
             run = _Run(problem, gram, solver, stop, resume)
         except Exceeded:
@@ -214,6 +227,41 @@ def check_limits(stop: Any, max_steps: Any, max_time: Any, trace_every: Any) -> 
         validation.check_positive("max_time", max_time, zero=True, infinite=True, advice="It is in seconds.")
 
 
+class _Progress:
+    """Since when a run has gained nothing, by several measures; iterations are what counts."""
+
+    def __init__(self, steps: int, beta: np.ndarray):
+        self.gap, self.dual, self.at = np.inf, -np.inf, steps  # at the last progress worth the name
+        self.beta, self.moved_at = beta.copy(), steps
+        self.highest, self.grown_at = -np.inf, steps
+        self.frozen, self.frozen_at = (np.inf, -np.inf), steps  # gap and dual objective since when they hardly change
+
+    def note(self, steps: int, now: Certificate, beta: np.ndarray, noise: float) -> bool:
+        """Take down what a look has seen; return whether there was progress.  ``noise`` is that of the dual objective."""
+        gap, dual = now.gap, now.dual
+        if not np.array_equal(beta, self.beta):
+            self.beta, self.moved_at = beta.copy(), steps
+        if dual > self.highest + noise:
+            self.highest, self.grown_at = dual, steps
+        least = FROZEN * (gap if np.isfinite(gap) else abs(dual))
+        if not (abs(gap - self.frozen[0]) <= least or gap == self.frozen[0]) or abs(dual - self.frozen[1]) > least:
+            self.frozen, self.frozen_at = (gap, dual), steps
+        # A tenth off the gap is progress, and so is a dual objective that has made up for a hundredth of it.
+        if gap < 0.9 * self.gap or dual - self.dual > (0.01 * gap if np.isfinite(gap) else 0.01 * abs(dual)):
+            self.gap, self.dual, self.at = min(gap, self.gap), dual, steps
+            return True
+        return False
+
+    def is_over(self, steps: int, n: int, patience: float) -> bool:
+        """Whether nothing is to be hoped for any more."""
+        since_growth = steps - max(self.at, self.grown_at)
+        return (
+            steps - self.moved_at >= UNMOVED_AFTER + 2 * n
+            or max(since_growth, steps - self.frozen_at) >= patience * max(FROZEN_AFTER, 10 * n)
+            or steps - self.at >= patience * max(PATIENCE, 100 * n)
+        )
+
+
 class _Run:
     """The moving parts of the loop: state, trace, and the signs that nothing moves any more."""
 
@@ -227,13 +275,14 @@ class _Run:
         self.steps, self.trace = 0, Trace()
         self._begin(resume)
         self.info = Info(0, np.inf)
+        self.is_finite = True
         self.rounding = 0.0  # of the last certificate from the data: what the stopping rule has to allow for
         self.now: Certificate = self.problem.estimate(self.state.beta, self.state.residual)
         self.before: Certificate | None = None
         self.is_fresh = True  # whether the residual has just been computed from the data
         self.refreshed_at = self.steps
         self.largest = self._size()  # of the residuals and the sums they are made of, so far
-        self.best_gap, self.best_dual, self.best_at, self.idle = np.inf, -np.inf, self.steps, 0
+        self.progress, self.idle = _Progress(self.steps, self.state.beta), 0
 
     def _begin(self, resume: "Solution | np.ndarray | None") -> None:
         if isinstance(resume, Solution):
@@ -259,13 +308,17 @@ class _Run:
         return resume.state is not None and resume.problem is self.asked and resume.solver == self.solver
 
     def advance(self, most: int) -> None:
-        self.before = self.now
+        self.before, before = self.now, self.state.beta.copy()
         try:
             self.state, self.info = self.solver.step(self.problem, self.state, most, self.stop.aim(self.now))
         except Exceeded:  # a product that was not finished has changed nothing
             self.info = Info(0, np.inf)
         self.steps += self.info.iterations
         self.is_fresh = False
+        if not np.isfinite(self.state.beta).all():  # beyond float64: the last point that was not is kept
+            self.is_finite = False
+            self.state.beta[:] = before
+            self._refresh()
         self.largest = max(self.largest, self._size())
         if self.steps - self.refreshed_at >= REFRESH_EVERY:
             self._refresh()
@@ -292,12 +345,14 @@ class _Run:
         """
         if not self.is_fresh:
             self._refresh()
-        self.now = self.problem.certify(self.state.beta, self.state.residual)
+        drift = 0.0 if self.is_fresh else self._drift()  # a limit may have come in between
+        self.now = self.problem.certify(self.state.beta, self.state.residual, drift=drift)
         if not self._is_met() and (self._is_met(rounding=0.0) or (is_last and self.now.rounding > self.now.gap)):
-            self.now = self.problem.certify(self.state.beta, self.state.residual, precisely=True)
+            with suppress(Exceeded):
+                self.now = self.problem.certify(self.state.beta, self.state.residual, precisely=True, drift=drift)
         self.rounding = self.now.rounding
 
-    def _is_met(self, **changes: float) -> bool:
+    def _is_met(self, **changes: Any) -> bool:
         return self.stop.is_met(replace(self.now, **changes) if changes else self.now, self.before)
 
     def look(self) -> Look:
@@ -328,6 +383,8 @@ class _Run:
             return Status.UNBOUNDED
         if self.info.is_divergent:
             return Status.DIVERGED
+        if not self.is_finite:
+            return Status.PRECISION
         if self.info.is_done or self._is_met():
             self._certify()
             if self._is_met():
@@ -335,7 +392,7 @@ class _Run:
             if self._is_met(rounding=0.0) and not self._is_met(gap=0.0):  # however small the gap becomes
                 return Status.PRECISION
         status = self._stalled()
-        if status is not Status.STALLED:
+        if status not in (Status.STALLED, Status.NO_PROGRESS):
             return status
         self._certify(is_last=True)
         if self._is_met():
@@ -343,26 +400,32 @@ class _Run:
         return status if self._is_met(gap=0.0) else Status.PRECISION
 
     def _stalled(self) -> Status | None:
-        gap, dual = self.now.gap, self.now.dual
-        # A tenth off the gap is progress, and so is a dual objective that has made up for a hundredth of it.
-        if gap < 0.9 * self.best_gap or dual - self.best_dual > (0.01 * gap if np.isfinite(gap) else 0.01 * abs(dual)):
-            self.best_gap, self.best_dual, self.best_at, self.idle = min(gap, self.best_gap), dual, self.steps, 0
-        elif self.info.iterations == 0 or self.now.kkt_violation <= 10 * self.problem.rounding(self.state.beta):
+        if is_over():  # the step may have been cut short
+            return None
+        beta, problem = self.state.beta, self.problem
+        rounding = problem.rounding(beta)
+        noise = float(np.finfo(float).eps * (np.abs(beta) @ (np.abs(problem.target) + np.abs(self.state.residual))))
+        if self.progress.note(self.steps, self.now, beta, noise):
+            self.idle = 0
+        elif self.info.iterations == 0 or self.now.kkt_violation <= 10 * rounding:
             self.idle += 1
             self._refresh()
-        if self.info.is_done and (self.idle >= 3 or self.info.iterations == 0):
-            return Status.EXHAUSTED if self.info.is_own_rule else Status.STALLED
-        patience = getattr(self.solver, "patience", 1) * max(PATIENCE, 100 * self.problem.n)
-        if self.idle >= 10 or self.steps - self.best_at >= patience:
-            return Status.STALLED
+        is_at_end = self.info.is_done and (self.idle >= 3 or self.info.iterations == 0)
+        if is_at_end and self.info.is_own_rule:
+            return Status.EXHAUSTED
+        patience = getattr(self.solver, "patience", 1)
+        if is_at_end or self.idle >= 10 or self.progress.is_over(self.steps, problem.n, patience):
+            return Status.STALLED if self.now.kkt_violation <= 100 * rounding else Status.NO_PROGRESS
         return None
 
     def solution(self, status: Status) -> Solution:
         with unlimited():
             if status in (Status.MAX_TIME, Status.INTERRUPTED) and self._is_dear():
                 self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self._drift())
-            elif status not in (Status.CONVERGED, Status.PRECISION, Status.STALLED):
+            elif status in (Status.MAX_TIME, Status.INTERRUPTED, Status.MAX_STEPS, Status.STOPPED):
                 self._certify()
+            elif status in (Status.EXHAUSTED, Status.DIVERGED, Status.UNBOUNDED) or not self.is_finite:
+                self._certify(is_last=True)
         beta = self.state.beta.copy()
         return Solution(
             beta, self.now.bias, self.now, status, self.steps, self.trace, self.asked, self.solver, self.state

@@ -30,7 +30,7 @@ TINY = np.finfo(float).tiny
 class Certificate:
     """How far a point is from the optimum, computed from the data in float64, with a bound on what float64 did to it.
 
-    The optimum lies between ``dual - rounding`` and ``primal + rounding``, and the point is at most ``gap + rounding`` above it.
+    The optimum lies between ``dual - rounding`` and ``primal + rounding``, and the point at most ``gap + rounding`` above it.
     """
 
     primal: float  # P at beta with the bias that makes it least (hard margin: stretched until every margin holds)
@@ -240,7 +240,7 @@ class DualProblem:
     ) -> Certificate:
         """Return the certificate of a feasible point.
 
-        A ``residual`` handed in must come from the data, as ``residual(beta)`` does; ``drift`` is how far it may be off besides.
+        A ``residual`` handed in must come from the data, as ``residual(beta)`` does; ``drift``: how far it may be off besides.
         ``precisely`` sums it in twice the precision, for where rounding decides.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # beyond float64 nothing is certified
@@ -265,7 +265,7 @@ class DualProblem:
         return Residual(r, 0.0, error)
 
     def _precise_residual(self, beta: np.ndarray, r: Residual) -> Residual:
-        """Compute anew, in twice the precision, the residuals that matter: of support vectors, and of points near the margin."""
+        """Compute anew, in twice the precision, the residuals that matter: of support vectors and near the margin."""
         bias = self.best_bias(r.high)
         z, error = r.high - bias, 2.0 * r.error  # type: ignore[operator]
         near = np.ones(beta.size, dtype=bool)
@@ -314,8 +314,8 @@ class DualProblem:
     def _summed_gap(self, beta: np.ndarray, r: Residual, bias: float) -> tuple[float, float]:
         """Return the sum of the points' shares in the gap, and by how much rounding can have made it too small.
 
-        A share is convex in the residual, so that within the error it is largest at an end.  At the bound that its residual asks
-        for a point's share is zero, and stays zero unless the error reaches the margin.
+        A share is convex in the residual, so that within the error it is largest at an end.  At the bound that its residual
+        asks for a point's share is zero, and stays zero unless the error reaches the margin.
         """
         z = r.less(bias)
         total = float(self.gap_shares(beta, z).sum())
@@ -379,8 +379,11 @@ class DualProblem:
         """
         if not self.is_hard:
             return False
-        half_sum = 0.5 * np.abs(beta).sum()
-        return half_sum > 0 and beta @ (self.target - residual) <= 1e-12 * half_sum**2 * self.gram.diagonal.max()
+        half_sum = 0.5 * float(np.abs(beta).sum())
+        if not 0 < half_sum < np.inf:
+            return False
+        hull = float((beta / half_sum) @ ((self.target - residual) / half_sum))  # |f / s|², with no overflow on the way
+        return hull <= 1e-12 * float(self.gram.diagonal.max())
 
     def _widest_bias(self, r: np.ndarray) -> float:
         """Return the bias halfway between the nearest points of both classes."""
@@ -494,5 +497,5 @@ class DualProblem:
 
 def _ridge(C: float, weight: np.ndarray) -> np.ndarray:
     """1/(C w), and zero for points of weight zero, whose box is empty anyway."""
-    with np.errstate(divide="ignore"):
-        return np.where(weight > 0, 1.0 / (C * weight), 0.0)
+    is_there = weight > 0
+    return np.where(is_there, 1.0 / (C * np.where(is_there, weight, 1.0)), 0.0)
