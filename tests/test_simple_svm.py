@@ -235,11 +235,15 @@ def test_a_driven_coefficient_arrives_and_the_rest_stays_feasible(plain):
         moved = active.copy()
         moved.drive(problem, np.array([i]), np.array([0.0]))
         assert moved.beta[i] == 0
-        assert abs(moved.beta.sum()) <= 1e-12
+        # The way there has some tens of steps; each puts a rounding error of the largest coefficient on each of the points.
+        size = np.abs(moved.beta).sum() + np.abs(active.beta).sum() + 1.0
+        assert abs(moved.beta.sum()) <= 40 * naive.sum_rounding(40, size)
         assert (moved.beta >= problem.lower).all()
         assert (moved.beta <= problem.upper).all()
         moved.sync(problem)
-        np.testing.assert_allclose(moved.residual, problem.residual(moved.beta), atol=1e-12)
+        np.testing.assert_allclose(
+            moved.residual, problem.residual(moved.beta), rtol=0, atol=40 * naive.sum_rounding(40, size)
+        )
         moved.optimise(problem)  # nothing forbids the coefficient to come back
         np.testing.assert_allclose(moved.residual, active.residual, atol=1e-10)
 
