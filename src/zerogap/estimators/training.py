@@ -195,7 +195,7 @@ def certified(problem: DualProblem, training: Training, entered: int, began: flo
 
     beta = feasible(problem, training.beta[0])
     now = problem.certify(beta)
-    if now.relative_gap > tol:
+    if now.relative_gap > tol and now.gap <= tol * abs(now.primal):
         now = problem.certify(beta, precisely=True)
     status = Status.CONVERGED if now.relative_gap <= tol else Status.STALLED
     if status is Status.STALLED and now.gap <= tol * abs(now.primal):
