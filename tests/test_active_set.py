@@ -9,6 +9,12 @@ from zerogap.active_set import NOBODY, ActiveSet, _first_block, feasible
 from zerogap.stopping import RelativeGap
 
 
+def relative_gap(problem, beta):
+    """Without the bound on rounding."""
+    now = problem.certify(beta)
+    return now.gap / now.primal
+
+
 def moons(n=80):
     return make_moons(n, noise=0.3, random_state=0)
 
@@ -18,7 +24,7 @@ def at_optimum(C=5.0, n=60):
     problem = DualProblem.hinge(Gram(X, gamma=1.0), np.where(y == 1, 1.0, -1.0), C)
     active = ActiveSet(problem, solve(problem, stop=RelativeGap(1e-3)).beta)
     active.optimise(problem)
-    assert problem.certify(active.beta).relative_gap <= 1e-14
+    assert relative_gap(problem, active.beta) <= 1e-14
     return problem, active
 
 
@@ -28,10 +34,10 @@ def test_free_points_that_drifted_are_solved_for_again():
     exact, E = active.beta.copy(), active.free.copy()
     active.beta[E[:2]] += [1e-4, -1e-4]
     active.refresh(problem)
-    assert problem.certify(active.beta).relative_gap > 1e-11
+    assert relative_gap(problem, active.beta) > 1e-11
     assert active.optimise(problem) == 0
     np.testing.assert_allclose(active.beta, exact, atol=1e-11)
-    assert problem.certify(active.beta).relative_gap <= 1e-14
+    assert relative_gap(problem, active.beta) <= 1e-14
 
 
 def test_a_point_at_its_bound_does_not_block_because_of_rounding():

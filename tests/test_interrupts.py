@@ -16,7 +16,7 @@ from sklearn.datasets import dump_svmlight_file, make_moons
 from zerogap import SVC, DualProblem, Gram, Status, compare, leave_one_out
 from zerogap.active_set import ActiveSet
 from zerogap.cli import main
-from zerogap.limits import interruptible, limits
+from zerogap.limits import _current, interruptible, limits
 
 HARD = {"C": 1e6, "gamma": 1e-3, "tol": 1e-13, "solver": "smo-mvp"}  # takes minutes to the tolerance
 
@@ -126,6 +126,8 @@ class Countdown:
         monkeypatch.setattr("zerogap.limits.Limit.is_over", property(lambda limit: self.left <= 0))
 
     def is_over(self):
+        if _current.get() is None:  # what has to be finished is
+            return False
         self.left -= 1
         return self.left <= 0
 
@@ -258,7 +260,7 @@ def test_where_nobody_can_take_up_a_change_a_new_start_is_made():
     assert not active.drive(problem, np.array([1, 2]), np.array([0.0, 1.0]))  # asks the first to go below zero by two
     active.restart(problem)
     active.optimise(problem)
-    assert problem.certify(active.beta).relative_gap <= 1e-12
+    assert problem.certify(active.beta).gap <= 1e-12
 
 
 def test_exchanges_that_rounding_leads_astray_are_followed_by_a_solver(monkeypatch):

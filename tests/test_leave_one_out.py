@@ -174,7 +174,13 @@ def test_many_times_faster_than_refits():
 
 @pytest.mark.parametrize(
     "change",
-    [{"C": 5.0}, {"loss": "squared_hinge", "C": 5.0}, {"fit_intercept": False}, {"class_weight": {0: 3.0}}],
+    [
+        {"C": 5.0},
+        {"loss": "squared_hinge", "C": 5.0},
+        {"fit_intercept": False},
+        {"class_weight": {0: 3.0}},
+        {"class_weight": {1: 3.0}},
+    ],
     ids=str,
 )
 def test_parameters_are_those_of_now(change):

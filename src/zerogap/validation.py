@@ -74,7 +74,7 @@ def check_kernel_values(values: Any, shape: tuple[int, int]) -> np.ndarray:
         raise ValueError(f"{what}: for {shape[0]} and {shape[1]} points an array of shape {shape}; got {array.shape}.")
     if not np.isfinite(array.sum(dtype=np.float64)) and np.isnan(array).any():
         raise ValueError(f"{what}; it returned NaN. Every pair of points needs a number.")
-    return array
+    return array.astype(np.float64, copy=False)
 
 
 def check_points(X: Any) -> Any:

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -207,7 +208,7 @@ class KernelMachine(BaseEstimator):
         rows = max(1, CHUNK // (8 * self.support_.size))
         for start in range(0, X.shape[0], rows):
             part = slice(start, start + rows)
-            yield part, columns.block(X[part])
+            yield part, columns.block(_alike(X[part], self.support_vectors_))
 
     @property
     def coef_(self) -> np.ndarray:
@@ -229,6 +230,13 @@ class KernelMachine(BaseEstimator):
     def _biases(self) -> np.ndarray:
         """The biases that go with the kernel as it is."""
         return self.intercept_ + self._shift
+
+
+def _alike(X: Any, Z: Any) -> Any:
+    """Return points as an array or a sparse matrix, whichever others are."""
+    if sp.issparse(X) == sp.issparse(Z):
+        return X
+    return X.toarray() if sp.issparse(X) else sp.csr_matrix(X)
 
 
 def callers_level() -> int:

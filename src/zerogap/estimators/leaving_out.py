@@ -54,7 +54,7 @@ def leave_one_out(model: SVC, *, max_time: float | None = None) -> LeaveOneOut:
     if max_time is not None:
         validation.check_positive("max_time", max_time, advice="It is in seconds; use None for no limit.")
     values = np.full(training.rows.codes.size, np.nan)
-    with limits(model.max_time), limits(max_time) as limit:
+    with training.lock, limits(model.max_time), limits(max_time) as limit:
         with suppress(Exceeded):
             _fill(values, model, training)
         status = cut_short(limit) if np.isnan(values).any() else None

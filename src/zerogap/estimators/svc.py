@@ -205,7 +205,7 @@ class SVC(ClassifierMixin, KernelMachine):
     def _change(self, training: Training, change: Callable[[], int]) -> "SVC":
         """Let the exact solution of two classes follow a change of the rows."""
         began = time.perf_counter()
-        with limits(self.max_time) as limit:
+        with training.lock, limits(self.max_time) as limit:
             return self._take_over(training, change(), began, limit)
 
     def _refit(self, rows: Rows, starts: np.ndarray) -> "SVC":

@@ -4,6 +4,7 @@ With these, rows can be added and forgotten, or left out one at a time, by a few
 A limit on the way leaves feasible coefficients of the rows there are then, from which the next call goes on.
 """
 
+import threading
 import time
 from typing import Any, NamedTuple
 
@@ -51,9 +52,15 @@ class Training:
         self.beta = beta  # (pairs of classes, m) over the distinct points
         self.is_growing = False  # whether rows have been added or forgotten since the fit
         self.exact: tuple[DualProblem, ActiveSet] | None = None
+        self.lock = threading.RLock()  # of the active set and its kernel rows: one thread at a time works with them
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "exact": None}  # kernel values are cheaper to compute than to store
+        kept = {name: value for name, value in self.__dict__.items() if name != "lock"}
+        return {**kept, "exact": None}  # kernel values are cheaper to compute than to store
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.lock = threading.RLock()
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -168,7 +175,7 @@ def _optimise(problem: DualProblem, active: ActiveSet) -> int:
 
 def is_good(problem: DualProblem, active: ActiveSet) -> bool:
     """Whether the active set is at the optimum, but for rounding; its residual is in step."""
-    now = problem.certify(active.beta, active.residual)
+    now = problem.estimate(active.beta, active.residual)
     return now.gap <= GOOD_GAP * abs(now.primal)
 
 
@@ -188,7 +195,11 @@ def certified(problem: DualProblem, training: Training, entered: int, began: flo
 
     beta = feasible(problem, training.beta[0])
     now = problem.certify(beta)
+    if now.relative_gap > tol and now.gap <= tol * abs(now.primal):
+        now = problem.certify(beta, precisely=True)
     status = Status.CONVERGED if now.relative_gap <= tol else Status.STALLED
+    if status is Status.STALLED and now.gap <= tol * abs(now.primal):
+        status = Status.PRECISION  # rounding is all there is between this point and the tolerance
     if training.exact is not None and training.exact[1].is_unbounded:
         status = Status.UNBOUNDED
     look = Look(
