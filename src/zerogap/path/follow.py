@@ -135,6 +135,7 @@ class _Data:
         self, X: Any, y: Any, kernel: Any, gamma: Any, degree: int, coef0: float, sample_weight: Any, merge: bool
     ):
         self.is_precomputed = isinstance(kernel, str) and kernel == "precomputed"
+        is_coarse = self.is_precomputed and getattr(X, "dtype", None) in (np.float32, np.float16)
         X = validation.check_precomputed(X) if self.is_precomputed else validation.check_points(X)
         signs, weight = _two_classes(y, X.shape[0]), validation.check_weights(sample_weight, X.shape[0])
         self.points = distinct(X, signs, weight, merge=merge and not self.is_precomputed)
@@ -142,7 +143,9 @@ class _Data:
         self.y = signs[rows]
         if np.unique(self.y).size < 2:
             raise ValueError("Every point of one class has weight zero; a path needs both classes.")
-        self.X = X[np.ix_(rows, rows)] if self.is_precomputed else X[rows]
+        self.X = X[np.ix_(rows, rows)] if self.is_precomputed else X[rows]  # indexed by arrays: our own copy
+        if is_coarse:  # symmetric and definite but for rounding in single precision: Gram is to know that too
+            self.X = (0.5 * (self.X + self.X.T)).astype(np.float32)
         self.kernel, self.options = kernel, {}
         if not self.is_precomputed:
             value = gamma_value(gamma, self.X, self.points.weight)
@@ -193,7 +196,7 @@ def _describe(kernel: Kernel) -> tuple[Any, ...]:
 
 def _are_equal(X: Any, other: Any) -> bool:
     if sp.issparse(X) and sp.issparse(other):
-        return X.shape == other.shape and (X != other).nnz == 0
+        return X.shape == other.shape and abs(X - other).nnz == 0
     X, other = (Z.toarray() if sp.issparse(Z) else Z for Z in (X, other))
     return np.array_equal(X, other)
 
@@ -249,13 +252,15 @@ def _in_units(gram: Gram) -> tuple[Gram, float]:
 def _constant_from(gram: Gram, y: np.ndarray, w: np.ndarray) -> float:
     """Return a lam above which the margin holds points of one class only, so that b does not depend on lam.
 
-    With points of both classes on their margins 2 lam = F_i - F_j = <phi_i - phi_j, sum_k b_k phi_k>, and this is at most half the
-    squared diameter of the points times sum |b|, that is times twice the lighter class's weight.
+    With points of both classes on their margins 2 lam = F_i - F_j = <phi_i - phi_j, sum_k b_k phi_k>, and this is at most half
+    the squared diameter of the points times sum |b|, that is times twice the lighter class's weight.
     """
     K = gram.full()
     distance = np.maximum(gram.diagonal + K[0, 0] - 2.0 * K[0], 1e-15 * np.abs(gram.diagonal).max())
     weight = min(w[y > 0].sum(), w[y < 0].sum())
-    return float(4.0 * distance.max() * weight) or np.inf  # twice what it need be; without any distance nothing is known
+    return (
+        float(4.0 * distance.max() * weight) or np.inf
+    )  # twice what it need be; without any distance nothing is known
 
 
 def _two_classes(y: Any, n: int) -> np.ndarray:
@@ -334,8 +339,8 @@ def _warn_if_lost(path: Path, options: Options) -> None:
     promised = _promised(path, options, C)
     if gap > promised:
         warnings.warn(
-            f"The path is not exact: the relative gap at C={C:g} is {gap:.1e}, where {promised:.1g} or less was expected. Look at "
-            "path.certificate_at(C), and fit SVC where it is large; scaled features and a smaller C_max help.",
+            f"The path is not exact: the relative gap at C={C:g} is {gap:.1e}, where {promised:.1g} or less was expected. "
+            "Look at path.certificate_at(C), and fit SVC where it is large; scaled features and a smaller C_max help.",
             RuntimeWarning,
             stacklevel=3,
         )

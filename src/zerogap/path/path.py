@@ -133,9 +133,7 @@ class Path:
 
     def _piece(self, k: int) -> Piece:
         begin = self._before[k - 1] if k > self._proved else self._before[k]  # earlier ones are where the proof begins
-        return Piece(
-            self._edge(k), self._edge(k + 1), self._segments[k], self._transitions[begin : self._before[k]]
-        )
+        return Piece(self._edge(k), self._edge(k + 1), self._segments[k], self._transitions[begin : self._before[k]])
 
     def _largest_known(self) -> LargestGap:
         of_proof = self._largest if self._proof is None else self._proof.largest

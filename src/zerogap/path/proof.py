@@ -1,7 +1,7 @@
-"""The largest duality gap over every C of a path, in closed form: computed from the stored segments and the kernel matrix alone.
+"""The largest duality gap over every C of a path, in closed form: from the stored segments and the kernel matrix alone.
 
-Symbols: as in ``engine``; a = y b, h = lam - y F, both linear in lam on a segment.  With z = t / (1 - t), t running from 0 at the
-beginning of a segment to 1 at its end, a linear function is (x0 + x1 z) / (1 + z) and a quadratic one three coefficients
+Symbols: as in ``engine``; a = y b, h = lam - y F, both linear in lam on a segment.  With z = t / (1 - t), t running from 0 at
+the beginning of a segment to 1 at its end, a linear function is (x0 + x1 z) / (1 + z) and a quadratic one three coefficients
 
     (c0 + 2 c1 z + c2 z²) / (1 + z)²,    0 <= z <= inf,
 
@@ -9,8 +9,8 @@ in which nothing cancels, however far lam falls.  Then
 
     lam² gap  = sum_i -a_i h_i + w_i max(0, h_i) + |bias| |sum(b)|          lam² dual = lam sum(a) - b'K b / 2,
 
-where each maximum switches at one z.  Between two switches gap / dual is a ratio of two quadratic functions, whose largest value
-is at an end or where a quadratic equation holds.
+where each maximum switches at one z.  Between two switches gap / dual is a ratio of two quadratic functions, whose largest
+value is at an end or where a quadratic equation holds.
 
 Decision values: those of all points at the beginning of a block of segments are carried along in twice the working precision;
 within a block they are one matrix product away.  ``radius`` bounds what rounding leaves in them.  It counts as a part of the
@@ -54,7 +54,14 @@ class Proof:
     """Goes along a path from its beginning, or from any breakpoint; knows the largest gap so far."""
 
     def __init__(
-        self, K: np.ndarray, y: np.ndarray, w: np.ndarray, status: np.ndarray, b: np.ndarray, *, is_positive: bool = True
+        self,
+        K: np.ndarray,
+        y: np.ndarray,
+        w: np.ndarray,
+        status: np.ndarray,
+        b: np.ndarray,
+        *,
+        is_positive: bool = True,
     ):
         self.K, self.y, self.w, self.status, self.b = K, y, w, status.astype(np.int64), b.copy()
         # |K_ij| <= norm_i norm_j: by Cauchy and Schwarz, if the kernel is an inner product.
@@ -94,7 +101,9 @@ class Proof:
             if ratio > self._known():
                 lam, end = block.lam[k], block.end[k]
                 gap = ratio / (1.0 + ratio) if np.isfinite(ratio) else 1.0
-                self.largest = LargestGap(gap, 1.0 / float(end if np.isinf(where) else (lam + end * where) / (1.0 + where)))
+                self.largest = LargestGap(
+                    gap, 1.0 / float(end if np.isinf(where) else (lam + end * where) / (1.0 + where))
+                )
 
     def _known(self) -> float:
         gap = self.largest.gap
@@ -129,13 +138,14 @@ class _Block:
         bias = np.array([[piece.segment.bias(piece.lam), piece.segment.bias(piece.end)] for piece in pieces])
         self.moves = np.array([(t.point, t.target) for piece in pieces for t in piece.transitions], dtype=np.int64)
         self.moves = self.moves.reshape(-1, 2)
-        self.U = U = np.unique(np.concatenate([E, self.moves[:, 0]]))
+        read = np.where(proof.status == LEFT, y * w, 0.0)  # as a path is read, for who is in no segment
+        self.U = U = np.unique(np.concatenate([E, self.moves[:, 0], np.flatnonzero(proof.b != read)]))
         place = np.full(y.size, -1)
         place[U] = np.arange(U.size)
         first, last = (np.repeat(at - origin, sizes) * v + u for at in (self.lam, self.end))
         edges, counts = (np.cumsum([0, *n]) for n in (sizes, [len(piece.transitions) for piece in pieces]))
         self.status, self.start, self.stop = _rows_of(
-            proof.status[U], proof.b[U], (y * w)[U], edges, place[E], first, last, self.moves, place, counts
+            proof.status[U], (y * w)[U], edges, place[E], first, last, self.moves, place, counts
         )
         self.begins, self.ends = self.start - proof.b[U], self.stop - proof.b[U]
         at_begins, at_ends = self._products(proof.K[U])
@@ -204,16 +214,15 @@ def _add_rows(K, rows, new, old, total, lost):
 
 
 @jit
-def _rows_of(status, b, cap, edges, E, first, last, moves, place, counts):
+def _rows_of(status, cap, edges, E, first, last, moves, place, counts):
     """Return, for every segment of a block, the sets of the points U, and their b at its beginning and its end."""
-    count, size = edges.size - 1, b.size
+    count, size, b = edges.size - 1, cap.size, np.empty(cap.size)
     sets, start, stop = np.empty((count, size), dtype=np.int64), np.empty((count, size)), np.empty((count, size))
     for k in range(count):
         for m in range(counts[k], counts[k + 1]):
-            j, target = place[moves[m, 0]], moves[m, 1]
-            status[j] = target
-            if target != ELBOW:
-                b[j] = cap[j] if target == LEFT else 0.0
+            status[place[moves[m, 0]]] = moves[m, 1]
+        for j in range(size):
+            b[j] = cap[j] if status[j] == LEFT else 0.0
         for e in range(edges[k], edges[k + 1]):
             b[E[e]] = first[e]
         sets[k], start[k] = status, b
@@ -277,6 +286,8 @@ def _ratios(
         off0 = reach * (radius[k, BEGINS] + radius[k, JUMP]) + lam[k] * radius[k, OVER]
         off1 = reach * radius[k, ENDS] + end[k] * radius[k, PAST]
         _add_product(D, 1.0, 1.0, -off0, -off1)
+        # And primal - dual is the gap less bias sum(b).
+        _add_product(D, -2.0 * abs(bias[k, 0]), -2.0 * abs(bias[k, 1]), s0, s1)
         ratios[k], zs[k] = _maximum(N, D, h0[:used], h1[:used], weight[:used], known)
     return ratios, zs
 
@@ -373,7 +384,7 @@ def _count(N, h0, h1, weight, used, a0, a1, x0, x1, r0, r1, w):
 
 @jit
 def _maximum(N, D, h0, h1, weight, known):
-    """Return the largest (N + sum of weight max(0, h)) / D over all z, with that z; not looked for if surely below the known."""
+    """Return the largest (N + sum of weight max(0, h)) / D over all z, with that z; a bound if that is below the known."""
     at = N.copy()
     most0, most2 = N[0], N[2]
     for i in range(h0.size):

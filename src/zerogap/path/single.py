@@ -139,6 +139,8 @@ class SingleEngine(Engine):
             self.watch.narrow(self.lam, event.move)
         segment = self._lines()
         if event.outside > (0.0 if is_long else OUTSIDE) and self._passed is not None:
+            if is_long:  # what is not exact in the line from before must not reach far
+                event = _shortened(event, self.lam)
             segment = self._continued(segment, event.lam)
         if event.lam < self.lam:
             self._passed = segment
@@ -443,7 +445,9 @@ class SingleEngine(Engine):
         room = np.minimum(self.y * self.b, self.w - self.y * self.b)
         for i in free[np.argsort(-room[free])].tolist():
             limits.check()
-            while self.system.append(i) is None:  # each time round the elbow loses a point, and none depends on an empty one
+            while (
+                self.system.append(i) is None
+            ):  # each time round the elbow loses a point, and none depends on an empty one
                 k, part = self._exchange(i, -self.y[i], self.y[i] * self.b[i])
                 self.b[i] -= part * self.y[i]
                 if k < 0:
@@ -509,6 +513,12 @@ class SingleEngine(Engine):
         ends = np.where(rising, bounds, -np.inf)
         self.system.append(int(np.argmax(ends)))
         self._set(int(np.argmax(ends)), ELBOW)
+
+
+def _shortened(event: Event, lam: float) -> Event:
+    """Return a part of the way to an event, on which no point changes sets."""
+    part = 0.25 * lam / (lam - event.lam)
+    return Event(0.75 * lam, -1, -1, ELBOW, Move(*(part * x for x in event.move)), event.outside)
 
 
 def _segment(E: np.ndarray, x: np.ndarray, bias: np.ndarray) -> Segment:
