@@ -146,7 +146,8 @@ class _Data:
         self.X = X[np.ix_(rows, rows)] if self.is_precomputed else X[rows]  # indexed by arrays: our own copy
         if is_coarse:  # symmetric and definite but for rounding in single precision: Gram is to know that too
             self.X = (0.5 * (self.X + self.X.T)).astype(np.float32)
-        self.kernel, self.options = kernel, {}
+        self.kernel: Any = kernel
+        self.options: dict[str, Any] = {}
         if not self.is_precomputed:
             value = gamma_value(gamma, self.X, self.points.weight)
             self.options = {"gamma": value, "degree": degree, "coef0": coef0}
@@ -316,8 +317,10 @@ def _follow_constant(path: Path, lam_end: float) -> None:
     if path.end <= lam:
         return
     E, b, bias = engine.here()
+    # The heavier class is the one on its margin; with equal weights all points are capped, and either will do.
     w = path.points.weight
-    sign = path.y[E[0]] if E.size else (1.0 if w @ path.y > 0 else -1.0)
+    excess = float(w @ path.y)
+    sign = np.sign(excess) if abs(excess) > 1e-12 * w.sum() else (path.y[E[0]] if E.size else 1.0)
     segment = Segment(E.copy(), b, np.zeros(E.size), bias, float(sign), engine.lam)
     path.add(_scaled(segment, path.unit), lam, [])
 

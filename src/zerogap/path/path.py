@@ -89,7 +89,8 @@ class Path:
         """Whether this is the second of two segments at the beginning on which b does not change."""
         if len(self._segments) != 1 or not self._tail or self._transitions or self.n_unproved == 0:
             return False
-        return np.array_equal(self._segments[0].points, segment.points) and not segment.v.any()
+        first = self._segments[0]
+        return np.array_equal(first.points, segment.points) and not segment.v.any() and first.v0 == segment.v0
 
     def note(self, transitions: Iterable[Transition]) -> None:
         """Append transitions made where the path ends now."""
