@@ -158,7 +158,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         status = Status.CONVERGED if certificate.relative_gap <= model.tol else Status.STALLED
         solution = Solution(beta, path.bias_at(C), certificate, status, 0, Trace(), problem, SMO(), None)
         if status is not Status.CONVERGED:
-            model._warn(solution)
+            model._warn([solution])
         codes = (self._y == self.classes_[1]).astype(int)
         model._store(self._X, codes, [(0, 1)], beta[None], [solution])
         return model

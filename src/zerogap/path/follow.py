@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from zerogap import validation
 from zerogap.distinct import distinct
 from zerogap.gram import Gram
-from zerogap.kernels import NAMES, Kernel, gamma_value
+from zerogap.kernels import NAMES, Kernel, centre_of, gamma_value
 from zerogap.limits import Exceeded, check, limits
 from zerogap.path.engine import NotStarted, Options, Segment, Transition
 from zerogap.path.hastie import Hastie
@@ -149,8 +149,11 @@ class _Data:
         self.kernel: Any = kernel
         self.options: dict[str, Any] = {}
         if not self.is_precomputed:
-            value = gamma_value(gamma, self.X, self.points.weight)
+            has_gamma = isinstance(kernel, str) and kernel != "linear"
+            value = gamma_value(gamma, self.X, self.points.weight) if has_gamma else 1.0
             self.options = {"gamma": value, "degree": degree, "coef0": coef0}
+            if kernel == "linear":
+                self.options["centre"] = centre_of(self.X)
 
     def begin(self, C_min: float) -> Path:
         """Return a path without a segment."""

@@ -18,6 +18,7 @@ from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
 from zerogap.problem import Certificate, DualProblem
 from zerogap.storage import read_arrays, write_arrays
 
+SHARP = 1e-11  # a relative gap above this is computed again in twice the precision, if rounding is most of it
 SETS = ("right", "elbow", "left")
 
 
@@ -223,7 +224,11 @@ class Path:
             for c, problem in zip(C, problems, strict=True)
         ]
         values = np.stack(betas) @ gram.full()
-        return [p.certify(b, p.target - f) for p, b, f in zip(problems, betas, values, strict=True)]
+        certificates = [p.certify(b, p.target - f) for p, b, f in zip(problems, betas, values, strict=True)]
+        return [
+            p.certify(b, p.target - f, precisely=True) if c.relative_gap > SHARP and c.rounding > c.gap else c
+            for c, p, b, f in zip(certificates, problems, betas, values, strict=True)
+        ]
 
     @staticmethod
     def _chunks(C: np.ndarray, most: int = 64) -> list[np.ndarray]:
