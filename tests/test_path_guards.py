@@ -130,3 +130,15 @@ def test_a_watch_covers_moves_as_long_as_they_are_allowed():
     assert watch.covers(Move(0.5, 0.5, 0.5))
     for k in range(3):
         assert not watch.covers(Move(*np.where(np.arange(3) == k, 0.6, 0.1)))
+
+
+def test_an_exact_solution_sums_the_pull_exactly_too(engine, monkeypatch):
+    calls, refine = [], SingleEngine._refine
+
+    def noted(self, x, bias, totals, *, with_pull):
+        calls.append(with_pull)
+        return refine(self, x, bias, totals, with_pull=with_pull)
+
+    monkeypatch.setattr(SingleEngine, "_refine", noted)
+    engine._solve_lines(exactly=True)
+    assert calls == [True]

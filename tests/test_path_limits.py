@@ -477,3 +477,15 @@ def test_score_curve_counts_weights(moons):
 def test_options_of_the_lp_engine_promise_what_they_check():
     assert LP(epsilon_kkt=1e-4).violation == 1e-4
     assert LP(check_kkt=False).violation == np.inf
+
+
+def test_a_backup_that_goes_far_records_who_changed_sets(moons, monkeypatch):
+    monkeypatch.setattr(single_module, "RETREAT", 0.2)
+    engine = svm_path(*moons, max_events=50).engine
+    before, engine._at_once = engine.status.copy(), 10**9
+    engine.take_transitions()
+    with pytest.warns(RuntimeWarning, match="solved anew"):
+        engine.step(1e-3)
+    changed = np.flatnonzero(before != engine.status)
+    assert changed.size > 0
+    assert sorted(t.point for t in engine.take_transitions()) == changed.tolist()
