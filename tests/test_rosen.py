@@ -136,6 +136,25 @@ def test_a_direction_that_rounding_has_spoilt_is_given_up():
     np.testing.assert_array_equal(direction, q)
 
 
+@pytest.mark.parametrize("share", [0.6, 1.4, 0.4, -0.4])
+def test_how_far_from_orthogonal_a_direction_may_be(share):
+    """The slope along g + ratio d is |g|² but for rounding: half of it is too far off, less is left alone."""
+    q, everyone = np.array([1.0, -1.0]), np.ones(2, dtype=bool)
+    direction = np.array([0.5, -0.5]) * share * 2.0  # along the gradient, where it should have no part
+    slope, now = _direction(q, direction, everyone, True, True, 2.0, 0.0)
+    is_given_up = abs(share) > 0.5
+    assert now == 2.0
+    assert slope == pytest.approx(2.0 if is_given_up else 2.0 * (1.0 + share))
+
+
+def test_a_working_set_without_anybody_ends_the_run():
+    """A violation of the last bit of large targets is nobody's: above the mean of both ends no number is left."""
+    X, t = np.array([[0.0], [0.0]]), np.array([1e16, 1e16 + 2.0])
+    problem = DualProblem.epsilon_insensitive(Gram(X, lambda A, B: np.zeros((len(A), len(B)))), t, 1.0, 0.0)
+    solution = solve(problem, "rosen", stop=RelativeGap(1e-30), max_steps=100)
+    assert np.isfinite(solution.beta).all()
+
+
 def test_a_point_the_others_would_press_against_its_bound_is_not_dropped():
     """Three points want to rise, but with the mean over all of them (5) would make the least eager fall."""
     q = np.array([0.0, 0.1, 1.0, 1.0, -0.5])

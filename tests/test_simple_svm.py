@@ -248,6 +248,53 @@ def test_a_driven_coefficient_arrives_and_the_rest_stays_feasible(plain):
         np.testing.assert_allclose(moved.residual, active.residual, atol=1e-10)
 
 
+def solved(problem, solver):
+    state = solver.init(problem)
+    for _ in range(100):
+        state, info = solver.step(problem, state, 1000, 1e-9)
+        if info.iterations == 0:
+            return state
+    raise AssertionError("not solved")
+
+
+def shift(active, amount):
+    """Do to two free coefficients what rounding does."""
+    if active.free.size > 1:
+        active.beta[active.free[0]] += amount
+        active.beta[active.free[1]] -= amount
+
+
+@SOLVER
+def test_what_rounding_leaves_over_at_the_start_of_a_step_is_solved_for(solver, plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0)
+    state = solved(problem, solver)
+    shift(state.active, 1e-7)
+    state.residual[:] = problem.residual(state.beta)
+    assert naive.violation(problem, state.beta) > 1e-8
+    state, info = solver.step(problem, state, 0, 1.0)  # nobody may enter
+    assert info.iterations == 0
+    assert naive.violation(problem, state.beta) <= 1e-13
+
+
+@SOLVER
+def test_what_rounding_leaves_over_at_the_end_is_solved_for(solver, plain, monkeypatch):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0)
+    enter = ActiveSet.enter
+
+    def roughly(active, problem, i):
+        has_moved = enter(active, problem, i)
+        shift(active, 1e-9)
+        return has_moved
+
+    monkeypatch.setattr(ActiveSet, "enter", roughly)
+    state, info = solver.step(problem, solver.init(problem), 1000, 1e-6)
+    assert 0 < info.iterations < 1000
+    free = state.active.free
+    assert np.ptp(problem.residual(state.beta)[free]) <= 1e-13  # one bias for all of them
+
+
 def test_bad_options_are_refused():
     with pytest.raises(ValueError, match="Unknown choice 'random'"):
         SimpleSVM("random")

@@ -73,6 +73,18 @@ class Status(Enum):
         """What happened and what to do."""
         return self.value
 
+    # A stored status is its name: the words of advice may change.
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Status | None":
+        return cls.__members__.get(str(value))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name,)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return self.__reduce__()
+
 
 # Results.
 
@@ -319,7 +331,8 @@ class _Run:
             self.is_finite = False
             self.state.beta[:] = before
             self._refresh()
-        self.largest = max(self.largest, self._size())
+        if self._can_be_dear:
+            self.largest = max(self.largest, self._size())
         if self.steps - self.refreshed_at >= REFRESH_EVERY:
             self._refresh()
         self.now = replace(self.problem.estimate(self.state.beta, self.state.residual), rounding=self.rounding)
@@ -380,7 +393,7 @@ class _Run:
     def verdict(self) -> Status | None:
         """Return how the run ends, or None if it goes on."""
         if self.info.is_unbounded or self.problem.is_unbounded(self.state.beta, self.state.residual):
-            return Status.UNBOUNDED
+            return Status.UNBOUNDED if self.problem.may_be_unbounded else Status.PRECISION
         if self.info.is_divergent:
             return Status.DIVERGED
         if not self.is_finite:
@@ -431,9 +444,13 @@ class _Run:
             beta, self.now.bias, self.now, status, self.steps, self.trace, self.asked, self.solver, self.state
         )
 
+    @property
+    def _can_be_dear(self) -> bool:
+        return self.problem.n**2 > WORK_PAST_LIMIT
+
     def _is_dear(self) -> bool:
         """Whether the certificate from the data would take long to compute."""
-        return not self.is_fresh and self.problem.gram.work_of(self.state.beta) > WORK_PAST_LIMIT
+        return self._can_be_dear and not self.is_fresh and self.problem.gram.work_of(self.state.beta) > WORK_PAST_LIMIT
 
     def _drift(self) -> float:
         """Return how far the running residual can be off: every iteration sums up to m products of at most this size."""
