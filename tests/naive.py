@@ -34,7 +34,19 @@ def matrix(problem: DualProblem) -> np.ndarray:
 
 
 def reference_objective(problem: DualProblem) -> float:
-    """Return the least D(beta), by a general interior-point QP solver.
+    """Return the least D(beta), by a general interior-point QP solver; solvers that share a problem share its reference."""
+    arrays = (matrix(problem), problem.target, problem.lower, problem.upper)
+    key = (*(array.tobytes() for array in arrays), problem.eps, problem.total)
+    if key not in _references:
+        _references[key] = _reference_objective(problem)
+    return _references[key]
+
+
+_references: dict[tuple, float] = {}
+
+
+def _reference_objective(problem: DualProblem) -> float:
+    """Solve the QP.
 
     beta = A x with x >= 0: a coefficient that can be positive has an x of its own, one that can be negative another.
     """

@@ -258,7 +258,11 @@ def test_six_points_with_a_polynomial_kernel_end_at_once():
 
 
 @pytest.mark.parametrize(
-    ("C", "degree", "gamma"), [(0.67, 7, 4178.0), (1.0, 8, "scale"), (0.8, 8, 864.0), (1e4, 8, 1.0)]
+    ("C", "degree", "gamma"),
+    [
+        (0.67, 7, 4178.0),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in ((1.0, 8, "scale"), (0.8, 8, 864.0), (1e4, 8, 1.0))),
+    ],
 )
 def test_a_high_polynomial_on_unscaled_data_ends_with_an_honest_status(C, degree, gamma):
     X, y = load_iris(return_X_y=True)

@@ -5,7 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris
@@ -85,9 +85,23 @@ def test_of_repeated_rows_one_is_left_out(loss, kernel):
 kernels = st.sampled_from(["rbf", "linear"])
 
 
-@given(awkward_points(scales=(1.0,)), kernels, st.sampled_from(["hinge", "squared_hinge"]), st.booleans())
-@slow
+models = (awkward_points(scales=(1.0,)), kernels, st.sampled_from(["hinge", "squared_hinge"]), st.booleans())
+
+
+@given(*models)
+@settings(slow, max_examples=15)
 def test_exact_on_awkward_data(data, kernel, loss, fit_intercept):
+    assert_exact_on(data, kernel, loss, fit_intercept)
+
+
+@pytest.mark.long
+@given(*models)
+@slow
+def test_exact_on_more_awkward_data(data, kernel, loss, fit_intercept):
+    assert_exact_on(data, kernel, loss, fit_intercept)
+
+
+def assert_exact_on(data, kernel, loss, fit_intercept):
     X, y, weight = data
     assume(len(np.unique(y[weight > 0])) == 2)
     model = SVC(C=2.0, kernel=kernel, gamma=0.7, loss=loss, fit_intercept=fit_intercept).fit(X, y, weight)
