@@ -224,12 +224,10 @@ def test_inseparable_classes_have_no_hard_margin(solver, plain):
     assert solution.status is Status.UNBOUNDED
 
 
-def test_a_gap_below_rounding_ends_as_stalled(plain):
+def test_a_gap_below_rounding_ends_for_want_of_precision(plain):
     X, y, _ = plain
-    began = time.perf_counter()
     solution = solve(DualProblem.hinge(Gram(X), y, 1e5), stop=RelativeGap(1e-25))
-    assert time.perf_counter() - began < 10
-    assert solution.status is Status.STALLED
+    assert solution.status is Status.PRECISION
     assert solution.certificate.relative_gap < 1e-9
 
 

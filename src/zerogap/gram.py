@@ -1,21 +1,38 @@
-"""The kernel matrix behind one door: rows on demand within a memory budget, every evaluation counted."""
+"""The kernel matrix behind one door: rows on demand within a memory budget, every evaluation counted.
+
+The cache of rows belongs to one thread at a time (``exclusive``).  Products know how far rounding can have put them off
+(``dot_error``), and can be summed in twice the precision (``precise_dot``).
+"""
 
 import copy
+import math
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.blas import dsymv
 
-from zerogap import validation
+from zerogap import limits, precision, validation
 from zerogap.compiled import jit
-from zerogap.kernels import NAMES, Kernel, gamma_value
+from zerogap.kernels import NAMES, UNIT, Kernel, comparison_roundings, expansion_roundings, gamma_value
 
 FEWEST_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
 TILE_ROWS = 128  # of the full matrix: only the squares on the diagonal are computed twice
+MOST_PRECISE = 2_000_000_000  # coordinates that are read to compute kernel values in twice the precision: some seconds
+UNDERFLOW = 1e-322  # what an operation can lose where results are below the normal numbers
 DENSE_BYTES = 500e6  # sparse points are never made into a larger array than this
+
+
+class Product(NamedTuple):
+    """K beta as an unevaluated sum ``high + low``, and a bound on how far that is off."""
+
+    high: np.ndarray
+    low: np.ndarray
+    error: np.ndarray
 
 
 class Gram:
@@ -29,6 +46,7 @@ class Gram:
     tau : adds tau² to every kernel value, a constant feature: with a fixed bias the model then has a bias after all, one that
         counts in |f|² (Remark 7.4 of chapter7); ``constant`` reads it.  "radius", a safe choice, is the largest sqrt(K_ii).
     cache_size : megabytes for kernel rows.  If all n rows fit they are computed once; else the least recently used go.
+    centre : (d,) another origin for the linear kernel, <x - centre, z - centre>; with a free bias that is the same problem
 
     Attributes
     ----------
@@ -45,6 +63,7 @@ class Gram:
         coef0: float = 0.0,
         tau: float | str = 0.0,
         cache_size: float = 1000,
+        centre: np.ndarray | None = None,
     ):
         validation.check_kernel_parameters(kernel, NAMES, gamma, degree, coef0)
         if tau != "radius":
@@ -59,12 +78,39 @@ class Gram:
             function = kernel if callable(kernel) else None
             name = "callable" if function else kernel
             with np.errstate(over="ignore", invalid="ignore"):  # overflow is found, and explained, by _checked
-                self.kernel = Kernel(name, gamma_value(gamma, self.X), degree, coef0, function)
+                value = gamma_value(gamma, self.X) if name in ("rbf", "poly", "sigmoid") else 1.0
+                self.kernel = Kernel(name, value, degree, coef0, function, centre=centre)
                 self.diagonal = self._checked(self.kernel.diagonal(self.X))
             self.evaluations += 0 if name == "rbf" else self.n
         if tau:
             self._augment(float(np.sqrt(self.diagonal.max())) if tau == "radius" else float(tau))
+        self._lock = threading.RLock()
         self._open(cache_size * 1e6)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def exclusive(self) -> Iterator["Gram"]:
+        """Yield this matrix, whose cache is then this thread's alone; while it is another's, a twin with its own cache."""
+        if self._lock.acquire(blocking=False):
+            try:
+                yield self
+            finally:
+                self._lock.release()
+            return
+        twin = copy.copy(self)
+        twin.evaluations = 0
+        if twin._complete is None:
+            twin.forget()
+        try:
+            yield twin
+        finally:
+            self.evaluations += twin.evaluations
 
     def _augment(self, tau: float) -> None:
         """Add tau² to every kernel value."""
@@ -82,6 +128,7 @@ class Gram:
         n, self._memory = self.n, memory
         self._known: tuple[np.ndarray, np.ndarray] | None = None
         self._whole: tuple[Gram, np.ndarray] | None = None  # for a subset, the matrix it is part of and its points
+        self._magnitude = self.kernel.magnitude(self.X, self.diagonal)
         self._complete: np.ndarray | None = self.X if self.kernel.name == "precomputed" else None
         if self._complete is not None:
             self._keep_all(self._complete)
@@ -106,6 +153,14 @@ class Gram:
         copied.evaluations = 0 if self.kernel.name in ("rbf", "precomputed") else self.n
         copied.forget()
         return copied
+
+    def is_same_as(self, other: "Gram") -> bool:
+        """Whether this is the matrix of the same points with the same kernel."""
+        if self.kernel != other.kernel or self.X.shape != other.X.shape or sp.issparse(self.X) != sp.issparse(other.X):
+            return False
+        if self.X is other.X:
+            return True
+        return (self.X != other.X).nnz == 0 if sp.issparse(self.X) else np.array_equal(self.X, other.X)
 
     def forget(self) -> None:
         """Free the memory of all rows; what was computed stays counted."""
@@ -141,8 +196,7 @@ class Gram:
         rows = other.rows[: kept.size]
         rows[:, old] = self.rows[np.ix_(self.slot[origin[kept]], origin[old])]
         if new.size and kept.size:
-            rows[:, new] = self._checked(self.kernel(other.X[kept], other.X[new]))
-            other.evaluations += kept.size * new.size
+            rows[:, new] = other._block(kept, new)
         other.slot[kept], other._row_in[: kept.size] = np.arange(kept.size), kept
         other._used = kept.size
         return other
@@ -184,7 +238,10 @@ class Gram:
 
     def block(self, rows: np.ndarray) -> np.ndarray:
         """Return rows of the matrix as an array of their own, from memory where they are kept."""
-        rows = np.asarray(rows)
+        with self.exclusive() as own:
+            return own._rows_of(np.asarray(rows))
+
+    def _rows_of(self, rows: np.ndarray) -> np.ndarray:
         out = np.empty((rows.size, self.n))
         present = self.slot[rows] >= 0
         out[present] = self.rows[self.slot[rows[present]]]
@@ -198,10 +255,93 @@ class Gram:
 
     def dot(self, beta: np.ndarray) -> np.ndarray:
         """Return K beta, from the rows of the nonzero coefficients."""
-        if self._known is not None:
-            start, product = self._known
-            return product + self._dot(beta - start)
-        return self._dot(beta)
+        with self.exclusive() as own:
+            if own._known is not None:
+                start, product = own._known
+                return product + own._dot(beta - start)
+            return own._dot(beta)
+
+    def dot_error(self, beta: np.ndarray) -> np.ndarray:
+        """Return a bound, for every point, on how far ``dot`` is from K beta in exact arithmetic.
+
+        With u the unit roundoff and |K_ij| <= a_i a_j, a sum over m terms is off by at most m u a_i sum_j a_j |beta_j|, and so
+        are the kernel values, by as many u as they have roundings.
+        """
+        size, d = np.abs(beta), self.X.shape[1]
+        terms = np.count_nonzero(beta) + 4.0 + self.kernel.roundings(d)
+        bound = terms * self._magnitude * float(self._magnitude @ size)
+        if self.kernel.name == "rbf":
+            near, is_far = self._reach
+            total = float(size.sum())
+            bound = bound + expansion_roundings(d) * (near * total + float(near @ size))
+            bound += comparison_roundings(d) * (total if is_far.any() else 0.0)
+        return 1.01 * UNIT * bound + UNDERFLOW * (d + 2.0) * float(size.sum())
+
+    @property
+    def _reach(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of rbf: gamma |x - centre|² of the points within reach of the expansion, zero for the others; and who those are."""
+        reach = self._columns.points.reach
+        assert reach is not None
+        is_far = np.isinf(reach)
+        return np.where(is_far, 0.0, reach), is_far
+
+    def precise_dot(self, beta: np.ndarray, rows: np.ndarray) -> Product:
+        """Return K beta at some rows in twice the precision, kernel values included where it is known how and not too dear."""
+        with self.exclusive() as own, np.errstate(over="ignore", invalid="ignore"):
+            support = np.flatnonzero(beta)
+            if own.kernel.name == "linear":
+                high, low = own._precise_linear(beta, support, rows)
+            elif own.kernel.name in ("rbf", "poly") and rows.size * support.size * self.X.shape[1] <= MOST_PRECISE:
+                high, low = own._precise_kernel(beta, support, rows)
+            else:
+                return own._precise_sum(beta, support, rows)
+            if own.kernel.tau:
+                precision.add_to(high, low, own.kernel.tau**2 * math.fsum(beta.tolist()))
+        size, d = np.abs(beta), self.X.shape[1]
+        scale = self._magnitude[rows] * float(self._magnitude @ size)
+        error = 64.0 * (support.size + 8.0 * (d + 64.0) * max(1, self.kernel.degree)) * UNIT**2 * scale
+        error += 4.0 * UNIT * self.kernel.tau**2 * abs(math.fsum(beta.tolist()))
+        return Product(high, low, error + UNDERFLOW * (d + 2.0) * float(size.sum()))
+
+    def _precise_linear(self, beta: np.ndarray, support: np.ndarray, rows: np.ndarray) -> precision.Pair:
+        """By way of w = sum_j beta_j x_j."""
+        centre = np.zeros(self.X.shape[1]) if self.kernel.centre is None else self.kernel.centre
+        w = precision.combination(self.X[support], centre, beta[support])
+        return precision.products(self.X[rows], centre, *w)
+
+    def _precise_kernel(self, beta: np.ndarray, support: np.ndarray, rows: np.ndarray) -> precision.Pair:
+        kernel, (high, low) = self.kernel, np.zeros((2, rows.size))
+        # A power of two changes no digit, and keeps the squares of tiny and of huge features within float64.
+        power = -np.frexp(np.sqrt(kernel.gamma))[1] if kernel.gamma > 0 else 0
+        gamma = float(np.ldexp(kernel.gamma, 2 * power))
+        Zt = np.ascontiguousarray(np.ldexp(_dense(self.X[support]), -power).T)
+        for start in range(0, rows.size, FEWEST_ROWS):
+            limits.check()
+            some = slice(start, start + FEWEST_ROWS)
+            X = np.ldexp(_dense(self.X[rows[some]]), -power)
+            if kernel.name == "rbf":
+                precision.add_rbf(X, Zt, gamma, beta[support], high[some], low[some])
+            else:
+                precision.add_poly(X, Zt, gamma, kernel.coef0, kernel.degree, beta[support], high[some], low[some])
+        return high, low
+
+    def _precise_sum(self, beta: np.ndarray, support: np.ndarray, rows: np.ndarray) -> Product:
+        """Add up kernel values as they are: the error that is left is their own."""
+        high, low, sizes, reaches = np.zeros((4, rows.size))
+        is_rbf = self.kernel.name == "rbf"
+        near, is_far = self._reach if is_rbf else (np.zeros(self.n), np.zeros(self.n, dtype=bool))
+        for start in range(0, support.size, FEWEST_ROWS):
+            limits.check()
+            some = support[start : start + FEWEST_ROWS]
+            precision.add_rows(self._rows_of(some)[:, rows], beta[some], near[some], high, low, sizes, reaches)
+        d, size = self.X.shape[1], np.abs(beta)
+        if is_rbf:
+            error = self.kernel.roundings(d) * sizes + expansion_roundings(d) * (near[rows] * sizes + reaches)
+            error += comparison_roundings(d) * np.where(is_far[rows], size.sum(), size[is_far].sum())
+        else:
+            error = self.kernel.roundings(d) * self._magnitude[rows] * float(self._magnitude @ size)
+        error = 1.01 * UNIT * error + 8.0 * support.size * UNIT**2 * sizes
+        return Product(high, low, error + UNDERFLOW * (d + 2.0) * float(size.sum()))
 
     def _dot(self, beta: np.ndarray) -> np.ndarray:
         support = np.flatnonzero(beta)
@@ -220,9 +360,14 @@ class Gram:
         # A sweep over more rows than memory holds must not drive out those a solver is using.
         missing = support[~present]
         for start in range(0, missing.size, FEWEST_ROWS):
+            limits.check()
             part = missing[start : start + FEWEST_ROWS]
             product += beta[part] @ self._compute(part)
         return product
+
+    def work_of(self, beta: np.ndarray) -> int:
+        """Return how many kernel values a product with beta would have to compute."""
+        return int(np.count_nonzero(self.slot[np.flatnonzero(beta)] < 0)) * self.n
 
     def fill(self) -> None:
         """Compute as many rows as the budget holds, before products with all points begin."""
@@ -237,6 +382,10 @@ class Gram:
         Rows in memory are used from there.  What is left, a square, is computed anew by tiles of its upper triangle, each of
         which serves twice and is then forgotten: no more than one tile is added to the budget.
         """
+        with self.exclusive() as own:
+            return own._multiply(V)
+
+    def _multiply(self, V: np.ndarray) -> np.ndarray:
         if len(self.rows) == self.n:
             K = self.full()
             return dsymv(1.0, K.T, V) if V.ndim == 1 else K @ V  # a product with one column waits for memory: read half
@@ -245,9 +394,8 @@ class Gram:
         product[kept] = known @ V
         product[rest] = (V[kept].T @ known).T[rest]
         V, part = V[rest], np.zeros((rest.size, *V.shape[1:]))
-        for a, tile in self._tiles(self.X[rest]):
+        for a, tile in self._tiles(rest):
             b = a + len(tile)
-            tile[np.arange(b - a), np.arange(b - a)] = self.diagonal[rest[a:b]]
             part[a:b] += tile @ V[a:]
             part[b:] += tile[:, b - a :].T @ V[a:b]
         product[rest] += part
@@ -264,29 +412,42 @@ class Gram:
 
     def full(self) -> np.ndarray:
         """Return the whole matrix, and keep it."""
-        if self._complete is None:
-            self._keep_all(self.matrix())
-        return self.rows
+        with self.exclusive() as own:
+            if own._complete is None:
+                own._keep_all(own.matrix())
+            return own.rows
 
     def matrix(self) -> np.ndarray:
         """Return the whole matrix as an array of the caller's own, computed by tiles of the upper triangle."""
         if self._complete is not None:
             return self._complete.copy()
         K = np.empty((self.n, self.n))
-        for a, tile in self._tiles(self.X):
+        for a, tile in self._tiles(np.arange(self.n)):
             b = a + len(tile)
             K[a:b, a:] = tile
             K[a:, a:b] = tile.T
-        np.fill_diagonal(K, self.diagonal)
         return K
 
-    def _tiles(self, X: Any) -> Iterator[tuple[int, np.ndarray]]:
+    def _tiles(self, points: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the upper triangle of the matrix of some points by tiles: where a tile begins, and its values."""
-        for a in range(0, X.shape[0], TILE_ROWS):
-            with np.errstate(over="ignore", invalid="ignore"):
-                tile = self._checked(self.kernel.against(X[a:]).block(X[a : a + TILE_ROWS]))
-            self.evaluations += tile.size
+        for a in range(0, points.size, TILE_ROWS):
+            limits.check()
+            rows = points[a : a + TILE_ROWS]
+            tile = self._block(rows, points[a:])
+            tile[np.arange(rows.size), np.arange(rows.size)] = self.diagonal[rows]
             yield a, tile
+
+    def _block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Compute the kernel values of some points against some points."""
+        out = np.empty((rows.size, columns.size))
+        with np.errstate(over="ignore", invalid="ignore"):
+            is_tail = (
+                columns.size and columns[-1] - columns[0] == columns.size - 1
+            )  # a slice needs no copy of the points
+            which = slice(columns[0], columns[-1] + 1) if is_tail else columns
+            self._columns.fill(self._prepared[rows], out, which)
+        self.evaluations += out.size
+        return self._checked(out)
 
     def _compute(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         out = np.empty((rows.size, self.n)) if out is None else out
@@ -327,6 +488,10 @@ def _subtract_rows(rows, slots, change, residual):
         row, c = rows[slots[k]], change[k]
         for m in range(residual.size):
             residual[m] -= c * row[m]
+
+
+def _dense(X: Any) -> np.ndarray:
+    return X.toarray() if sp.issparse(X) else X
 
 
 def _dense_if_cheap(X: Any) -> Any:

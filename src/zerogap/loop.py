@@ -3,21 +3,28 @@
 import copy
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from zerogap import validation
-from zerogap.limits import limits
+from zerogap.gram import Gram
+from zerogap.kernels import UNIT
+from zerogap.limits import Exceeded, Limit, is_over, limits, unlimited
 from zerogap.problem import Certificate, DualProblem
 from zerogap.solvers import Info, Solver, get_solver
 from zerogap.stopping import RelativeGap, Stop
 
-# The loop looks at the certificate after about this many updated residuals, some tenths of a second: often enough for
+# The loop looks at the certificate after about this many updated residuals, a tenth of a second: often enough for
 # Ctrl-C, time limits and the trace, too seldom to cost anything.  Counting work instead of time keeps runs repeatable.
-WORK_PER_LOOK = 200_000_000
+WORK_PER_LOOK = 100_000_000
+
+# Kernel values that are computed for the certificate after a limit was reached; where it takes more, it is made from the
+# running residual, and says how far that may be off.
+WORK_PAST_LIMIT = 20_000_000
 
 # Running residuals gather rounding errors; after this many iterations they are computed afresh.
 REFRESH_EVERY = 100_000
@@ -25,6 +32,10 @@ REFRESH_EVERY = 100_000
 # A solver that makes no progress worth the name in this many iterations (or 100 n) gets no further; one whose iterations are
 # smaller than a pair's has a ``patience`` of so many times that.
 PATIENCE = 1_000_000
+
+# Signs that come sooner: a point that has not moved at all in so many iterations (and 2 n); a gap and a dual objective that
+# have changed by less than this share of the gap, or a dual objective that has grown by rounding alone, in so many (or 10 n).
+UNMOVED_AFTER, FROZEN_AFTER, FROZEN = 1000, 50_000, 1e-6
 
 
 class Status(Enum):
@@ -39,12 +50,23 @@ class Status(Enum):
         "no further progress: rounding errors or a badly conditioned kernel hold it up; scale the features, lower C, "
         "or accept this gap"
     )
+    PRECISION = (
+        "float64 has no more digits for this data, and rounding errors count as part of the gap; centre and scale the features "
+        "(StandardScaler), lower C or gamma, or accept this gap"
+    )
+    NO_PROGRESS = (
+        "this solver no longer makes progress, although the optimum is not reached; use another, such as 'smo' or "
+        "'simple-svm', and scale the features"
+    )
     EXHAUSTED = "the solver's own rule ended it short of the optimum; use a solver with a guarantee, such as 'smo'"
     DIVERGED = (
         "the dual objective fell: the learning rate is too large for some point, above 2 / K_ii; lower it, or leave it out for "
         "1 / K_ii"
     )
-    UNBOUNDED = "the classes cannot be separated with this kernel, so no hard margin exists; use a finite C"
+    UNBOUNDED = (
+        "the dual objective has no bound: the classes cannot be separated with this kernel, so no hard margin exists, or the "
+        "kernel is no inner product; use a finite C, with loss='hinge' if the kernel is indefinite"
+    )
 
     @property
     def advice(self) -> str:
@@ -168,23 +190,27 @@ def solve(
     """
     solver = get_solver(solver, random_state)
     check_limits(stop, max_steps, max_time, trace_every)
-    run = _Run(problem, solver, stop, resume)
-    per_look = trace_every or int(np.clip(WORK_PER_LOOK // problem.n, 100, 20_000))
-    with limits(max_time) as limit:
+    per_look = trace_every or int(np.clip(WORK_PER_LOOK // problem.n, 20, 20_000))
+    with problem.gram.exclusive() as gram, limits(max_time) as limit:
+        try:
+            run = _Run(problem, gram, solver, stop, resume)
+        except Exceeded:
+            return _not_begun(problem, solver, resume, limit)
         while True:
             look = run.look()
             if callback is not None and callback(run.state, look):
                 return run.solution(Status.STOPPED)
-            if (status := run.verdict()) is not None:
+            if (status := run.verdict() or run.limit_reached(limit, max_steps)) is not None:
                 return run.solution(status)
-            if limit.was_interrupted:
-                return run.solution(Status.INTERRUPTED)
-            if limit.is_over:
-                return run.solution(Status.MAX_TIME)
-            if max_steps is not None and run.steps >= max_steps:
-                return run.solution(Status.MAX_STEPS)
-            most = per_look if max_steps is None else min(per_look, max_steps - run.steps)
-            run.advance(most)
+            run.advance(per_look if max_steps is None else min(per_look, max_steps - run.steps))
+
+
+def _not_begun(problem: DualProblem, solver: Solver, resume: Any, limit: Limit) -> "Solution":
+    """Return the starting point of a run whose limit was reached before anything was known of it."""
+    start = getattr(resume, "beta", resume)
+    beta = problem.feasible_start() if start is None else problem.feasible(start)
+    status = Status.INTERRUPTED if limit.was_interrupted else Status.MAX_TIME
+    return Solution(beta, 0.0, Certificate.nothing(), status, 0, Trace(), problem, solver, None)
 
 
 def check_limits(stop: Any, max_steps: Any, max_time: Any, trace_every: Any) -> None:
@@ -200,51 +226,133 @@ def check_limits(stop: Any, max_steps: Any, max_time: Any, trace_every: Any) -> 
         validation.check_positive("max_time", max_time, zero=True, infinite=True, advice="It is in seconds.")
 
 
+class _Progress:
+    """Since when a run has gained nothing, by several measures; iterations are what counts."""
+
+    def __init__(self, steps: int, beta: np.ndarray):
+        self.gap, self.dual, self.at = np.inf, -np.inf, steps  # at the last progress worth the name
+        self.beta, self.moved_at = beta.copy(), steps
+        self.highest, self.grown_at = -np.inf, steps
+        self.frozen, self.frozen_at = (np.inf, -np.inf), steps  # gap and dual objective since when they hardly change
+
+    def note(self, steps: int, now: Certificate, beta: np.ndarray, noise: float) -> bool:
+        """Take down what a look has seen; return whether there was progress.  ``noise`` is that of the dual objective."""
+        gap, dual = now.gap, now.dual
+        if not np.array_equal(beta, self.beta):
+            self.beta, self.moved_at = beta.copy(), steps
+        if dual > self.highest + noise:
+            self.highest, self.grown_at = dual, steps
+        least = FROZEN * (gap if np.isfinite(gap) else abs(dual))
+        if not (abs(gap - self.frozen[0]) <= least or gap == self.frozen[0]) or abs(dual - self.frozen[1]) > least:
+            self.frozen, self.frozen_at = (gap, dual), steps
+        # A tenth off the gap is progress, and so is a dual objective that has made up for a hundredth of it.
+        if gap < 0.9 * self.gap or dual - self.dual > (0.01 * gap if np.isfinite(gap) else 0.01 * abs(dual)):
+            self.gap, self.dual, self.at = min(gap, self.gap), dual, steps
+            return True
+        return False
+
+    def is_over(self, steps: int, n: int, patience: float) -> bool:
+        """Whether nothing is to be hoped for any more."""
+        since_growth = steps - max(self.at, self.grown_at)
+        return (
+            steps - self.moved_at >= UNMOVED_AFTER + 2 * n
+            or max(since_growth, steps - self.frozen_at) >= patience * max(FROZEN_AFTER, 10 * n)
+            or steps - self.at >= patience * max(PATIENCE, 100 * n)
+        )
+
+
 class _Run:
     """The moving parts of the loop: state, trace, and the signs that nothing moves any more."""
 
-    def __init__(self, problem: DualProblem, solver: Solver, stop: Stop, resume: "Solution | np.ndarray | None"):
-        self.problem, self.solver, self.stop = problem, solver, stop
+    def __init__(
+        self, problem: DualProblem, gram: Gram, solver: Solver, stop: Stop, resume: "Solution | np.ndarray | None"
+    ):
+        self.asked = problem  # and the same problem, with the cache of kernel rows that is this run's own
+        self.problem = problem if gram is problem.gram else replace(problem, gram=gram)
+        self.solver, self.stop = solver, stop
         self.began = time.perf_counter()
         self.steps, self.trace = 0, Trace()
-        if isinstance(resume, Solution) and resume.problem is problem and resume.solver == solver:
-            self.state = copy.deepcopy(resume.state)
-            self.steps, self.trace = resume.n_iter, Trace(list(resume.trace))
-            self.began -= self.trace[-1].seconds
-        elif resume is not None:
-            start = resume.beta if isinstance(resume, Solution) else np.asarray(resume, dtype=np.float64)
-            if start.shape != (problem.n,):
-                raise ValueError(f"resume must hold {problem.n} coefficients, one per point; got shape {start.shape}.")
-            self.state = solver.init(problem, problem.feasible(start))
-        else:
-            self.state = solver.init(problem)
-        self.call_began = time.perf_counter()
+        self._begin(resume)
         self.info = Info(0, np.inf)
-        self.now: Certificate = problem.certify(self.state.beta, self.state.residual)
+        self.is_finite = True
+        self.rounding = 0.0  # of the last certificate from the data: what the stopping rule has to allow for
+        self.now: Certificate = self.problem.estimate(self.state.beta, self.state.residual)
         self.before: Certificate | None = None
         self.is_fresh = True  # whether the residual has just been computed from the data
         self.refreshed_at = self.steps
-        self.best_gap, self.best_dual, self.best_at, self.idle = np.inf, -np.inf, self.steps, 0
+        self.largest = self._size()  # of the residuals and the sums they are made of, so far
+        self.progress, self.idle = _Progress(self.steps, self.state.beta), 0
 
-    @property
-    def seconds(self) -> float:
-        """Seconds of this call."""
-        return time.perf_counter() - self.call_began
+    def _begin(self, resume: "Solution | np.ndarray | None") -> None:
+        if isinstance(resume, Solution):
+            _refuse_other_data(resume.problem, self.asked)
+        if isinstance(resume, Solution) and self._is_own(resume):
+            self.state = copy.deepcopy(resume.state)
+            self.steps, self.trace = resume.n_iter, Trace(list(resume.trace))
+            self.began -= self.trace[-1].seconds
+            return
+        start: np.ndarray | None = None
+        if resume is not None:
+            start = resume.beta if isinstance(resume, Solution) else np.asarray(resume, dtype=np.float64)
+            if start.shape != (self.problem.n,) or not np.isfinite(start).all():
+                raise ValueError(
+                    f"resume must hold {self.problem.n} coefficients, one finite number per point; got shape {start.shape}"
+                    f"{'' if np.isfinite(start).all() else ' with NaN or infinity in it'}."
+                )
+            start = self.problem.feasible(start)
+        self.state = self.solver.init(self.problem, start)
+
+    def _is_own(self, resume: "Solution") -> bool:
+        """Whether a solution is that of an earlier part of this run."""
+        return resume.state is not None and resume.problem is self.asked and resume.solver == self.solver
 
     def advance(self, most: int) -> None:
-        self.before = self.now
-        self.state, self.info = self.solver.step(self.problem, self.state, most, self.stop.aim(self.now))
+        self.before, before = self.now, self.state.beta.copy()
+        try:
+            self.state, self.info = self.solver.step(self.problem, self.state, most, self.stop.aim(self.now))
+        except Exceeded:  # a product that was not finished has changed nothing
+            self.info = Info(0, np.inf)
         self.steps += self.info.iterations
         self.is_fresh = False
+        if not np.isfinite(self.state.beta).all():  # beyond float64: the last point that was not is kept
+            self.is_finite = False
+            self.state.beta[:] = before
+            self._refresh()
+        self.largest = max(self.largest, self._size())
         if self.steps - self.refreshed_at >= REFRESH_EVERY:
             self._refresh()
-        self.now = self.problem.certify(self.state.beta, self.state.residual)
+        self.now = replace(self.problem.estimate(self.state.beta, self.state.residual), rounding=self.rounding)
 
-    def _refresh(self) -> None:
+    def _size(self) -> float:
+        scale = float(np.abs(self.problem.gram.diagonal).max())
+        return float(np.abs(self.state.residual).max() + np.abs(self.state.beta).sum() * scale)
+
+    def _refresh(self, *, precisely: bool = False) -> None:
         """Let no rounding error of the solver's running arrays into what follows."""
-        self.problem.settle(self.state.beta)
-        self.state.residual[:] = self.problem.residual(self.state.beta)
+        try:
+            self.problem.settle(self.state.beta)
+            residual = self.problem.precise_residual if precisely else self.problem.residual
+            self.state.residual[:] = residual(self.state.beta)
+        except Exceeded:
+            return
         self.is_fresh, self.refreshed_at = True, self.steps
+
+    def _certify(self, *, is_last: bool = False) -> None:
+        """Look at the data: first cheaply, then in twice the precision, if rounding is what the rule is not met for.
+
+        At the end of a run that is worth its while also where rounding is most of what is known.
+        """
+        if not self.is_fresh:
+            self._refresh()
+        drift = 0.0 if self.is_fresh else self._drift()  # a limit may have come in between
+        self.now = self.problem.certify(self.state.beta, self.state.residual, drift=drift)
+        if not self._is_met() and (self._is_met(rounding=0.0) or (is_last and self.now.rounding > self.now.gap)):
+            with suppress(Exceeded):
+                self.now = self.problem.certify(self.state.beta, self.state.residual, precisely=True, drift=drift)
+        self.rounding = self.now.rounding
+
+    def _is_met(self, **changes: Any) -> bool:
+        return self.stop.is_met(replace(self.now, **changes) if changes else self.now, self.before)
 
     def look(self) -> Look:
         look = Look(
@@ -260,39 +368,84 @@ class _Run:
             self.trace.looks.append(look)
         return look
 
+    def limit_reached(self, limit: Limit, max_steps: int | None) -> Status | None:
+        """Return the limit that ends the run, or None."""
+        if limit.was_interrupted:
+            return Status.INTERRUPTED
+        if limit.is_over:
+            return Status.MAX_TIME
+        return Status.MAX_STEPS if max_steps is not None and self.steps >= max_steps else None
+
     def verdict(self) -> Status | None:
         """Return how the run ends, or None if it goes on."""
         if self.info.is_unbounded or self.problem.is_unbounded(self.state.beta, self.state.residual):
             return Status.UNBOUNDED
         if self.info.is_divergent:
             return Status.DIVERGED
-        if (self.info.is_done or self.stop.is_met(self.now, self.before)) and not self.is_fresh:
-            self._refresh()
-            self.now = self.problem.certify(self.state.beta, self.state.residual)
-        if self.stop.is_met(self.now, self.before):
+        if not self.is_finite:
+            return Status.PRECISION
+        if self.info.is_done or self._is_met():
+            self._certify()
+            if self._is_met():
+                return Status.CONVERGED
+            if self._is_met(rounding=0.0) and not self._is_met(gap=0.0):  # however small the gap becomes
+                return Status.PRECISION
+        status = self._stalled()
+        if status not in (Status.STALLED, Status.NO_PROGRESS):
+            return status
+        self._certify(is_last=True)
+        if self._is_met():
             return Status.CONVERGED
-        return self._stalled()
+        return status if self._is_met(gap=0.0) else Status.PRECISION
 
     def _stalled(self) -> Status | None:
-        gap, dual = self.now.gap, self.now.dual
-        # A tenth off the gap is progress, and so is a dual objective that has made up for a hundredth of it.
-        if gap < 0.9 * self.best_gap or dual - self.best_dual > (0.01 * gap if np.isfinite(gap) else 0.01 * abs(dual)):
-            self.best_gap, self.best_dual, self.best_at, self.idle = min(gap, self.best_gap), dual, self.steps, 0
-        elif self.info.iterations == 0 or self.now.kkt_violation <= 10 * self.problem.rounding(self.state.beta):
+        if is_over():  # the step may have been cut short
+            return None
+        beta, problem = self.state.beta, self.problem
+        rounding = problem.rounding(beta)
+        noise = float(np.finfo(float).eps * (np.abs(beta) @ (np.abs(problem.target) + np.abs(self.state.residual))))
+        if self.progress.note(self.steps, self.now, beta, noise):
+            self.idle = 0
+        elif self.info.iterations == 0 or self.now.kkt_violation <= 10 * rounding:
             self.idle += 1
             self._refresh()
-        if self.info.is_done and (self.idle >= 3 or self.info.iterations == 0):
-            return Status.EXHAUSTED if self.info.is_own_rule else Status.STALLED
-        patience = getattr(self.solver, "patience", 1) * max(PATIENCE, 100 * self.problem.n)
-        if self.idle >= 10 or self.steps - self.best_at >= patience:
-            return Status.STALLED
+        is_at_end = self.info.is_done and (self.idle >= 3 or self.info.iterations == 0)
+        if is_at_end and self.info.is_own_rule:
+            return Status.EXHAUSTED
+        patience = getattr(self.solver, "patience", 1)
+        if is_at_end or self.idle >= 10 or self.progress.is_over(self.steps, problem.n, patience):
+            return Status.STALLED if self.now.kkt_violation <= 100 * rounding else Status.NO_PROGRESS
         return None
 
     def solution(self, status: Status) -> Solution:
-        if not self.is_fresh:
-            self._refresh()
-            self.now = self.problem.certify(self.state.beta, self.state.residual)
+        with unlimited():
+            if status in (Status.MAX_TIME, Status.INTERRUPTED) and self._is_dear():
+                self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self._drift())
+            elif status in (Status.MAX_TIME, Status.INTERRUPTED, Status.MAX_STEPS, Status.STOPPED):
+                self._certify()
+            elif status in (Status.EXHAUSTED, Status.DIVERGED, Status.UNBOUNDED) or not self.is_finite:
+                self._certify(is_last=True)
         beta = self.state.beta.copy()
         return Solution(
-            beta, self.now.bias, self.now, status, self.steps, self.trace, self.problem, self.solver, self.state
+            beta, self.now.bias, self.now, status, self.steps, self.trace, self.asked, self.solver, self.state
+        )
+
+    def _is_dear(self) -> bool:
+        """Whether the certificate from the data would take long to compute."""
+        return not self.is_fresh and self.problem.gram.work_of(self.state.beta) > WORK_PAST_LIMIT
+
+    def _drift(self) -> float:
+        """Return how far the running residual can be off: every iteration sums up to m products of at most this size."""
+        m = np.count_nonzero(self.state.beta) + 8.0
+        return 2.0 * UNIT * m * (self.steps - self.refreshed_at + 1.0) * self.largest
+
+
+def _refuse_other_data(old: DualProblem, new: DualProblem) -> None:
+    """Refuse to go on from the solution of other points, targets or another kernel: its coefficients mean nothing here."""
+    if old is new:
+        return
+    if not old.gram.is_same_as(new.gram) or not np.array_equal(old.target, new.target):
+        raise ValueError(
+            "resume is the solution of other data, or of another kernel. Start without it, or pass its coefficients, "
+            "resume=solution.beta, if you mean them as a mere starting point."
         )

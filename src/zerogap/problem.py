@@ -11,28 +11,32 @@ The coefficients are signed, beta_i = y_i alpha_i, so labels appear in the targe
 which is the hinge, the squared hinge, an insensitive or a squared loss, as the box, eps and the ridge have it.
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from zerogap import validation
+from zerogap import precision, validation
 from zerogap.compiled import HUGE
 from zerogap.gram import Gram
+from zerogap.kernels import UNIT
 
 TINY = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """How far a point is from the optimum, computed from the data in float64.
+    """How far a point is from the optimum, computed from the data in float64, with a bound on what float64 did to it.
 
-    The optimum lies between ``dual`` and ``primal``: no model can have an objective below ``dual``.
+    The optimum lies between ``dual - rounding`` and ``primal + rounding``, and the point at most ``gap + rounding`` above it.
     """
 
     primal: float  # P at beta with the bias that makes it least (hard margin: stretched until every margin holds)
     dual: float  # -D(beta), a lower bound on every primal objective
     gap: float  # primal - dual, summed from terms that cannot be negative, so without cancellation
+    rounding: float  # primal, dual and gap are off by at most this: kernel values, K beta and the sums
     kkt_violation: float  # largest breach of the optimality conditions (7)-(9) of ong
     bias_interval: tuple[float, float]  # (highest lower bound, lowest upper bound) on the bias; crossed if violated
     bias: float  # the bias used in ``primal``
@@ -40,19 +44,41 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """Gap over the primal objective."""
-        return self.gap / (abs(self.primal) + TINY) if np.isfinite(self.gap) else np.inf
+        """Gap over the primal objective, both as bad as rounding can have made them look good."""
+        return self._over(abs(self.primal))
 
     @property
     def feasibility_gap(self) -> float:
         """The ratio (7.3) of chapter7: gap over primal objective plus one."""
-        return self.gap / (self.primal + 1.0) if np.isfinite(self.gap) else np.inf
+        return self._over(self.primal + 1.0)
+
+    def _over(self, size: float) -> float:
+        if not np.isfinite(self.gap + self.rounding) or size < self.rounding:
+            return np.inf
+        return (self.gap + self.rounding) / (size - self.rounding + TINY)
+
+    @classmethod
+    def nothing(cls) -> "Certificate":
+        """The certificate of a point of which nothing is known, because its numbers are beyond float64 or not computed."""
+        return cls(np.inf, -np.inf, np.inf, np.inf, np.inf, (-np.inf, np.inf), 0.0, 0.0)
 
     def __str__(self) -> str:
         return (
             f"primal {self.primal:.10g}, dual {self.dual:.10g}, relative gap {self.relative_gap:.2e}, "
             f"KKT violation {self.kkt_violation:.2e}"
         )
+
+
+class Residual(NamedTuple):
+    """r = t - K beta as an unevaluated sum ``high + low``, and a bound on how far each is off."""
+
+    high: np.ndarray
+    low: np.ndarray | float
+    error: np.ndarray | None  # None: not asked for
+
+    def less(self, bias: float) -> np.ndarray:
+        """Return r - bias."""
+        return (self.high - bias) + self.low
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,20 +235,95 @@ class DualProblem:
             below, above = max(below, 0.0), min(above, 0.0)
         return below, above
 
-    def certify(self, beta: np.ndarray, residual: np.ndarray | None = None) -> Certificate:
-        """Return the certificate of a feasible point, from the data unless a residual is handed in."""
-        residual = self.residual(beta) if residual is None else residual
+    def certify(
+        self, beta: np.ndarray, residual: np.ndarray | None = None, *, precisely: bool = False, drift: float = 0.0
+    ) -> Certificate:
+        """Return the certificate of a feasible point.
+
+        A ``residual`` handed in must come from the data, as ``residual(beta)`` does; ``drift``: how far it may be off besides.
+        ``precisely`` sums it in twice the precision, for where rounding decides.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond float64 nothing is certified
+            r = self._plain_residual(beta, residual, drift)
+            return self._certificate(beta, self._precise_residual(beta, r) if precisely else r)
+
+    def estimate(self, beta: np.ndarray, residual: np.ndarray) -> Certificate:
+        """Return the certificate that running arrays make believe, rounding left out: to see how far a run has come."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._certificate(beta, Residual(residual + self.ridge * beta, 0.0, None))
+
+    def precise_residual(self, beta: np.ndarray) -> np.ndarray:
+        """Return what ``residual`` does, in twice the precision where that changes the certificate."""
+        r = self._precise_residual(beta, self._plain_residual(beta, None, 0.0))
+        return r.high + r.low - self.ridge * beta
+
+    def _plain_residual(self, beta: np.ndarray, residual: np.ndarray | None, drift: float) -> Residual:
+        r = self.target - self.gram.dot(beta) if residual is None else residual + self.ridge * beta
+        error = self.gram.dot_error(beta) + drift
+        if beta.any():  # else r is the target
+            error = error + 2.0 * UNIT * (np.abs(r) + np.abs(self.ridge * beta))
+        return Residual(r, 0.0, error)
+
+    def _precise_residual(self, beta: np.ndarray, r: Residual) -> Residual:
+        """Compute anew, in twice the precision, the residuals that matter: of support vectors and near the margin."""
+        bias = self.best_bias(r.high)
+        z, error = r.high - bias, 2.0 * r.error  # type: ignore[operator]
+        near = np.ones(beta.size, dtype=bool)
+        if not self.is_hard:
+            near = np.maximum(self.gap_shares(beta, z - error), self.gap_shares(beta, z + error)) > 0
+        rows = np.flatnonzero(near | (beta != 0))
+        product = self.gram.precise_dot(beta, rows)
+        target = self.target[rows]
+        high = target - product.high
+        part = high - target
+        rest = ((target - (high - part)) - (product.high + part)) - product.low
+        if not np.isfinite(high + rest).all():
+            return r
+        r = Residual(r.high.copy(), np.zeros(beta.size), r.error.copy())  # type: ignore[union-attr]
+        r.high[rows], r.low[rows] = high, rest  # type: ignore[index]
+        r.error[rows] = product.error + 2.0 * UNIT * np.abs(rest)  # type: ignore[index]
+        return r
+
+    def _certificate(self, beta: np.ndarray, r: Residual) -> Certificate:
+        plain = r.high + r.low
+        if not (np.isfinite(plain).all() and np.isfinite(beta).all()):
+            return Certificate.nothing()
+        residual = plain - self.ridge * beta
         below, above = self.bias_interval(beta, residual)
-        dual = -self.objective(beta, residual)
-        r = residual + self.ridge * beta  # t - K beta
-        sum_residual = 0.0 if self.total is None else float(beta.sum()) - self.total
-        bias = self.best_bias(r)
-        if self.is_hard:
-            gap, primal = self._stretched_gap(beta, r, bias, dual)
-        else:
-            gap = float(self.gap_shares(beta, r - bias).sum()) + abs(bias * sum_residual)
-            primal = dual + gap
-        return Certificate(primal, dual, gap, max(below - above, 0.0), (below, above), bias, sum_residual)
+        objective = 0.5 * float(precision.dot(beta, self.target + residual))
+        dual = objective - (self.eps * float(np.abs(beta).sum()) if self.eps else 0.0)
+        bias = self.best_bias(plain)
+        gap, rounding = (self._stretched_gap if self.is_hard else self._summed_gap)(beta, r, bias)
+        sum_residual = 0.0 if self.total is None else math.fsum([*beta.tolist(), -self.total])
+        loose = abs(bias * sum_residual)  # a sum that is not exact moves primal and gap by this
+        if r.error is not None:
+            rounding += self._dual_error(beta, r, objective) + 2.0 * loose
+        gap += loose
+        primal = dual + gap
+        if not np.isfinite(dual) or np.isnan(primal + rounding):
+            return Certificate.nothing()
+        violation = max(below - above, 0.0)
+        return Certificate(primal, dual, gap, rounding, violation, (below, above), bias, sum_residual)
+
+    def _dual_error(self, beta: np.ndarray, r: Residual, objective: float) -> float:
+        """Return how far the dual objective is off: half of what the residual is, and the roundings of two sums."""
+        size, plain = np.abs(beta), np.abs(r.high + r.low)
+        error = 0.5 * r.error + UNIT * (np.abs(self.target) + plain + np.abs(self.ridge * beta))  # type: ignore[operator]
+        return float(size @ error) + UNIT * (4.0 * abs(objective) + (beta.size + 4) * self.eps * float(size.sum()))
+
+    def _summed_gap(self, beta: np.ndarray, r: Residual, bias: float) -> tuple[float, float]:
+        """Return the sum of the points' shares in the gap, and by how much rounding can have made it too small.
+
+        A share is convex in the residual, so that within the error it is largest at an end.  At the bound that its residual
+        asks for a point's share is zero, and stays zero unless the error reaches the margin.
+        """
+        z = r.less(bias)
+        total = float(self.gap_shares(beta, z).sum())
+        if r.error is None:
+            return total, 0.0
+        error = r.error + 4.0 * UNIT * (np.abs(z) + np.abs(self.ridge * beta) + np.where(beta, self.eps, 0.0))
+        largest = float(np.maximum(self.gap_shares(beta, z - error), self.gap_shares(beta, z + error)).sum())
+        return total, max(largest - total, 0.0) + 2.0 * (beta.size + 4) * UNIT * largest
 
     def _response(self, r: np.ndarray) -> np.ndarray:
         """Return the c in the box that attains loss_i(r_i); the lesser one where two ends do."""
@@ -243,14 +344,33 @@ class DualProblem:
         c = self._response(r)
         return (c - beta) * (r - 0.5 * self.ridge * (c + beta)) - self.eps * (np.abs(c) - np.abs(beta))
 
-    def _stretched_gap(self, beta: np.ndarray, r: np.ndarray, bias: float, dual: float) -> tuple[float, float]:
-        """Stretch f until every margin is at least one: that point is feasible, and its objective an upper bound."""
-        breach = np.where(self.upper > 0, r - bias, np.where(self.lower < 0, bias - r, -np.inf))
-        margin = 1.0 - float(breach.max())
-        if margin <= 0:
-            return np.inf, np.inf
-        primal = 0.5 * float(beta @ (self.target - r)) / margin**2
-        return max(primal - dual, 0.0), primal
+    def _stretched_gap(self, beta: np.ndarray, r: Residual, bias: float) -> tuple[float, float]:
+        """Stretch f until every margin is at least one: that point is feasible, and its objective an upper bound.
+
+        With the least margin m, primal - dual is |f|²/2 (1/m² - 1) - beta'(r - bias): no difference of large numbers.
+        Returns it with the error that rounding can have made.
+        """
+        z = r.less(bias)
+        rising, falling = self.upper > 0, self.lower < 0
+        if not (rising | falling).any():
+            return 0.0, 0.0
+
+        def gap(slack: np.ndarray, more: float) -> float:
+            breach = max((z + slack)[rising].max(initial=-np.inf), (slack - z)[falling].max(initial=-np.inf))
+            if breach >= 1.0:
+                return np.inf
+            return 0.5 * (square + more) * breach * (2.0 - breach) / (1.0 - breach) ** 2 - slope + more
+
+        slope = float(precision.dot(beta, z))
+        square = max(float(precision.dot(beta, self.target - (r.high + r.low))), 0.0)
+        now = max(gap(np.zeros(beta.size), 0.0), 0.0)
+        if r.error is None or np.isinf(now):  # some margin is not positive: f separates nothing yet
+            return now, 0.0
+        size, error = np.abs(beta), r.error + 2.0 * UNIT * np.abs(z)
+        more = float(size @ (error + 2.0 * UNIT * (np.abs(self.target) + np.abs(r.high)))) + 4.0 * UNIT * (
+            square + abs(slope)
+        )
+        return now, max(gap(error, more) - now, 0.0) + 16.0 * UNIT * (now + square)
 
     def is_unbounded(self, beta: np.ndarray, residual: np.ndarray) -> bool:
         """Whether beta shows that a hard margin is impossible: both classes share a point, to a millionth of their radius.
@@ -264,7 +384,13 @@ class DualProblem:
 
     def _widest_bias(self, r: np.ndarray) -> float:
         """Return the bias halfway between the nearest points of both classes."""
-        return 0.5 * float(r[np.isinf(self.upper)].max() + r[np.isinf(self.lower)].min())
+        highest = float(r[np.isinf(self.upper)].max(initial=-np.inf))
+        lowest = float(r[np.isinf(self.lower)].min(initial=np.inf))
+        if np.isinf(highest) or np.isinf(
+            lowest
+        ):  # one class alone: its margins hold with any bias that is large enough
+            return lowest if np.isfinite(lowest) else highest if np.isfinite(highest) else 0.0
+        return 0.5 * highest + 0.5 * lowest
 
     def best_bias(self, r: np.ndarray) -> float:
         """Return the bias that minimises the primal objective where r = t - K beta, the middle one if there are many.
@@ -329,9 +455,11 @@ class DualProblem:
         beta = np.clip(np.asarray(beta, dtype=np.float64), self.lower, self.upper)
         if self.total is None:
             return beta
-        excess = beta.sum() - self.total
+        excess = math.fsum([*beta, -self.total])
         side = beta > 0 if excess > 0 else beta < 0
         weight = np.abs(beta[side]).sum()
+        if abs(excess) <= 4.0 * UNIT * np.abs(beta).sum():
+            return self.settle(beta)  # rounding alone: coefficients at their bounds stay there
         if weight > abs(excess):
             beta[side] *= 1.0 - abs(excess) / weight
         elif excess:
@@ -354,7 +482,7 @@ class DualProblem:
     def settle(self, beta: np.ndarray) -> np.ndarray:
         """Put what rounding left in sum(beta) - total on the free coefficient with the most room; in place."""
         if self.total is not None:
-            drift = beta.sum() - self.total
+            drift = math.fsum([*beta, -self.total])
             room = np.minimum(self.upper - beta, beta - self.lower)
             if self.eps:  # a coefficient at zero is not free: |beta| has a kink there
                 room = np.minimum(room, np.abs(beta))

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from zerogap import validation
+from zerogap import limits, validation
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
 from zerogap.solvers.pair import Info
@@ -127,10 +127,15 @@ class ConjugateGradient:
         for k in range(most):
             if h @ g <= 0:  # at the start, and should rounding ever spoil the direction
                 h[:] = g if precondition is None else precondition(g)
-            if _iterate(problem.gram, problem.ridge, precondition, beta, g, h) is None:
-                return state, Info(k, kkt_violation(g), is_done=True)
+            try:
+                if _iterate(problem.gram, problem.ridge, precondition, beta, g, h) is None:
+                    is_unbounded = _curvature(problem, h) < 0  # as no inner product has it
+                    return state, Info(k, kkt_violation(g), is_done=True, is_unbounded=is_unbounded)
+            except limits.Exceeded:  # in the product, before anything has moved
+                return state, Info(k, kkt_violation(g))
             if len(bounds) % CHECK_EVERY == 0:
-                _mend(g, problem.residual(beta))
+                with limits.unlimited():
+                    _mend(g, problem.residual(beta))
             now = _bounds(problem, beta, g)
             lower = max(now.lower, bounds[-1].lower)
             bounds.append(Bounds(lower, max(min(now.upper, bounds[-1].upper), lower)))  # crossed by rounding only
@@ -162,6 +167,11 @@ def _bounds(problem: DualProblem, beta: np.ndarray, g: np.ndarray) -> Bounds:
     """Skilling's bounds at one point: twice the dual, and twice the primal objective."""
     lower = float(beta @ (problem.target + g))
     return Bounds(lower, lower + float(g @ (g / problem.ridge)))
+
+
+def _curvature(problem: DualProblem, h: np.ndarray) -> float:
+    """Return h'Ch."""
+    return float(h @ problem.gram.multiply(h) + h @ (problem.ridge * h))
 
 
 def _iterate(
@@ -213,6 +223,7 @@ def _partial_cholesky(gram: Gram, rank: int) -> np.ndarray:
     L, left = np.zeros((gram.n, rank), order="F"), gram.diagonal.copy()
     least = ROUNDING * left.max()
     for k in range(rank):
+        limits.check()
         p = int(np.argmax(left))
         if left[p] <= least:
             return L[:, :k]

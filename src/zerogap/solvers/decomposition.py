@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zerogap import validation
+from zerogap import limits, validation
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
 from zerogap.solvers.pair import Info
@@ -49,11 +49,12 @@ class WorkingSet:
         self.subproblem: Subproblem | None = None
         self.iterations = 0  # spent on it
         self.count = 0  # sets so far
+        self.waiting: np.ndarray | None = None  # coefficients it has reached, if a limit came before they were put back
 
-    def __deepcopy__(self, memo: object) -> "WorkingSet":
-        # A copy chooses afresh: what the subproblem has reached is in beta already.
+    def __deepcopy__(self, memo: dict[int, object]) -> "WorkingSet":
+        # A copy chooses afresh: what the subproblem has reached is in beta already, or waits to be put there.
         copied = WorkingSet(self.points.copy())
-        copied.count = self.count
+        copied.count, copied.waiting = self.count, copy.deepcopy(self.waiting, memo)
         return copied
 
 
@@ -85,6 +86,8 @@ class WorkingSetMethod:
     def step(self, problem: DualProblem, state: WorkingState, most: int, until: float) -> tuple[WorkingState, Info]:
         """Work on one set for up to ``most`` iterations; choose it first, if the last one is solved."""
         inner, working_set = _solver(self.inner), state.working_set
+        if not _put_back(problem, state):
+            return state, Info(0, np.inf)
         if working_set.subproblem is not None:  # the last step ran out of iterations
             info = _work(problem, state, working_set.subproblem, inner, most)
             if info.iterations:
@@ -93,7 +96,10 @@ class WorkingSetMethod:
         if high - low <= until:
             return state, Info(0, max(high - low, 0.0), is_done=high <= low)
         points = self._choose(problem, state)
-        subproblem = _open(problem, state, points, inner, max(SUBPROBLEM_SHARE * (high - low), 0.5 * until))
+        try:
+            subproblem = _open(problem, state, points, inner, max(SUBPROBLEM_SHARE * (high - low), 0.5 * until))
+        except limits.Exceeded:  # nothing has moved
+            return state, Info(0, np.inf)
         working_set.iterations, working_set.count = 0, working_set.count + 1
         return state, _work(problem, state, subproblem, inner, most)
 
@@ -251,19 +257,28 @@ def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inn
     part, part_state, until = subproblem
     part_state, info = inner.step(part, part_state, most, until)
     working_set.iterations += info.iterations
-    _put_back(problem, state, part, part_state.beta)
+    problem.gram.evaluations += part.gram.evaluations
+    part.gram.evaluations = 0
+    working_set.waiting = part_state.beta.copy()
+    _put_back(problem, state)
     is_over = info.iterations < most or working_set.iterations >= max(MOST_AT_LEAST, MOST_PER_POINT * part.n)
-    working_set.subproblem = None if is_over else Subproblem(part, part_state, until)
-    is_stuck = working_set.iterations == 0  # it would be chosen again
+    working_set.subproblem = Subproblem(part, part_state, until) if not is_over or limits.is_over() else None
+    is_stuck = working_set.iterations == 0 and not limits.is_over()  # it would be chosen again
     return info._replace(violation=np.inf, is_done=is_stuck, is_own_rule=is_stuck and info.is_own_rule)
 
 
-def _put_back(problem: DualProblem, state: WorkingState, part: DualProblem, beta: np.ndarray) -> None:
-    """Give the working set its new coefficients, and bring all residuals into step."""
-    points = state.working_set.points
-    problem.gram.evaluations += part.gram.evaluations
-    part.gram.evaluations = 0
-    change = np.zeros(problem.n)
+def _put_back(problem: DualProblem, state: WorkingState) -> bool:
+    """Give the working set the coefficients that wait for it, and bring all residuals into step; False if a limit came first."""
+    working_set, change = state.working_set, np.zeros(problem.n)
+    points, beta = working_set.points, working_set.waiting
+    if beta is None:
+        return True
     change[points] = beta - state.beta[points]
-    state.residual[:] -= problem.gram.dot(change) + problem.ridge * change
+    try:
+        product = problem.gram.dot(change)
+    except limits.Exceeded:
+        return False
+    state.residual[:] -= product + problem.ridge * change
     state.beta[points] = beta
+    working_set.waiting = None
+    return True

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zerogap import validation
+from zerogap import limits, validation
 from zerogap.compiled import HUGE, inline, jit
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import FINISHED, NEEDS_ROW, ORIGIN, QUIET, SMALLEST, SPENT, UNBOUNDED, Info, PairState
+from zerogap.solvers.pair import FINISHED, NEEDS_ROW, ORIGIN, PAUSED, QUIET, SMALLEST, SPENT, UNBOUNDED, Info, PairState
 
-DIVERGED = FINISHED + 1  # one more reason for a compiled loop to come back
+DIVERGED = PAUSED + 1  # one more reason for a compiled loop to come back
 
 ORDERS = ("sequential", "free-first", "ranked")
 SEQUENTIAL, FREE_FIRST, RANKED = range(3)
@@ -73,9 +73,10 @@ class OneAtATime:
         while True:
             why, count = _ascend(*pair.arguments(problem, state), rates, *state.memory, heuristic, most - moved, until)
             moved += count
-            if why != NEEDS_ROW:
+            if why == NEEDS_ROW and pair.fetch(problem.gram, _ahead(problem, state)):
+                continue
+            if why != PAUSED or limits.is_over():
                 break
-            problem.gram.fetch(_ahead(problem, state))
         if why == DIVERGED:
             _step_back(problem, state)
         violation = float(state.memory.numbers[VIOLATION]) if why in (QUIET, FINISHED) else np.inf
@@ -146,8 +147,9 @@ def _ahead(problem: DualProblem, state: PairState) -> np.ndarray:
 
 def _step_back(problem: DualProblem, state: PairState) -> None:
     """Return to where the pass began that lost ground: the best point so far."""
-    state.beta[:] = state.memory.before
-    state.residual[:] = problem.residual(state.beta)
+    with limits.unlimited():  # the point and its residual change together
+        residual = problem.residual(state.memory.before)
+    state.beta[:], state.residual[:] = state.memory.before, residual
     state.rise[:], state.fall[:] = problem.rise(state.beta), problem.fall(state.beta)
 
 
@@ -158,9 +160,13 @@ def _ascend(
 ):  # fmt: skip
     """Pass over the points and move them; return (why it stopped, moves made).  The row wanted is that of the next point."""
     clock = stamp.max() + 1
-    moved = 0
+    moved, work = 0, 0
     while moved < most:
+        if work >= pair.WORK_PER_QUESTION:
+            return PAUSED, moved
+        work += 1
         if integers[POSITION] == integers[LENGTH]:
+            work += beta.size
             why = _end_pass(residual, rise, fall, integers, numbers, heuristic, until)
             if why == DIVERGED:
                 return why, moved
@@ -177,11 +183,12 @@ def _ascend(
         if slot[k] < 0:
             return NEEDS_ROW, moved
         if abs(new) > LARGEST:
-            return (UNBOUNDED if diagonal[k] <= SMALLEST else DIVERGED), moved
+            return (UNBOUNDED if diagonal[k] + ridge[k] <= SMALLEST else DIVERGED), moved
+        work += beta.size
         numbers[BREACH] = max(numbers[BREACH], residual[k] + rise[k], -residual[k] - fall[k])
         step = new - beta[k]
-        numbers[GAIN] += step * (residual[k] - 0.5 * diagonal[k] * step) - eps * (abs(new) - abs(beta[k]))
-        if rates[k] * diagonal[k] >= 2.0:
+        numbers[GAIN] += step * (residual[k] - 0.5 * (diagonal[k] + ridge[k]) * step) - eps * (abs(new) - abs(beta[k]))
+        if rates[k] * (diagonal[k] + ridge[k]) >= 2.0:
             integers[OVERSHOT] += 1
         pair.set_coefficients(k, ORIGIN, new, 0.0, step, ridge, lower, upper, eps, beta, residual, rise, fall)
         pair.update_residual(k, ORIGIN, step, rows, slot, residual)

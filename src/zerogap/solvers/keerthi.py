@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from zerogap import limits
 from zerogap.compiled import HUGE, jit
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, SPENT, UNBOUNDED, Info, PairState, Scan
+from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, PAUSED, SPENT, UNBOUNDED, Info, PairState, Scan
 
-# Places in a state's memory and numbers.
-POSITION, EVERYONE, CHANGED, RISER, FALLER, NEXT_UP, NEXT_DOWN = range(7)
+# Places in a state's memory and numbers.  TAKEN: moves since the last scan of everyone without one.
+POSITION, EVERYONE, CHANGED, RISER, FALLER, NEXT_UP, NEXT_DOWN, TAKEN = range(8)
 HIGH, LOW, TOLERANCE = range(3)
 
 
@@ -24,13 +25,14 @@ class KeerthiSMO:
 
     A scan of everyone updates the thresholds and moves whoever breaks them with the point that set them; in between, the
     pair that sets both is moved until the free points agree.  ``tolerance`` is tightened when the stopping rule asks for more.
+    Where near-duplicates make these pairs crawl, after 100 moves per point, one of the two gets the partner with which it gains most.
     """
 
     tolerance: float = 1e-3
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero, with a scan of everyone."""
-        scan = Scan(np.array([0, 1, 0, NOBODY, NOBODY, NOBODY, NOBODY]), np.array([-HUGE, HUGE, self.tolerance]))
+        scan = Scan(np.array([0, 1, 0, NOBODY, NOBODY, NOBODY, NOBODY, 0]), np.array([-HUGE, HUGE, self.tolerance]))
         return pair.start(problem, beta, scan)
 
     def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
@@ -39,9 +41,10 @@ class KeerthiSMO:
         while True:
             why, count, wanted, other = _scan(*pair.arguments(problem, state), *state.memory, most - moved, until)
             moved += count
-            if why == NEEDS_ROW:
-                rows = np.array([wanted, other])
-                problem.gram.fetch(rows[rows >= 0])
+            rows = np.array([wanted, other])
+            if why == NEEDS_ROW and pair.fetch(problem.gram, rows[rows >= 0]):
+                continue
+            if why == PAUSED and not limits.is_over():
                 continue
             return state, Info(moved, np.inf, is_done=why == FINISHED, is_unbounded=why == UNBOUNDED)
 
@@ -57,8 +60,12 @@ def _scan(
     """Scan and move pairs; return (why it stopped, pairs moved, the two rows wanted)."""
     n = residual.size
     clock = stamp.max() + 1
-    moved = 0
+    moved, work = 0, 0
+    slow = pair.SLOW_AT_LEAST + pair.SLOW_PER_POINT * n
     while moved < most:
+        if work >= pair.WORK_PER_QUESTION:
+            return PAUSED, moved, NOBODY, NOBODY
+        work += 1
         width = 2.0 * numbers[TOLERANCE]
         if memory[NEXT_UP] != NOBODY:  # a pair that had to wait for its rows
             i, j = memory[NEXT_UP], memory[NEXT_DOWN]
@@ -70,6 +77,7 @@ def _scan(
                 if why != SPENT:
                     return why, moved, NOBODY, NOBODY
                 _thresholds(NOBODY, NOBODY, has_origin, eps, lower, upper, beta, residual, rise, fall, memory, numbers)
+                work += n
                 continue
             i, j = _examine(k, residual, rise, fall, memory, numbers, width)
             memory[POSITION] = k + 1
@@ -80,11 +88,14 @@ def _scan(
                 continue
         if i == NOBODY or i == j:
             continue
+        work += n
+        if memory[TAKEN] > slow:
+            i, j = _better_pair(i, j, rows, slot, diagonal, ridge, has_origin, residual, rise, fall)
         if (i != ORIGIN and slot[i] < 0) or (j != ORIGIN and slot[j] < 0):
             memory[NEXT_UP], memory[NEXT_DOWN] = i, j
             return NEEDS_ROW, moved, i, j
         kij = rows[slot[i], j] if i != ORIGIN and j != ORIGIN else 0.0
-        step, bi, bj = pair.pair_step(i, j, kij, diagonal, lower, upper, eps, beta, residual)
+        step, bi, bj = pair.pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual)
         if step == np.inf:
             return UNBOUNDED, moved, NOBODY, NOBODY
         if step <= 0:  # thresholds from before a refresh of the residual
@@ -98,6 +109,7 @@ def _scan(
                 stamp[slot[m]] = clock + moved
         _thresholds(i, j, has_origin, eps, lower, upper, beta, residual, rise, fall, memory, numbers)
         memory[CHANGED] += 1
+        memory[TAKEN] += 1
         moved += 1
     return SPENT, moved, NOBODY, NOBODY
 
@@ -117,6 +129,16 @@ def _examine(k, residual, rise, fall, memory, numbers, width):
     if gain_down > width and riser != NOBODY:
         return riser, k
     return NOBODY, NOBODY
+
+
+@jit
+def _better_pair(i, j, rows, slot, diagonal, ridge, has_origin, residual, rise, fall):
+    """Return the riser with the partner that gains most; if the riser is the origin, the faller with its own."""
+    if i == ORIGIN:
+        riser = pair.best_riser(j, rows[slot[j]], diagonal, ridge, has_origin, residual, rise, fall) if slot[j] >= 0 else i
+        return (i if riser == NOBODY else riser), j
+    faller = pair.best_faller(i, rows[slot[i]], diagonal, ridge, has_origin, residual, rise, fall) if slot[i] >= 0 else j
+    return i, (j if faller == NOBODY else faller)
 
 
 @jit
@@ -143,4 +165,5 @@ def _end_scan(memory, numbers, until, residual):
     if changed > 0:
         memory[EVERYONE] = 0
         return SPENT
+    memory[TAKEN] = 0
     return pair.tighten(numbers, TOLERANCE, until, residual)

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zerogap import limits
 from zerogap.compiled import HUGE, inline, jit
+from zerogap.gram import Gram
 from zerogap.problem import DualProblem
 
 ORIGIN = -1  # index of the point that fixes the bias at zero
@@ -19,10 +21,19 @@ NOBODY = -2
 
 # A sum of two kernel values cannot resolve a curvature below this share of it: then the points are duplicates.
 SAME_POINT = 1e-15
-SMALLEST = 1e-290
+SMALLEST = 1e-290  # where a gain is only compared with others: no division by zero
 
-# Why a compiled loop came back.
-SPENT, QUIET, NEEDS_ROW, UNBOUNDED, FINISHED = range(5)
+# Why a compiled loop came back; PAUSED: to ask whether it may go on.
+SPENT, QUIET, NEEDS_ROW, UNBOUNDED, FINISHED, PAUSED = range(6)
+
+# Between two questions whether the limit is over: so many updated residuals, and kernel values computed, some hundredths of a
+# second each.
+WORK_PER_QUESTION = 20_000_000
+VALUES_PER_QUESTION = 4_000_000
+
+# A rule that looks at slopes alone takes about as many moves as the kernel matrix is badly conditioned.  After so many of them
+# without a quiet scan, per point and at least, a solver takes the partner with the largest gain instead.
+SLOW_PER_POINT, SLOW_AT_LEAST = 100, 1000
 
 
 class Info(NamedTuple):
@@ -43,7 +54,7 @@ class PairState(NamedTuple):
     residual: np.ndarray  # (n,) t - K beta, kept in step with beta
     rise: np.ndarray  # (n,) residual + rise bounds the bias from below
     fall: np.ndarray  # (n,) residual + fall bounds the bias from above
-    diagonal: np.ndarray  # (n,) of K + ridge
+    diagonal: np.ndarray  # (n,) of K + ridge, which may have lost a small ridge
     memory: Any  # what one rule alone needs
 
 
@@ -65,9 +76,35 @@ def arguments(problem: DualProblem, state: PairState) -> tuple[Any, ...]:
     gram = problem.gram
     return (
         *(gram.rows, gram.slot, gram.stamp),
-        *(state.diagonal, problem.ridge, problem.lower, problem.upper, problem.eps, problem.total is None),
+        *(gram.diagonal, problem.ridge, problem.lower, problem.upper, problem.eps, problem.total is None),
         *(state.beta, state.residual, state.rise, state.fall),
     )
+
+
+def pairs_per_question(n: int) -> int:
+    """Return how many pairs a compiled loop moves before it comes back to ask whether it may go on."""
+    return max(1, WORK_PER_QUESTION // n)
+
+
+def rows_per_question(gram: Gram) -> int:
+    """Return how many kernel rows are computed before it is asked again: some, and not so many that they drive each other out."""
+    some = VALUES_PER_QUESTION // gram.n
+    return max(1, some if len(gram.rows) == gram.n else min(some, len(gram.rows) // 4))
+
+
+def fetch(gram: Gram, rows: np.ndarray) -> bool:
+    """Bring rows into memory, some at a time; return False if the limit is over before all of them are there."""
+    at_once = rows_per_question(gram)
+    if not (gram.slot[rows] < 0).any():
+        gram.fetch(rows)
+        return True
+    try:
+        for start in range(0, rows.size, at_once):
+            limits.check()
+            gram.fetch(rows[start : start + at_once])
+    except limits.Exceeded:
+        return False
+    return True
 
 
 @inline
@@ -78,18 +115,34 @@ def land(start, move, end):
 
 
 @inline
-def pair_step(i, j, kij, diagonal, lower, upper, eps, beta, residual):
+def curvature_of(kii, kjj, kij, ridge):
+    """Return the curvature along a pair, K_ii + K_jj - 2 K_ij plus both ridges.
+
+    Added to K_ii a small ridge would be lost, and with it the minimum of duplicate points: it comes last.  An indefinite kernel
+    may make the result negative.
+    """
+    squares = abs(kii) + abs(kjj)
+    own = (kii - kij) + (kjj - kij)
+    if abs(own) > SAME_POINT * squares:
+        return own + ridge
+    return ridge if ridge > 0.0 else SAME_POINT * squares
+
+
+@inline
+def pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual):
     """Minimise along e_i - e_j, i rising and j falling; either may be the origin.
 
     Returns the step and both new coefficients, which land on a bound exactly; an infinite step means no minimum exists.
+    Without curvature, or with a negative one, the minimum is at the end of the box.
     """
-    kii, ri, bi, top, eps_i = 0.0, 0.0, 0.0, np.inf, 0.0
+    kii, ri, bi, top, eps_i, ridge_i = 0.0, 0.0, 0.0, np.inf, 0.0, 0.0
     if i != ORIGIN:
-        kii, ri, bi, top, eps_i = diagonal[i], residual[i], beta[i], upper[i], eps
-    kjj, rj, bj, bottom, eps_j = 0.0, 0.0, 0.0, -np.inf, 0.0
+        kii, ri, bi, top, eps_i, ridge_i = diagonal[i], residual[i], beta[i], upper[i], eps, ridge[i]
+    kjj, rj, bj, bottom, eps_j, ridge_j = 0.0, 0.0, 0.0, -np.inf, 0.0, 0.0
     if j != ORIGIN:
-        kjj, rj, bj, bottom, eps_j = diagonal[j], residual[j], beta[j], lower[j], eps
-    curvature = max(kii + kjj - 2.0 * kij, SAME_POINT * (kii + kjj), SMALLEST)
+        kjj, rj, bj, bottom, eps_j, ridge_j = diagonal[j], residual[j], beta[j], lower[j], eps, ridge[j]
+    curvature = curvature_of(kii, kjj, kij, ridge_i + ridge_j)
+    is_flat = ridge_i + ridge_j == 0.0 and curvature <= 2.0 * SAME_POINT * (abs(kii) + abs(kjj))
     step = 0.0
     # Theorem 7.18 quadrant after quadrant: each coefficient crosses zero, where eps kinks the objective, at most once.
     for _ in range(3):
@@ -99,26 +152,64 @@ def pair_step(i, j, kij, diagonal, lower, upper, eps, beta, residual):
         end_i = 0.0 if (eps_i > 0 and bi < 0) else top
         end_j = 0.0 if (eps_j > 0 and bj > 0) else bottom
         room = min(end_i - bi, bj - end_j)
-        wanted = slope / curvature  # Theorem 7.12
+        wanted = slope / curvature if curvature > 0.0 else np.inf  # Theorem 7.12
+        if room == np.inf and (is_flat or wanted == np.inf):
+            return np.inf, bi, bj
         if wanted < room:
-            if room == np.inf and curvature <= 2.0 * SAME_POINT * (kii + kjj):
-                return np.inf, bi, bj
             return step + wanted, land(bi, wanted, end_i), land(bj, -wanted, end_j)
         bi, bj = land(bi, room, end_i), land(bj, -room, end_j)
-        ri -= room * (kii - kij)
-        rj += room * (kjj - kij)
+        ri -= room * ((kii - kij) + ridge_i)
+        rj += room * ((kjj - kij) + ridge_j)
         step += room
     return step, bi, bj
 
 
 @inline
-def either_way(i, j, kij, diagonal, lower, upper, eps, beta, residual):
+def either_way(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual):
     """Minimise over a pair, whichever of the two rises; returns (riser, faller, step and new coefficients)."""
-    step, bi, bj = pair_step(i, j, kij, diagonal, lower, upper, eps, beta, residual)
+    step, bi, bj = pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual)
     if step > 0:
         return i, j, step, bi, bj
-    step, bj, bi = pair_step(j, i, kij, diagonal, lower, upper, eps, beta, residual)
+    step, bj, bi = pair_step(j, i, kij, diagonal, ridge, lower, upper, eps, beta, residual)
     return j, i, step, bj, bi
+
+
+@jit
+def best_faller(i, row, diagonal, ridge, has_origin, residual, rise, fall):
+    """Return the point with which i gains most by rising, (r_i - r_j)² / curvature; the origin or nobody if there is none."""
+    high = residual[i] + rise[i]
+    best, partner = 0.0, NOBODY
+    if has_origin and high > 0:
+        best, partner = _gain(high, curvature_of(diagonal[i], 0.0, 0.0, ridge[i])), ORIGIN
+    for k in range(residual.size):
+        slope = high - residual[k] - fall[k]
+        if k != i and slope > 0:
+            gain = _gain(slope, curvature_of(diagonal[i], diagonal[k], row[k], ridge[i] + ridge[k]))
+            if gain > best:
+                best, partner = gain, k
+    return partner
+
+
+@jit
+def best_riser(j, row, diagonal, ridge, has_origin, residual, rise, fall):
+    """Return the point with which j gains most by falling."""
+    low = residual[j] + fall[j]
+    best, partner = 0.0, NOBODY
+    if has_origin and low < 0:
+        best, partner = _gain(-low, curvature_of(diagonal[j], 0.0, 0.0, ridge[j])), ORIGIN
+    for k in range(residual.size):
+        slope = residual[k] + rise[k] - low
+        if k != j and slope > 0:
+            gain = _gain(slope, curvature_of(diagonal[j], diagonal[k], row[k], ridge[j] + ridge[k]))
+            if gain > best:
+                best, partner = gain, k
+    return partner
+
+
+@inline
+def _gain(slope, curvature):
+    """Return twice what the dual objective gains along a pair without a box; most where there is no curvature."""
+    return slope * (slope / curvature) if curvature > 0.0 else np.inf
 
 
 @inline

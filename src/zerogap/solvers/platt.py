@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from zerogap import limits
 from zerogap.compiled import jit
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, SPENT, UNBOUNDED, Info, PairState, Scan
+from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, PAUSED, SPENT, UNBOUNDED, Info, PairState, Scan
 
-# Places in a state's memory and numbers.
-POSITION, EVERYONE, CHANGED, PARTNER, RANDOM, PASSES = range(6)
+# Places in a state's memory and numbers.  TAKEN: moves since the last scan of everyone without one.
+POSITION, EVERYONE, CHANGED, PARTNER, RANDOM, PASSES, TAKEN = range(7)
 BIAS, TOLERANCE = range(2)
 
 LEAST_CHANGE = 1e-5  # of SMO-Simple: a random pair that would move less, relative to its size, is left alone
@@ -27,7 +28,8 @@ class PlattSMO:
 
     The partner is the free point with the largest |E_1 - E_2|; if that gains too little, every free point is tried, then
     every point, both from a random place on.  ``tolerance`` is the one scans begin with; it is tightened when the stopping
-    rule asks for more.
+    rule asks for more.  Where near-duplicates make these pairs crawl, after 100 moves per point, the partner is the one that
+    gains most.
     """
 
     tolerance: float = 1e-3
@@ -36,7 +38,7 @@ class PlattSMO:
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero, with a scan of everyone."""
         seed = 1 + self.random_state % 2147483646
-        state = pair.start(problem, beta, Scan(np.array([0, 1, 0, NOBODY, seed, 0]), np.array([0.0, self.tolerance])))
+        state = pair.start(problem, beta, Scan(np.array([0, 1, 0, NOBODY, seed, 0, 0]), np.array([0.0, self.tolerance])))
         if problem.total is not None:
             state.memory.numbers[BIAS] = 0.5 * sum(problem.bias_interval(state.beta, state.residual))
         return state
@@ -78,8 +80,9 @@ def _run(problem: DualProblem, state: PairState, most: int, until: float, passes
     while True:
         why, count, wanted = _scan(*pair.arguments(problem, state), *state.memory, passes, most - moved, until)
         moved += count
-        if why == NEEDS_ROW:
-            problem.gram.fetch(np.array([wanted]))
+        if why == NEEDS_ROW and pair.fetch(problem.gram, np.array([wanted])):
+            continue
+        if why == PAUSED and not limits.is_over():
             continue
         is_done = why == FINISHED
         return state, Info(moved, np.inf, is_done, is_own_rule=is_done and passes > 0, is_unbounded=why == UNBOUNDED)
@@ -93,8 +96,12 @@ def _scan(
     """Scan and move pairs; return (why it stopped, pairs moved, row wanted)."""
     n = residual.size
     clock = stamp.max() + 1
-    moved = 0
+    moved, work = 0, 0
+    slow = pair.SLOW_AT_LEAST + pair.SLOW_PER_POINT * n
     while moved < most:
+        if work >= pair.WORK_PER_QUESTION:
+            return PAUSED, moved, NOBODY
+        work += 1
         if memory[POSITION] == n:
             if passes > 0:
                 why = _end_simple_pass(memory, passes)
@@ -111,9 +118,14 @@ def _scan(
             if slot[k] < 0:
                 return NEEDS_ROW, moved, k
             stamp[slot[k]] = clock + moved
+            work += n
             partner = memory[PARTNER]
             if partner == NOBODY:
-                if has_origin:
+                if passes == 0 and memory[TAKEN] > slow:
+                    partner = _best_partner(
+                        k, rows[slot[k]], numbers[BIAS], diagonal, ridge, has_origin, residual, rise, fall
+                    )
+                elif has_origin:
                     partner = ORIGIN
                 elif passes > 0:
                     partner = (k + 1 + pair.draw(memory, RANDOM, n - 1)) % n
@@ -127,7 +139,7 @@ def _scan(
                     return NEEDS_ROW, moved, partner
                 memory[PARTNER] = NOBODY
                 kij = rows[slot[k], partner] if partner != ORIGIN else 0.0
-                i, j, step, bi, bj = pair.either_way(k, partner, kij, diagonal, lower, upper, eps, beta, residual)
+                i, j, step, bi, bj = pair.either_way(k, partner, kij, diagonal, ridge, lower, upper, eps, beta, residual)
                 if step == np.inf:
                     return UNBOUNDED, moved, NOBODY
                 if step > (LEAST_CHANGE * (abs(bi) + abs(bj)) if passes > 0 else 0.0):
@@ -138,6 +150,7 @@ def _scan(
                     if partner != ORIGIN:
                         stamp[slot[partner]] = clock + moved
                     memory[CHANGED] += 1
+                    memory[TAKEN] += 1
                     moved += 1
         memory[POSITION] = k + 1
     return SPENT, moved, NOBODY
@@ -158,10 +171,19 @@ def _end_platt_scan(memory, numbers, until, has_origin, residual, rise, fall):
     if memory[CHANGED] > 0:
         memory[EVERYONE] = 0
         return SPENT
+    memory[TAKEN] = 0
     if not has_origin:
         # The bias of the last pair may suit no other point (Keerthi's remark on Platt): take the middle of all.
         numbers[BIAS] = 0.5 * ((residual + rise).max() + (residual + fall).min())
     return pair.tighten(numbers, TOLERANCE, until, residual)
+
+
+@jit
+def _best_partner(k, row, bias, diagonal, ridge, has_origin, residual, rise, fall):
+    """Return the partner with which k gains most, on the side to which it breaks its condition."""
+    if residual[k] + rise[k] - bias >= bias - residual[k] - fall[k]:
+        return pair.best_faller(k, row, diagonal, ridge, has_origin, residual, rise, fall)
+    return pair.best_riser(k, row, diagonal, ridge, has_origin, residual, rise, fall)
 
 
 @jit

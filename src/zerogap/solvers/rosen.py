@@ -21,21 +21,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zerogap import validation
+from zerogap import limits, validation
 from zerogap.compiled import jit, jit_sums
 from zerogap.problem import DualProblem
-from zerogap.solvers.pair import QUIET, SPENT, UNBOUNDED, Info, land
+from zerogap.solvers import pair
+from zerogap.solvers.pair import PAUSED, QUIET, SPENT, UNBOUNDED, Info, land
 
 STARTS = ("zero", "pair", "interior")
 DROPS = ("one", "pair", "all")
 TIES = ("first", "nearest")
 
 WORK_PER_STEP = 300_000_000  # products of two numbers before a step returns: some tenths of a second
+WORK_PER_CALL = 60_000_000  # of them between two questions whether the limit is over
 WORK_PER_PASS = 100_000  # what a pass costs besides its steps, in the same coin
 AIM_BELOW = 0.25  # of what the stopping rule asks for: free points this close to their mean are in nobody's way
 LOOK_AFTER = 0.01  # of the spread: a pass that has brought it down this far looks at everyone again
 TIE = 1e-9  # breaches this close, relatively, are equal but for rounding
 MOST_TIED = 256  # of them are compared
+NOISE = 1e-14  # of the radius squared, times the length of a direction squared: a curvature below may be rounding
 NO_MARGIN = 1e-12  # the share of a radius squared below which two hulls touch, as in DualProblem.is_unbounded
 
 
@@ -158,8 +161,8 @@ class Rosen:
             why, count = self._pass(work, state, min(most - taken, affordable), tol)
             taken += count
             effort += WORK_PER_PASS + count * work.cost
-            if why == UNBOUNDED:
-                return state, Info(taken, look.violation, is_unbounded=True)
+            if why in (UNBOUNDED, PAUSED):
+                return state, Info(taken, look.violation, is_unbounded=why == UNBOUNDED)
 
     def _how_many(self, beta: np.ndarray) -> str | int:
         if not isinstance(self.drop, float):
@@ -176,14 +179,18 @@ class Rosen:
         return rule is not None and look.worst <= rule and look.spread <= self._threshold(look)
 
     def _pass(self, work: "_Work", state: RosenState, most: int, tol: float) -> tuple[int, int]:
-        """A type I pass: iterate on the free and the dropped points; return (why it ended, steps taken)."""
+        """A type I pass: iterate on the free and the dropped points; return (why it ended, steps taken).
+
+        It is PAUSED if a limit came first; its steps count all the same.
+        """
         problem = work.problem
-        rule = (problem.total is not None, self.conjugate, problem.is_hard, float(problem.gram.diagonal.max()))
-        limits = (state.face.square, most, tol, work.is_forced)
-        if work.fits:
-            why, taken, square = _descend(work.kernel(), work.ridge, *work.arrays, *rule, *limits)
+        rule = (problem.total is not None, self.conjugate, problem.is_hard, float(np.abs(problem.gram.diagonal).max()))
+        if not work.fits:
+            why, taken, square = _descend_rows(work, *rule, state.face.square, most, tol, work.is_forced)
+        elif (K := work.kernel()) is None:
+            return PAUSED, 0
         else:
-            why, taken, square = _descend_rows(work, *rule, *limits)
+            why, taken, square = _descend_square(work, K, *rule, state.face.square, most, tol, work.is_forced)
         work.finish(state, square)
         return why, taken
 
@@ -275,6 +282,7 @@ class _Work:
             self.low = np.where(is_above, np.maximum(self.low, 0.0), self.low)
             self.high = np.where(is_above, self.high, np.minimum(self.high, 0.0))
         self.active = np.ones(points.size, dtype=np.bool_)
+        self.product: np.ndarray | None = None  # K times the change so far, for everyone, if it has been summed on the way
         face = state.face
         self.direction = np.zeros(points.size)
         if face.points.size == points.size and (face.points == points).all():
@@ -298,28 +306,59 @@ class _Work:
         rows = self.problem.gram.rows
         return len(rows) == self.problem.n or 2 * self.points.size <= len(rows)
 
-    def kernel(self) -> np.ndarray:
-        """Return the kernel matrix of the working set."""
+    def kernel(self) -> np.ndarray | None:
+        """Return the kernel matrix of the working set; None if a limit came before its rows were there."""
         gram = self.problem.gram
-        gram.fetch(self.points)
+        if not pair.fetch(gram, self.points):
+            return None
         return _square(gram.rows, gram.slot[self.points], self.points)
 
-    def product(self, direction: np.ndarray) -> np.ndarray:
-        """Return the kernel matrix of the working set times a direction, from rows that are not kept."""
+    def kernel_times(self, direction: np.ndarray) -> np.ndarray:
+        """Return the kernel matrix of everyone times a direction of the working set, from rows that are not kept."""
         whole = np.zeros(self.problem.n)
         whole[self.points] = direction
-        return self.problem.gram.dot(whole)[self.points]
+        return self.problem.gram.dot(whole)
 
     def finish(self, state: RosenState, square: float) -> None:
         """Give the state the new coefficients, and everyone's residual what they change."""
         change = np.zeros(self.problem.n)
         change[self.points] = self.beta - state.beta[self.points]
+        if self.product is None:
+            with limits.unlimited():  # the rows are in memory
+                self.product = self.problem.gram.dot(change)
         state.beta[self.points] = self.beta
-        state.residual[:] -= self.problem.gram.dot(change) + self.problem.ridge * change
+        state.residual[:] -= self.product + self.problem.ridge * change
         face = state.face
         order = np.argsort(self.points[self.active])
         face.points, face.direction = self.points[self.active][order], self.direction[self.active][order]
         face.square = square
+
+
+def _descend_square(
+    work: _Work,
+    K: np.ndarray,
+    has_sum: bool,
+    conjugate: bool,
+    is_hard: bool,
+    radius: float,
+    square: float,
+    most: int,
+    tol: float,
+    is_forced: bool,
+) -> tuple[int, int, float]:
+    """Step along projected gradients, asking now and then whether the limit is over; return what _descend does."""
+    some, taken = max(1, WORK_PER_CALL // work.points.size**2), 0
+    while True:
+        goal = min(some, most - taken)
+        forced = is_forced and taken == 0
+        why, count, square = _descend(
+            K, work.ridge, *work.arrays, has_sum, conjugate, is_hard, radius, square, goal, tol, forced
+        )
+        taken += count
+        if why != SPENT or taken >= most:
+            return why, taken, square
+        if limits.is_over():
+            return PAUSED, taken, square
 
 
 def _descend_rows(
@@ -333,16 +372,26 @@ def _descend_rows(
     tol: float,
     is_forced: bool,
 ) -> tuple[int, int, float]:
-    """Do what _descend does with products from the Gram matrix: the working set is larger than its memory."""
+    """Do what _descend does with products from the Gram matrix: the working set is larger than its memory.
+
+    Each product is for everyone, so the residuals of all can follow on the way.
+    """
+    work.product = np.zeros(work.problem.n)
     for taken in range(most):
         limit = 0.0 if is_forced and taken == 0 else tol
+        last = work.direction.copy()
         slope, now = _direction(work.q, work.direction, work.active, has_sum, conjugate, square, limit)
         if slope == 0:
             return QUIET, taken, square
-        Kd = work.product(work.direction) + work.ridge * work.direction
-        is_clipped, is_unbounded = _advance(Kd, *work.arrays, slope, is_hard, radius)
-        if is_unbounded:
+        try:
+            Kd = work.kernel_times(work.direction)
+        except limits.Exceeded:
+            work.direction[:] = last
+            return PAUSED, taken, square
+        is_clipped, step = _advance(Kd[work.points], work.ridge, *work.arrays, slope, is_hard, radius)
+        if step == np.inf:
             return UNBOUNDED, taken, 0.0
+        work.product += step * Kd
         square = 0.0 if is_clipped else now
     return SPENT, most, square
 
@@ -369,10 +418,8 @@ def _descend(
         if slope == 0:
             return QUIET, taken, square
         Kd = np.dot(K, direction)
-        for k in range(Kd.size):
-            Kd[k] += ridge[k] * direction[k]
-        is_clipped, is_unbounded = _advance(Kd, low, high, beta, q, direction, active, slope, is_hard, radius)
-        if is_unbounded:
+        is_clipped, step = _advance(Kd, ridge, low, high, beta, q, direction, active, slope, is_hard, radius)
+        if step == np.inf:
             return UNBOUNDED, taken, 0.0
         square = 0.0 if is_clipped else now
     return SPENT, most, square
@@ -412,29 +459,39 @@ def _direction(q, direction, active, has_sum, conjugate, square, tol):
 
 
 @jit_sums
-def _advance(Kd, low, high, beta, q, direction, active, slope, is_hard, radius):
-    """Move to the minimum along the direction, or to the first bound; return (whether a bound was met, is unbounded)."""
-    curvature, length, room, first = 0.0, 0.0, np.inf, -1
+def _advance(Kd, ridge, low, high, beta, q, direction, active, slope, is_hard, radius):
+    """Move to the minimum along the direction, or to the first bound; return (whether a bound was met, step).
+
+    Without curvature, or with a negative one, the minimum is at a bound; the step is infinite if there is none.
+    """
+    own, added, length, room, first = 0.0, 0.0, 0.0, np.inf, -1
     for k in range(beta.size):
         d = direction[k]
-        curvature += d * Kd[k]
+        own += d * Kd[k]
+        added += d * d * ridge[k]
         length += abs(d)
         if d != 0:
             r = (high[k] - beta[k]) / d if d > 0 else (low[k] - beta[k]) / d
             if r < room:
                 room, first = r, k
+    # Of dependent points d'Kd may be less than nothing by rounding; the ridge still bounds the step then.
+    if abs(own) <= NOISE * radius * length**2:
+        own = max(own, 0.0)
+    curvature = own + added
     if room == np.inf and curvature <= (NO_MARGIN * radius * (0.5 * length) ** 2 if is_hard else 0.0):
-        return False, True
+        return False, np.inf
     step = slope / curvature if curvature > 0 else np.inf  # lambda'
     is_clipped = step >= room
     if is_clipped:
         step = room
     for k in range(beta.size):
-        q[k] -= step * Kd[k]
         if direction[k] != 0:
+            q[k] -= step * (Kd[k] + ridge[k] * direction[k])
             end = high[k] if direction[k] > 0 else low[k]
             beta[k] = end if is_clipped and k == first else land(beta[k], step * direction[k], end)
             if beta[k] == end:
                 active[k] = False
                 is_clipped = True
-    return is_clipped, False
+        else:
+            q[k] -= step * Kd[k]
+    return is_clipped, step

@@ -15,14 +15,17 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import pairwise_distances_argmin_min
 
-from zerogap import validation
+from zerogap import limits, validation
 from zerogap.active_set import NOBODY, ActiveSet, breach_of
 from zerogap.compiled import jit
+from zerogap.gram import Gram
 from zerogap.problem import DualProblem
+from zerogap.solvers import pair
 from zerogap.solvers.pair import Info
 
 WORK_PER_STEP = 600_000_000  # multiplications after which a step comes back, so that Ctrl-C and time limits are seen
 ROWS_AT_ONCE = 16  # kernel rows computed together where not all can be kept
+DISTANCES_AT_ONCE = 4_000_000  # between two questions whether the limit is over
 
 
 class SimpleState(NamedTuple):
@@ -69,20 +72,27 @@ class SimpleSVM:
         smallest = 4.0 * problem.rounding(active.beta)
         tolerance = max(min(self.tolerance, 0.5 * until), smallest)
         entered, idle, work, is_quiet = 0, 0, 0, False
-        while entered < most and work < WORK_PER_STEP and not active.is_unbounded:
+        while entered < most and work < WORK_PER_STEP and not active.is_unbounded and not limits.is_over():
             i, cost = self._violator(problem, state, tolerance)
+            work += cost
+            if limits.is_over():
+                break
             if i == NOBODY or idle > 2 * problem.n + 100:  # nobody wants to move, or ties go round in a circle
                 is_quiet = True
                 break
             idle = 0 if active.enter(problem, i) else idle + 1
-            entered, work = entered + 1, work + cost + 2 * active.free.size**2
-        active.refresh(problem)
-        if is_quiet:
-            active.refine(problem)
-            active.refresh(problem)
+            entered, work = entered + 1, work + 2 * active.free.size**2
+        self._bring_into_step(problem, active, is_quiet)
         below, above = problem.bias_interval(active.beta, active.residual)
         is_done = is_quiet and tolerance == smallest
         return state, Info(entered, max(below - above, 0.0), is_done, is_unbounded=active.is_unbounded)
+
+    def _bring_into_step(self, problem: DualProblem, active: ActiveSet, is_quiet: bool) -> None:
+        """Compute everyone's residual: the scan knows those of the points it has met.  It has to be finished."""
+        with limits.unlimited():
+            active.refresh(problem)
+            if is_quiet and active.refine(problem):
+                active.refresh(problem)
 
     def _violator(self, problem: DualProblem, state: SimpleState, tolerance: float) -> tuple[int, int]:
         """Return a point that breaks its condition, or nobody, and the work it took to find it."""
@@ -113,22 +123,32 @@ def _closest_pair(problem: DualProblem) -> tuple[int, int]:
     A Gaussian kernel falls with the distance, so for it they are the closest in input space, and no kernel value is needed.
     """
     rising, falling = np.flatnonzero(problem.upper > 0), np.flatnonzero(problem.lower < 0)
-    gram = problem.gram
-    if gram.kernel.name == "rbf":
-        nearest, distance = pairwise_distances_argmin_min(gram.X[rising], gram.X[falling])
-        k = int(np.argmin(distance))
-        return int(rising[k]), int(falling[nearest[k]])
-    few, many = (rising, falling) if rising.size <= falling.size else (falling, rising)
-    best, pair = np.inf, (0, 0)
-    for start in range(0, few.size, ROWS_AT_ONCE):
-        some = few[start : start + ROWS_AT_ONCE]
-        if len(gram.rows) == gram.n:
-            gram.fetch(some)  # they will most likely be wanted again
-        squares = gram.diagonal[some][:, None] + gram.diagonal[many] - 2.0 * gram.block(some)[:, many]
-        a, b = np.unravel_index(int(np.argmin(squares)), squares.shape)
-        if squares[a, b] < best:
-            best, pair = float(squares[a, b]), (int(some[a]), int(many[b]))
-    return pair if few is rising else pair[::-1]
+    gram, is_rbf = problem.gram, problem.gram.kernel.name == "rbf"
+    is_swapped = not is_rbf and rising.size > falling.size  # the fewer rows the better
+    few, many = (falling, rising) if is_swapped else (rising, falling)
+    best, closest = np.inf, (int(few[0]), int(many[0]))
+    at_once = max(1, DISTANCES_AT_ONCE // many.size) if is_rbf else ROWS_AT_ONCE
+    for start in range(0, few.size, at_once):
+        if limits.is_over():  # any pair will do
+            break
+        some = few[start : start + at_once]
+        a, b, square = _nearest(gram, some, many, is_rbf)
+        if square < best:
+            best, closest = square, (int(some[a]), int(many[b]))
+    return closest[::-1] if is_swapped else closest
+
+
+def _nearest(gram: Gram, some: np.ndarray, many: np.ndarray, is_rbf: bool) -> tuple[int, int, float]:
+    """Return which of some points is closest to which of many, and how close: a number to compare."""
+    if is_rbf:
+        nearest, distance = pairwise_distances_argmin_min(gram.X[some], gram.X[many])
+        a = int(np.argmin(distance))
+        return a, int(nearest[a]), float(distance[a])
+    if len(gram.rows) == gram.n:
+        gram.fetch(some)  # they will most likely be wanted again
+    squares = gram.diagonal[some][:, None] + gram.diagonal[many] - 2.0 * gram.block(some)[:, many]
+    a, b = np.unravel_index(int(np.argmin(squares)), squares.shape)
+    return int(a), int(b), float(squares[a, b])
 
 
 # The scan.
@@ -137,32 +157,25 @@ def _closest_pair(problem: DualProblem) -> tuple[int, int]:
 def _next_violator(problem: DualProblem, state: SimpleState, tolerance: float) -> tuple[int, int]:
     """Scan from where the last scan stopped; residuals are computed for the points met, from the candidates' rows.
 
-    Where not all rows can be kept those of the points met are fetched instead.
+    Where not all rows can be kept those of the points met are fetched instead.  Nobody is found when a limit is over.
     """
     gram, active, n = problem.gram, state.active, problem.n
     support = np.flatnonzero(active.beta)
     by_own_row = len(gram.rows) < n
-    if not by_own_row and (gram.slot[support] < 0).any():
-        gram.fetch(support)
-    scanned = 0
-    while scanned < n:
+    if not by_own_row and not pair.fetch(gram, support):
+        return NOBODY, 0
+    scanned, some = 0, max(1, pair.WORK_PER_QUESTION // max(1, support.size))
+    while scanned < n and not (scanned and limits.is_over()):
         found, count, wants_row = _scan(
             *(gram.rows, gram.slot, by_own_row, support, problem.target, problem.ridge, problem.lower, problem.upper),
-            *(
-                problem.eps,
-                active.beta,
-                active.residual,
-                active.side,
-                active.bias,
-                tolerance,
-                state.position,
-                n - scanned,
-            ),
+            *(problem.eps, active.beta, active.residual, active.side, active.bias, tolerance, state.position),
+            min(some, n - scanned),
         )
         scanned += count
         if wants_row:
             ahead = (state.position[0] + np.arange(min(ROWS_AT_ONCE, n))) % n
-            gram.fetch(ahead[active.side[ahead] == 0])
+            if not pair.fetch(gram, ahead[active.side[ahead] == 0]):
+                break
         elif found != NOBODY:
             return found, scanned * support.size
     return NOBODY, scanned * support.size

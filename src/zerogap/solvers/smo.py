@@ -4,10 +4,12 @@ Symbols: r = t - K beta; high = max of r over points that can rise, low = min of
 eps s, the kink of |beta| at zero; beta is optimal when high <= low, and high - low is the KKT violation.
 """
 
+import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from zerogap import limits
 from zerogap.compiled import HUGE, fmax, fmin, jit
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
@@ -29,15 +31,28 @@ COMPANY, SPARE = 1.25, 200  # for each point that wants to move so many are take
 SLACK = 0.25  # of the violation: a point further than that from wanting to move is not
 
 
+class Moved:
+    """A part of the points that has moved, while the others are being brought into step: a limit may come in between."""
+
+    def __init__(self, points: np.ndarray, part: PairState, before: np.ndarray, residual: np.ndarray):
+        self.points, self.beta, self.rise, self.fall = points, part.beta, part.rise, part.fall
+        self.change = part.beta - before
+        self.left = np.flatnonzero(self.change)  # of the points, those whose rows are still to be subtracted
+        self.own, self.residual = part.residual, residual.copy()  # of the part, and of everyone
+
+
 class Shrunk:
     """The points last worked on alone, and their Gram matrix: kept, for the next step most likely wants the same."""
 
     def __init__(self) -> None:
         self.points = np.empty(0, dtype=np.int64)
         self.gram: Gram | None = None
+        self.moved: Moved | None = None
 
-    def __deepcopy__(self, memo: object) -> "Shrunk":
-        return Shrunk()
+    def __deepcopy__(self, memo: dict[int, object]) -> "Shrunk":
+        copied = Shrunk()
+        copied.moved = copy.deepcopy(self.moved, memo)
+        return copied
 
 
 @dataclass(frozen=True)
@@ -64,32 +79,47 @@ class SMO:
             return state, self._descend(problem, state, most, until)
         moved = 0
         while True:
+            if not _expand(problem, state):
+                return state, Info(moved, np.inf)
             high, low = _bounds(problem, state)
-            if high - low <= until or moved >= most:
+            if high - low <= until or moved >= most or (moved > 0 and limits.is_over()):
                 return state, Info(moved, max(high - low, 0.0), is_done=high <= low)
-            is_start = moved == 0 and not state.beta.any() and not state.memory.points.size
-            points = _sample(problem.n) if is_start else _movable(problem, state, high, low)
-            if points is None:
-                info = self._descend(problem, state, min(SHRINK_AFTER, most - moved), until)
-            else:
-                part, part_state = _restrict(problem, state, points)
-                # Bounds of points left out go stale as the others move: look at them again after some progress.
-                info = self._descend(part, part_state, most - moved, max(until, 0.1 * (high - low)))
-                _expand(problem, state, points, part, part_state)
+            info = self._descend_part(problem, state, most - moved, until, high, low)
             moved += info.iterations
-            if info.is_unbounded:
-                return state, info._replace(iterations=moved)
+            if info.is_unbounded or (not moved and limits.is_over()):
+                _expand(problem, state)
+                return state, info._replace(iterations=moved, is_done=False)
+
+    def _descend_part(
+        self, problem: DualProblem, state: PairState, most: int, until: float, high: float, low: float
+    ) -> Info:
+        """Move pairs of the points that want to, or of everyone; the others are brought into step by ``_expand``."""
+        shrunk = state.memory
+        is_start = not state.beta.any() and not shrunk.points.size
+        points = _sample(problem.n) if is_start else _movable(problem, state, high, low)
+        if points is None:
+            return self._descend(problem, state, min(SHRINK_AFTER, most), until)
+        part, part_state = _restrict(problem, state, points)
+        # Bounds of points left out go stale as the others move: look at them again after some progress.
+        info = self._descend(part, part_state, most, max(until, 0.1 * (high - low)))
+        problem.gram.evaluations += part.gram.evaluations
+        part.gram.evaluations = 0
+        shrunk.moved = Moved(points, part_state, state.beta[points], state.residual)
+        return info
 
     def _descend(self, problem: DualProblem, state: PairState, most: int, until: float) -> Info:
         moved, nothing = 0, np.zeros(problem.n)
         while True:
+            some = min(most - moved, pair.pairs_per_question(problem.n))
             why, count, violation, wanted = _descend(
-                *pair.arguments(problem, state), nothing, self.second_order, most - moved, until
+                *pair.arguments(problem, state), state.diagonal, nothing, self.second_order, some, until
             )
             moved += count
-            if why != NEEDS_ROW:
-                return Info(moved, violation, is_done=violation <= 0, is_unbounded=why == UNBOUNDED)
-            problem.gram.fetch(_likely(problem, state, wanted, self.rows_at_once))
+            if why == NEEDS_ROW and pair.fetch(problem.gram, _likely(problem, state, wanted, self.rows_at_once)):
+                continue
+            if why == SPENT and moved < most and not limits.is_over():
+                continue
+            return Info(moved, violation, is_done=violation <= 0, is_unbounded=why == UNBOUNDED)
 
     def __str__(self) -> str:
         return "smo" if self.second_order else "smo-mvp"
@@ -145,18 +175,27 @@ def _restrict(problem: DualProblem, state: PairState, points: np.ndarray) -> tup
     return part, PairState(beta, residual, rise, fall, diagonal, shrunk)
 
 
-def _expand(
-    problem: DualProblem, state: PairState, points: np.ndarray, part: DualProblem, part_state: PairState
-) -> None:
-    """Bring the points left out into step with those that moved."""
-    gram = problem.gram
-    gram.evaluations += part.gram.evaluations
-    part.gram.evaluations = 0
-    change = part_state.beta - state.beta[points]
-    moved = np.flatnonzero(change)
-    gram.subtract(points[moved], change[moved], state.residual)
-    for whole, own in zip(state[:4], part_state[:4], strict=True):
-        whole[points] = own
+def _expand(problem: DualProblem, state: PairState) -> bool:
+    """Bring the points left out into step with those that moved; return False if a limit came first: then it goes on later.
+
+    Only with the last of the rows does the point itself change: before, its sum and its residual would not be in order.
+    """
+    moved = state.memory.moved
+    if moved is None:
+        return True
+    at_once = pair.rows_per_question(problem.gram)
+    while moved.left.size:
+        some = moved.left[:at_once]
+        if not pair.fetch(problem.gram, moved.points[some]):
+            return False
+        problem.gram.subtract(moved.points[some], moved.change[some], moved.residual)
+        moved.left = moved.left[at_once:]
+    moved.residual[moved.points] = moved.own
+    state.residual[:] = moved.residual
+    for whole, own in ((state.beta, moved.beta), (state.rise, moved.rise), (state.fall, moved.fall)):
+        whole[moved.points] = own
+    state.memory.moved = None
+    return True
 
 
 # The pairs.
@@ -268,7 +307,7 @@ def _place(residual, offset, wanted, start):
 @jit
 def _descend(
     rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, rise, fall,
-    nothing, second_order, most, until,
+    squares, nothing, second_order, most, until,
 ):  # fmt: skip
     """Move pairs; return (why it stopped, pairs moved, violation, row wanted)."""
     clock = stamp.max() + 1
@@ -281,9 +320,9 @@ def _descend(
         if i != ORIGIN and slot[i] < 0 and second_order:
             return NEEDS_ROW, moved, np.inf, i
         row_i = rows[slot[i]] if i != ORIGIN and slot[i] >= 0 else nothing
-        kii = diagonal[i] if i != ORIGIN else 0.0
+        kii = squares[i] if i != ORIGIN else 0.0
         if second_order:
-            j, gain, low = _most_gain(row_i, kii, diagonal, high, residual, fall)
+            j, gain, low = _most_gain(row_i, kii, squares, high, residual, fall)
             if has_origin and high > 0 and high * high / max(kii, pair.SMALLEST) > gain:
                 j = ORIGIN
         else:
@@ -303,7 +342,7 @@ def _descend(
             return NEEDS_ROW, moved, violation, j
 
         kij = row_i[j] if j != ORIGIN else 0.0
-        step, bi, bj = pair.pair_step(i, j, kij, diagonal, lower, upper, eps, beta, residual)
+        step, bi, bj = pair.pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual)
         if step == np.inf:
             return UNBOUNDED, moved, violation, NOBODY
         pair.set_coefficients(i, j, bi, bj, step, ridge, lower, upper, eps, beta, residual, rise, fall)
