@@ -83,7 +83,7 @@ class Summary:
 def cause(failure: str) -> str:
     """The class of a failure: its first word, and where an exception was raised."""
     place = re.search(r"\[([^\[\]]*)\]$", failure)
-    return failure.split(":")[0] + (f" {failure.split(':')[1].strip()} {place[1]}" if place and failure.startswith("exception") else "")
+    return failure.split(":")[0] + (f" {failure.split(':')[1].strip()} {place[1]}" if place and failure.startswith(("exception", "checker")) else "")
 
 
 def write_failure(folder: Path, seed: int, outcome: Outcome) -> None:
@@ -115,9 +115,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _one(options: Any) -> int:
     from fuzzing.draw import draw
-    from fuzzing.run import write_snippet
+    from fuzzing.run import warm_up, write_snippet
 
     print(write_snippet(draw(options.seed, options.case, options.only), [], options.only))
+    warm_up()
     outcome = run(options.seed, options.case, options.only)
     print("refused" if outcome.refused else "", outcome.notes, *outcome.failures or ["nothing is wrong"], sep="\n")
     return int(bool(outcome.failures))

@@ -106,6 +106,7 @@ def campaign(
                     try:
                         yield from _messages(worker, chunks)
                     except (EOFError, OSError):
+                        worker.process.join(5)
                         lost = f"crash: the process ended with exit code {worker.process.exitcode}"
                 if worker.numbers == [] and worker.is_ready and not chunks and worker.present is None:
                     team.remove(worker)

@@ -176,6 +176,7 @@ class Truth:
     dual: Any
     gap: Any  # sum of the shares, so primal - dual + bias sum(beta)
     at_bias: Any  # the gap at the bias that was reported
+    at_bias_primal: Any  # and the primal objective there
     bias: Any  # the best one
     primal_error: float
     dual_error: float
@@ -219,7 +220,8 @@ def _evaluate(problem: Problem, beta: np.ndarray, bias: float, A: Any) -> Truth:
     ulp = np.spacing(abs(bias)) if problem.has_bias else 0.0
     at_bias, at_error = _gap(problem, A, b, r - A.of(bias), noise + float(ulp))
     primal = dual + gap - best * b.sum()
-    return Truth(primal, dual, gap, at_bias, best, dual_error + gap_error, dual_error, gap_error, at_error)
+    reported = dual + at_bias - A.of(bias)[()] * b.sum()
+    return Truth(primal, dual, gap, at_bias, reported, best, dual_error + gap_error, dual_error, gap_error, at_error)
 
 
 def _noise(problem: Problem, beta: np.ndarray) -> np.ndarray:
@@ -288,14 +290,19 @@ def _hard(
 ) -> Truth:
     """Stretch f until all margins are one: 1/2 |f|² over the square of the least margin."""
     positive, negative = problem.upper > 0, problem.lower < 0
-    best = (r[positive].max() + r[negative].min()) / 2 if problem.has_bias else A.of(0.0)[()]
+    best = A.of(0.0)[()]
+    if problem.has_bias and positive.any() and negative.any():
+        best = (r[positive].max() + r[negative].min()) / 2
+    elif problem.has_bias:
+        best = A.of(bias)[()]  # one class alone: any bias far enough out
     # Beside the residuals the last place of a float64 bias moves the margins.
     off = float(noise.max(initial=0.0))
     primal, error = _stretched(A, r, best, positive, negative, quadratic, off, dual_error)
     ulp = float(np.spacing(abs(bias))) if problem.has_bias else 0.0
     reported, at_error = _stretched(A, r, A.of(bias)[()], positive, negative, quadratic, off + ulp, dual_error)
     gap, at_bias = primal - dual, reported - dual
-    return Truth(primal, dual, gap, at_bias, best, error, dual_error, error + dual_error, at_error + dual_error)
+    errors = error, dual_error, error + dual_error, at_error + dual_error
+    return Truth(primal, dual, gap, at_bias, reported, best, *errors)
 
 
 def _stretched(
