@@ -54,11 +54,15 @@ def test_a_bound_is_met_exactly():
 def test_against_the_origin_one_coefficient_moves_alone():
     """Remark 7.16: with a fixed bias the step is residual / K_ii."""
     beta, residual = np.array([0.0]), np.array([0.6])
-    step, bi, _ = pair_step(0, ORIGIN, 0.0, np.array([2.0]), np.zeros(1), np.array([0.0]), np.array([5.0]), 0.0, beta, residual)
+    step, bi, _ = pair_step(
+        0, ORIGIN, 0.0, np.array([2.0]), np.zeros(1), np.array([0.0]), np.array([5.0]), 0.0, beta, residual
+    )
     assert step == bi == 0.3
 
 
 def test_opposite_duplicates_without_a_box_have_no_minimum():
     infinite = np.array([np.inf, np.inf])
-    step, _, _ = pair_step(0, 1, 1.0, np.ones(2), np.zeros(2), -infinite, infinite, 0.0, np.zeros(2), np.array([1.0, -1.0]))
+    step, _, _ = pair_step(
+        0, 1, 1.0, np.ones(2), np.zeros(2), -infinite, infinite, 0.0, np.zeros(2), np.array([1.0, -1.0])
+    )
     assert step == np.inf

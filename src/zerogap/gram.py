@@ -83,7 +83,7 @@ class Gram:
                 self.diagonal = self._checked(self.kernel.diagonal(self.X))
             self.evaluations += 0 if name == "rbf" else self.n
         if tau:
-            self._augment(float(np.sqrt(self.diagonal.max())) if tau == "radius" else float(tau))
+            self._augment(float(np.sqrt(max(self.diagonal.max(), 0.0))) if tau == "radius" else float(tau))
         self._lock = threading.RLock()
         self._open(cache_size * 1e6)
 

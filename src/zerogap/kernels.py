@@ -31,9 +31,10 @@ def gamma_value(gamma: float | str, X: Any, weight: np.ndarray | None = None) ->
     if gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma == "scale":
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             variance = _variance(X, np.ones(X.shape[0]) if weight is None else weight)
-            value = 1.0 / (X.shape[1] * variance) if variance != 0 else 1.0
+            is_constant = variance == 0 and not np.ptp(X.data if sp.issparse(X) else X) > 0
+            value = 1.0 if is_constant else float(1.0 / np.float64(X.shape[1] * variance))
         if not (np.isfinite(value) and value > 0):
             raise ValueError(
                 f"gamma='scale' is 1 / (n_features * X.var()), and the variance of X, {variance:.2g}, is "

@@ -191,7 +191,8 @@ def solve(
     solver = get_solver(solver, random_state)
     check_limits(stop, max_steps, max_time, trace_every)
     per_look = trace_every or int(np.clip(WORK_PER_LOOK // problem.n, 20, 20_000))
-    with problem.gram.exclusive() as gram, limits(max_time) as limit:
+    # Numbers beyond float64 are looked for, and end a run; on their way there they need not warn.
+    with problem.gram.exclusive() as gram, limits(max_time) as limit, np.errstate(over="ignore", invalid="ignore"):
         try:
             run = _Run(problem, gram, solver, stop, resume)
         except Exceeded:

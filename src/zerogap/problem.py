@@ -379,8 +379,11 @@ class DualProblem:
         """
         if not self.is_hard:
             return False
-        half_sum = 0.5 * np.abs(beta).sum()
-        return half_sum > 0 and beta @ (self.target - residual) <= 1e-12 * half_sum**2 * self.gram.diagonal.max()
+        half_sum = 0.5 * float(np.abs(beta).sum())
+        if not 0 < half_sum < np.inf:
+            return False
+        hull = float((beta / half_sum) @ ((self.target - residual) / half_sum))  # |f / s|², with no overflow on the way
+        return hull <= 1e-12 * float(self.gram.diagonal.max())
 
     def _widest_bias(self, r: np.ndarray) -> float:
         """Return the bias halfway between the nearest points of both classes."""
@@ -494,5 +497,5 @@ class DualProblem:
 
 def _ridge(C: float, weight: np.ndarray) -> np.ndarray:
     """1/(C w), and zero for points of weight zero, whose box is empty anyway."""
-    with np.errstate(divide="ignore"):
-        return np.where(weight > 0, 1.0 / (C * weight), 0.0)
+    is_there = weight > 0
+    return np.where(is_there, 1.0 / (C * np.where(is_there, weight, 1.0)), 0.0)

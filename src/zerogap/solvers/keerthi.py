@@ -135,9 +135,13 @@ def _examine(k, residual, rise, fall, memory, numbers, width):
 def _better_pair(i, j, rows, slot, diagonal, ridge, has_origin, residual, rise, fall):
     """Return the riser with the partner that gains most; if the riser is the origin, the faller with its own."""
     if i == ORIGIN:
-        riser = pair.best_riser(j, rows[slot[j]], diagonal, ridge, has_origin, residual, rise, fall) if slot[j] >= 0 else i
+        riser = (
+            pair.best_riser(j, rows[slot[j]], diagonal, ridge, has_origin, residual, rise, fall) if slot[j] >= 0 else i
+        )
         return (i if riser == NOBODY else riser), j
-    faller = pair.best_faller(i, rows[slot[i]], diagonal, ridge, has_origin, residual, rise, fall) if slot[i] >= 0 else j
+    faller = (
+        pair.best_faller(i, rows[slot[i]], diagonal, ridge, has_origin, residual, rise, fall) if slot[i] >= 0 else j
+    )
     return i, (j if faller == NOBODY else faller)
 
 

@@ -38,7 +38,9 @@ class PlattSMO:
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero, with a scan of everyone."""
         seed = 1 + self.random_state % 2147483646
-        state = pair.start(problem, beta, Scan(np.array([0, 1, 0, NOBODY, seed, 0, 0]), np.array([0.0, self.tolerance])))
+        state = pair.start(
+            problem, beta, Scan(np.array([0, 1, 0, NOBODY, seed, 0, 0]), np.array([0.0, self.tolerance]))
+        )
         if problem.total is not None:
             state.memory.numbers[BIAS] = 0.5 * sum(problem.bias_interval(state.beta, state.residual))
         return state
@@ -139,7 +141,9 @@ def _scan(
                     return NEEDS_ROW, moved, partner
                 memory[PARTNER] = NOBODY
                 kij = rows[slot[k], partner] if partner != ORIGIN else 0.0
-                i, j, step, bi, bj = pair.either_way(k, partner, kij, diagonal, ridge, lower, upper, eps, beta, residual)
+                i, j, step, bi, bj = pair.either_way(
+                    k, partner, kij, diagonal, ridge, lower, upper, eps, beta, residual
+                )
                 if step == np.inf:
                     return UNBOUNDED, moved, NOBODY
                 if step > (LEAST_CHANGE * (abs(bi) + abs(bj)) if passes > 0 else 0.0):

@@ -282,7 +282,9 @@ class _Work:
             self.low = np.where(is_above, np.maximum(self.low, 0.0), self.low)
             self.high = np.where(is_above, self.high, np.minimum(self.high, 0.0))
         self.active = np.ones(points.size, dtype=np.bool_)
-        self.product: np.ndarray | None = None  # K times the change so far, for everyone, if it has been summed on the way
+        self.product: np.ndarray | None = (
+            None  # K times the change so far, for everyone, if it has been summed on the way
+        )
         face = state.face
         self.direction = np.zeros(points.size)
         if face.points.size == points.size and (face.points == points).all():

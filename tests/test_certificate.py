@@ -1,0 +1,155 @@
+"""The certificate against an evaluation with many digits: what it says is true, whatever float64 has done."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import FORMULATIONS
+
+from zerogap import DualProblem, Gram, RelativeGap, Status, solve
+
+KERNELS = {"linear": {}, "poly": {"coef0": 1.0}, "rbf": {}, "rbf-large-gamma": {"gamma": 300.0}}
+
+
+def awkward(kind, n=14):
+    rng = np.random.default_rng(11)
+    X = rng.standard_normal((n, 3))
+    y = np.where(X[:, 0] + 0.7 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    t = X[:, 0] + 0.3 * rng.standard_normal(n)
+    if kind == "shifted":
+        X = X + 1e6
+    elif kind == "outlier":
+        X[3] = 1e7
+    elif kind == "mixed scales":
+        X = X * np.array([1e5, 1.0, 1e-5])
+    return X, y, t
+
+
+class Truth:
+    """Primal, dual and gap of a point with 300 bits, from the raw data."""
+
+    def __init__(self, problem, X, kernel, gamma, coef0, beta, bias):
+        Z = [[mp.mpf(float(v)) for v in row] for row in X]
+        b, t = ([mp.mpf(float(v)) for v in values] for values in (beta, problem.target))
+        ridge = [mp.mpf(float(v)) for v in problem.ridge]
+        n = len(b)
+
+        def k(x, z):
+            if kernel == "rbf":
+                return mp.exp(-mp.mpf(gamma) * sum((p - q) ** 2 for p, q in zip(x, z, strict=True)))
+            product = sum(p * q for p, q in zip(x, z, strict=True))
+            return product if kernel == "linear" else (mp.mpf(gamma) * product + mp.mpf(coef0)) ** 3
+
+        f = [sum(b[j] * k(Z[i], Z[j]) for j in range(n)) for i in range(n)]
+        square = sum(b[i] * f[i] for i in range(n))
+        eps = mp.mpf(problem.eps)
+        self.dual = sum(t[i] * b[i] for i in range(n)) - square / 2
+        self.dual -= sum(ridge[i] * b[i] ** 2 / 2 + eps * abs(b[i]) for i in range(n))
+        loss = mp.mpf(0)
+        for i in range(n):
+            r = t[i] - f[i] - mp.mpf(bias)
+            over = max(abs(r) - eps, mp.mpf(0))
+            bound = problem.upper[i] if r > 0 else -problem.lower[i]
+            if bound == 0:
+                continue
+            loss += over**2 / (2 * ridge[i]) if ridge[i] else mp.mpf(float(bound)) * over
+        self.primal = square / 2 + loss
+        self.gap = self.primal - self.dual
+
+
+def assert_true(certificate, truth):
+    rounding = mp.mpf(certificate.rounding)
+    assert abs(truth.dual - certificate.dual) <= rounding
+    assert abs(truth.primal - certificate.primal) <= rounding
+    assert truth.gap <= mp.mpf(certificate.gap) + rounding
+
+
+SOFT = [name for name in FORMULATIONS if name != "hard-margin"]
+
+
+@pytest.mark.parametrize("kind", ["plain", "shifted", "outlier", "mixed scales"])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", SOFT)
+@pytest.mark.parametrize("fit_intercept", [True, False], ids=["bias", "no-bias"])
+def test_no_certificate_is_below_the_truth(kind, kernel, name, fit_intercept):
+    X, y, t = awkward(kind)
+    options, base = KERNELS[kernel], kernel.split("-")[0]
+    gram = Gram(X, base, **options)
+    problem = FORMULATIONS[name](gram, y, t, fit_intercept=fit_intercept)
+    with mp.workprec(300):
+        for share in (0.3, 1.0):
+            rng = np.random.default_rng(5)
+            width = np.where(np.isfinite(problem.upper - problem.lower), problem.upper - problem.lower, 3.0)
+            beta = problem.feasible(share * width * rng.uniform(-1, 1, problem.n))
+            cheap, dear = problem.certify(beta), problem.certify(beta, precisely=True)
+            for certificate in (cheap, dear):
+                truth = Truth(problem, X, base, gram.kernel.gamma, options.get("coef0", 0.0), beta, certificate.bias)
+                assert_true(certificate, truth)
+            assert dear.rounding <= cheap.rounding
+            assert dear.rounding <= 1e-13 * (abs(dear.primal) + abs(dear.dual)) + abs(dear.bias) * 1e-12
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("kind", ["plain", "outlier", "shifted"])
+def test_converged_is_true_at_a_small_tolerance(kind, is_sparse):
+    X, y, _ = awkward(kind, n=30)
+    points = sp.csr_matrix(np.hstack([X, np.zeros((30, 400))])) if is_sparse else X
+    for C in (1.0, 1e4):
+        gram = Gram(points, gamma=0.2)
+        problem = DualProblem.hinge(gram, y, C)
+        solution = solve(problem, stop=RelativeGap(1e-9))
+        assert solution.status is Status.CONVERGED
+        with mp.workprec(200):
+            truth = Truth(problem, X, "rbf", 0.2, 0.0, solution.beta, solution.bias)
+            assert truth.gap <= 1e-9 * truth.primal
+            assert_true(solution.certificate, truth)
+
+
+def test_where_float64_is_not_enough_the_status_says_so():
+    X, y, _ = awkward("shifted", n=40)
+    problem = DualProblem.hinge(Gram(X + 1e7, "poly", gamma=1.0, degree=5), y, 1.0)
+    solution = solve(problem, stop=RelativeGap(1e-6), max_steps=200_000)
+    assert solution.status is not Status.CONVERGED
+    assert "scale the features" in solution.status.advice
+
+
+def test_a_stretched_margin_is_true():
+    X, y, _ = awkward("plain", n=20)
+    gram = Gram(X, gamma=1.0)
+    problem = DualProblem.hard_margin(gram, y)
+    for tol in (1e-2, 1e-9):
+        solution = solve(problem, stop=RelativeGap(tol))
+        certificate = solution.certificate
+        assert solution.status is Status.CONVERGED
+        with mp.workprec(200):
+            Z = [[mp.mpf(float(v)) for v in row] for row in X]
+            b = [mp.mpf(float(v)) for v in solution.beta]
+            K = [[mp.exp(-sum((p - q) ** 2 for p, q in zip(x, z, strict=True))) for z in Z] for x in Z]
+            f = [sum(b[j] * K[i][j] for j in range(20)) for i in range(20)]
+            square = sum(b[i] * f[i] for i in range(20))
+            margin = min(y[i] * (f[i] + mp.mpf(certificate.bias)) for i in range(20))
+            primal, dual = square / (2 * margin**2), sum(abs(v) for v in b) - square / 2
+            assert abs(primal - certificate.primal) <= certificate.rounding
+            assert abs(dual - certificate.dual) <= certificate.rounding
+            assert primal - dual <= mp.mpf(certificate.gap) + mp.mpf(certificate.rounding)
+
+
+def test_numbers_beyond_float64_certify_nothing():
+    gram = Gram(np.eye(3), "linear")
+    problem = DualProblem.squared_hinge(gram, np.array([1.0, -1.0, 1.0]), 1.0)
+    certificate = problem.certify(np.array([1e200, -1e200, 0.0]))
+    assert certificate.gap == math.inf
+    assert certificate.relative_gap == math.inf
+    assert np.isfinite(certificate.bias)
+
+
+def test_a_perfect_fit_is_certified_although_its_objective_is_zero():
+    X = np.arange(6.0)[:, None]
+    for epsilon in (0.0, 0.1):
+        solution = solve(DualProblem.epsilon_insensitive(Gram(X), np.full(6, 0.1), 1.0, epsilon))
+        assert solution.status is Status.CONVERGED
+        assert solution.certificate.primal == 0.0
+        assert solution.bias == pytest.approx(0.1)

@@ -1,0 +1,96 @@
+"""Several threads on one problem, one Gram matrix, one model: each gets what it would get alone."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from zerogap import SVC, DualProblem, Gram, RelativeGap, Status, leave_one_out, solve
+
+THREADS = 4
+
+
+def together(work, count=THREADS):
+    """Start the same work in several threads at once, and return what each found."""
+    gate = threading.Barrier(count)
+
+    def start(k):
+        gate.wait()
+        return work(k)
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(start, range(count)))
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((700, 6))
+    y = np.where(X[:, 0] * X[:, 1] + 0.5 * rng.standard_normal(700) > 0, 1.0, -1.0)
+    return X, y
+
+
+@pytest.mark.parametrize("solver", ["smo", "smo-platt", "rosen", "simple-svm", "decomposition"])
+def test_one_problem(data, solver):
+    X, y = data
+    tol = 1e-3
+    alone = solve(DualProblem.hinge(Gram(X), y, 1.0), stop=RelativeGap(1e-6))
+    problem = DualProblem.hinge(Gram(X, cache_size=0.6), y, 1.0)  # a hundred rows: they drive each other out
+    for solution in together(lambda k: solve(problem, solver, stop=RelativeGap(tol))):
+        assert solution.status is Status.CONVERGED
+        assert solution.problem is problem
+        assert alone.certificate.dual * (1 - 1.01 * tol) <= solution.certificate.dual <= alone.certificate.primal
+        # What the thread was told is what the point is.
+        again = DualProblem.hinge(Gram(X), y, 1.0).certify(solution.beta)
+        assert again.dual == pytest.approx(solution.certificate.dual, rel=1e-10)
+
+
+def test_one_gram(data):
+    X, _ = data
+    gram, whole = Gram(X, cache_size=0.6), Gram(X).full()
+    betas = np.random.default_rng(0).standard_normal((THREADS, len(X)))
+
+    def work(k):
+        products = [gram.dot(betas[k]) for _ in range(20)]
+        rows = np.arange(50 * k, 50 * k + 120)
+        return products, gram.block(rows), gram.multiply(betas[k]), gram.full() if k == 0 else None
+
+    for k, (products, rows, product, full) in enumerate(together(work)):
+        truth = whole @ betas[k]
+        for one in (*products, product):
+            np.testing.assert_allclose(one, truth, rtol=0, atol=1e-12 * np.abs(betas[k]).sum())
+        np.testing.assert_allclose(rows, whole[50 * k : 50 * k + 120], rtol=0, atol=1e-13)
+        if full is not None:
+            np.testing.assert_allclose(full, whole, rtol=0, atol=1e-13)
+
+
+def test_a_run_and_certificates_of_the_same_problem(data):
+    X, y = data
+    problem = DualProblem.hinge(Gram(X, cache_size=0.6), y, 1.0)
+    beta = problem.feasible(np.where(np.arange(len(y)) % 3, y, 0.0))
+    truth = DualProblem.hinge(Gram(X), y, 1.0).certify(beta)
+
+    def work(k):
+        if k == 0:
+            return solve(problem, stop=RelativeGap(1e-4)).status
+        return [problem.certify(beta) for _ in range(5)]
+
+    status, *certificates = together(work)
+    assert status is Status.CONVERGED
+    for certificate in (one for several in certificates for one in several):
+        assert certificate.dual == pytest.approx(truth.dual, rel=1e-12)
+        assert certificate.gap == pytest.approx(truth.gap, rel=1e-10)
+
+
+def test_one_model(data):
+    X, y = data
+    model = SVC(C=2.0).partial_fit(X[:150], y[:150])
+    values = model.decision_function(X)
+    left_out = leave_one_out(SVC(C=2.0).partial_fit(X[:150], y[:150])).decision_values
+
+    def work(k):
+        return leave_one_out(model).decision_values if k % 2 else model.decision_function(X)
+
+    for k, found in enumerate(together(work)):
+        np.testing.assert_allclose(found, left_out if k % 2 else values, rtol=0, atol=1e-9)
