@@ -44,6 +44,17 @@ def refusal(error: BaseException) -> str | None:
     return None
 
 
+def has_room(case: Case) -> bool:
+    """Whether the data and its kernel values are so far from overflow that a refusal for their size is needless."""
+    X = case.data.get("X")
+    if X is None or np.abs(X).max() > 1e140:
+        return False
+    gamma = 1.0 / (X.shape[1] * float(np.var(X)) or 1.0) if "gamma='scale'" in "".join(case.code) else 1.0
+    with np.errstate(all="ignore"):
+        sizes = spec(case, gamma).size(raw(case), raw(case))
+    return bool(np.isfinite(sizes).all() and sizes.max() < 1e250) and case.facts["kernel"] in ("linear", "rbf")
+
+
 class Checker:
     """Gathers what is wrong with one case."""
 
@@ -207,6 +218,8 @@ def _spread(problem: Problem, beta: np.ndarray, truth: Truth, slack: float) -> f
 def check_solution(check: Checker, problem: Problem, solution: Any, tol: float | None, steps: int | None = None) -> None:
     """All that a Solution promises."""
     name = solution.status.name
+    if name == "UNBOUNDED" and not problem.is_hard and not problem.is_indefinite:
+        check.fail("unbounded", "UNBOUNDED, but no error costs infinitely much here")
     if not check_feasible(check, problem, solution.beta):
         return
     converged = name == "CONVERGED"
@@ -220,8 +233,27 @@ def check_solution(check: Checker, problem: Problem, solution: Any, tol: float |
         check.require(solution.n_iter <= steps, "steps", lambda: f"{solution.n_iter} iterations, max_steps={steps}")
 
 
-def _problem_of(case: Case, scope: dict[str, Any]) -> Problem:
-    kernel = scope["gram"].kernel
+def check_gamma(check: Checker, gamma: float, weight: np.ndarray | None = None) -> None:
+    """What "scale" and "auto" stand for: 1 / (d var(X)) and 1 / d, in long double."""
+    X, code = check.case.data.get("X"), "".join(check.case.code)
+    if X is None or "gamma='" not in code or check.case.facts["kernel"] not in ("rbf", "poly", "sigmoid"):
+        return
+    X = Long.of(X)
+    w = np.ones(len(X)) if weight is None else weight
+    mean = (w @ X).sum() / (w.sum() * X.shape[1])
+    variance = (w @ ((X - mean) ** 2)).sum() / (w.sum() * X.shape[1])
+    wanted = 1 / (X.shape[1] * variance) if "gamma='scale'" in code and variance > 0 else Long.of(1.0)[()]
+    wanted = Long.of(1.0)[()] / X.shape[1] if "gamma='auto'" in code else wanted
+    # The mean is off by a unit of the largest entry, and so is every deviation from it.
+    cancelled = float((UNIT * np.abs(X).max()) ** 2 / variance) if variance > 0 else np.inf
+    allowed = 1e-12 * len(X) + 10 * cancelled + 4 * math.sqrt(cancelled)
+    off = abs(float(gamma / wanted - 1))
+    check.require(not off > allowed, "gamma", lambda: f"gamma is {gamma!r}, not {float(wanted)!r}: off by {off:.3g}")
+
+
+def _problem_of(check: Checker, scope: dict[str, Any]) -> Problem:
+    case, kernel = check.case, scope["gram"].kernel
+    check_gamma(check, float(getattr(kernel, "gamma", 1.0)))
     return case.problem(getattr(kernel, "gamma", 1.0), float(getattr(kernel, "tau", 0.0)))
 
 
@@ -232,7 +264,7 @@ def _note_status(check: Checker, status: Any) -> None:
 def check_solve(check: Checker, scope: dict[str, Any]) -> None:
     case, solution = check.case, scope["solution"]
     _note_status(check, solution.status)
-    check_solution(check, _problem_of(case, scope), solution, case.facts["tol"], case.facts["steps"])
+    check_solution(check, _problem_of(check, scope), solution, case.facts["tol"], case.facts["steps"])
 
 
 def _objectives_agree(check: Checker, cause: str, problem: Problem, a: Any, b: Any) -> None:
@@ -251,7 +283,7 @@ def _objectives_agree(check: Checker, cause: str, problem: Problem, a: Any, b: A
 def check_resume(check: Checker, scope: dict[str, Any]) -> None:
     case, solution, whole, first = check.case, scope["solution"], scope["whole"], scope["first"]
     _note_status(check, solution.status)
-    problem, facts = _problem_of(case, scope), case.facts
+    problem, facts = _problem_of(check, scope), case.facts
     check_solution(check, problem, first, facts["tol"], facts["first"])
     check_solution(check, problem, solution, facts["tol"], facts["first"] + facts["steps"])
     check.require(
@@ -270,7 +302,7 @@ def check_resume(check: Checker, scope: dict[str, Any]) -> None:
 def check_interrupt(check: Checker, scope: dict[str, Any]) -> None:
     case, first, solution, looks = check.case, scope["first"], scope["solution"], scope["looks"]
     _note_status(check, first.status)
-    problem, facts = _problem_of(case, scope), case.facts
+    problem, facts = _problem_of(check, scope), case.facts
     check_solution(check, problem, first, facts["tol"], facts["steps"])
     check_solution(check, problem, solution, facts["tol"], 2 * facts["steps"])
     check.require(
@@ -301,8 +333,8 @@ def check_path(check: Checker, scope: dict[str, Any]) -> None:
         path.n_events == len(path.events), "path", lambda: f"n_events {path.n_events}, events {len(path.events)}"
     )
     if "events" in scope:
-        most, made = facts["most"], scope["events"]
         check.notes["resumed"] = scope["first"] == "max_events"
+        check.require(path.n_events >= scope["events"], "path", lambda: "events were lost when the path was resumed")
     reported = bool(path.n_backups or scope.get("warned"))
     check.notes["reported"] = reported
     for share in facts["at"]:
@@ -392,12 +424,32 @@ def _pair_coefficients(model: Any, a: int, b: int, n: int) -> np.ndarray:
     return beta
 
 
-def _classifier(check: Checker, model: Any, rows: np.ndarray, tol: float) -> None:
+def check_values(check: Checker, problem: Problem, beta: np.ndarray, bias: float, values: np.ndarray) -> None:
+    """Predictions at the training points are those of the coefficients, to the rounding of what is summed."""
+    if not (problem.has_finite_kernel and np.isfinite(beta).all() and math.isfinite(bias)):
+        return
+    K, S = problem.matrix(Long), problem.sizes
+    expected = K @ Long.of(beta) + bias
+    size = np.maximum(S, 1.0) if problem.kernel.name == "rbf" else S
+    allowed = 1e-10 * (size @ np.abs(Long.of(beta)) + abs(bias)) + 1e-290
+    with np.errstate(invalid="ignore"):
+        off = np.abs(expected - values)
+    k = int(np.argmax(off - allowed))
+    holds = bool((off <= allowed).all()) or not bool(np.isfinite(allowed).all())
+    check.require(
+        holds, "values", lambda: f"row {k}: predicted {values[k]:.12g}, but sum(beta k) + b is {float(expected[k]):.12g}"
+    )
+
+
+def _classifier(check: Checker, model: Any, rows: np.ndarray, tol: float, values: np.ndarray | None = None) -> None:
     statuses = model.status_ if isinstance(model.status_, list) else [model.status_]
     certificates = model.certificate_ if isinstance(model.certificate_, list) else [model.certificate_]
     for p, (a, b, ours, problem) in enumerate(_pair_problems(check.case, model, rows)):
         beta = _pair_coefficients(model, a, b, rows.size)[ours]
         _estimated(check, problem, beta, float(model.intercept_[p]), certificates[p], statuses[p], tol)
+        if values is not None:
+            own = values if values.ndim == 1 else values[:, p]
+            check_values(check, problem, beta, float(model.intercept_[p]), own[ours])
     check.notes["status"] = "/".join(sorted({status.name for status in statuses}))
 
 
@@ -417,9 +469,9 @@ def check_estimator(check: Checker, scope: dict[str, Any]) -> None:
     case, model = check.case, scope["model"]
     rows = np.arange(case.data["y"].size)
     if case.about["estimator"] == "SVC":
-        _classifier(check, model, rows, case.facts["tol"])
+        _classifier(check, model, rows, case.facts["tol"], scope["values"])
     else:
-        _regressor(check, model)
+        _regressor(check, model, scope["values"])
     variant = case.facts.get("variant")
     if variant and case.facts["kernel"] != "precomputed" and not _was_timed(model, scope["variant"]):
         _check_variant(check, variant, model, scope["variant"])
@@ -438,7 +490,7 @@ def _check_variant(check: Checker, variant: str, model: Any, other: Any) -> None
         check.require(same or one.primal != one.primal, variant, lambda o=one, t=two: f"another result: {o} and {t}")
 
 
-def _regressor(check: Checker, model: Any) -> None:
+def _regressor(check: Checker, model: Any, values: np.ndarray) -> None:
     case, facts = check.case, check.case.facts
     problem = formulated(
         facts["formulation"], spec(case, *_gamma_and_tau(model)), raw(case), case.data["y"], facts["C"], facts["eps"],
@@ -448,12 +500,13 @@ def _regressor(check: Checker, model: Any) -> None:
     beta[model.support_] = model.dual_coef_[0]
     bias = float(model.intercept_[0]) if hasattr(model, "intercept_") else 0.0
     _estimated(check, problem, beta, bias, model.certificate_, model.status_, facts["tol"])
+    check_values(check, problem, beta, bias, values)
     check.notes["status"] = model.status_.name
 
 
 def check_gp(check: Checker, scope: dict[str, Any]) -> None:
-    _regressor(check, scope["model"])
     mean = scope["mean"]
+    _regressor(check, scope["model"], mean)
     check.require(bool(np.isfinite(mean).all()) or check.notes["status"] != "CONVERGED", "nan", lambda: f"mean {mean}")
 
 

@@ -524,7 +524,7 @@ def _estimator(case: Case, rng: np.random.Generator) -> None:
         if rng.random() < 0.3:
             factors = {k: _power_of_ten(rng, -3, 3) for k in range(classes)}
         case.facts["class_weight"] = factors
-        make = f"zerogap.SVC({C!r}, loss={loss!r}, class_weight={factors}, {common})"
+        make = f"zerogap.SVC({C!r}, loss={loss!r}, class_weight={factors}, decision_function_shape='ovo', {common})"
     if w is not None:
         case.data["w"] = w
     case.about.update(estimator="SVR" if is_regressor else "SVC", formulation=loss, solver=solver, n=n, C=C, bias=has_bias)
@@ -532,6 +532,7 @@ def _estimator(case: Case, rng: np.random.Generator) -> None:
     weight = ", w" if w is not None else ""
     case.code += [f"data = {data}", f"model = {make}.fit(data, y{weight})"]
     _variants(case, rng, make, data, n, w)
+    case.code.append(f"values = model.{'predict' if is_regressor else 'decision_function'}(data)")
 
 
 def _variants(case: Case, rng: np.random.Generator, make: str, data: str, n: int, w: np.ndarray | None) -> None:
