@@ -173,7 +173,7 @@ class Columns:
     """
 
     def __init__(self, kernel: Kernel, Z: Any):
-        self.kernel, self._is_sparse = kernel, sp.issparse(Z)
+        self.kernel, self._Z, self._is_sparse = kernel, Z, sp.issparse(Z)
         self._limit = EXPANSION / (UNIT * expansion_roundings(Z.shape[1]) * 2.0)  # both points are within it
         if self._is_rbf and not self._is_sparse:
             self._centre = _middle(Z, kernel.gamma, self._limit)
@@ -185,6 +185,8 @@ class Columns:
 
     def prepare(self, X: Any) -> Points:
         """Return the points X in the form that ``fill`` takes: done once, it need not be done for every block."""
+        if X is self._Z and (lifted := self.points.lifted) is not None:
+            return Points(X, np.concatenate([lifted[:, :-2], lifted[:, :-3:-1]], axis=1), self.points.reach)
         return self._prepare(X, is_column=False)
 
     def _prepare(self, X: Any, is_column: bool) -> Points:

@@ -319,7 +319,8 @@ class _Run:
             self.is_finite = False
             self.state.beta[:] = before
             self._refresh()
-        self.largest = max(self.largest, self._size())
+        if self._can_be_dear:
+            self.largest = max(self.largest, self._size())
         if self.steps - self.refreshed_at >= REFRESH_EVERY:
             self._refresh()
         self.now = replace(self.problem.estimate(self.state.beta, self.state.residual), rounding=self.rounding)
@@ -431,9 +432,13 @@ class _Run:
             beta, self.now.bias, self.now, status, self.steps, self.trace, self.asked, self.solver, self.state
         )
 
+    @property
+    def _can_be_dear(self) -> bool:
+        return self.problem.n**2 > WORK_PAST_LIMIT
+
     def _is_dear(self) -> bool:
         """Whether the certificate from the data would take long to compute."""
-        return not self.is_fresh and self.problem.gram.work_of(self.state.beta) > WORK_PAST_LIMIT
+        return self._can_be_dear and not self.is_fresh and self.problem.gram.work_of(self.state.beta) > WORK_PAST_LIMIT
 
     def _drift(self) -> float:
         """Return how far the running residual can be off: every iteration sums up to m products of at most this size."""
