@@ -11,11 +11,9 @@ import os
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")  # the cases are small, and every core has a worker
 
 from fuzzing.draw import KINDS
 from fuzzing.pool import campaign
@@ -34,11 +32,16 @@ class Summary:
         self.failed: Counter[str] = Counter()
         self.failures: Counter[str] = Counter()
         self.seconds: Counter[str] = Counter()
-        self.bits = Counter()
+        self.bits: Counter[str] = Counter()
 
     def add(self, outcome: Outcome) -> None:
         self.cases += 1
-        entries = {"kind": outcome.kind, "refusal": outcome.refused, "status": outcome.notes.get("status"), **outcome.about}
+        entries = {
+            "kind": outcome.kind,
+            "refusal": outcome.refused,
+            "status": outcome.notes.get("status"),
+            **outcome.about,
+        }
         for name, counter in self.counts.items():
             if entries.get(name) is not None:
                 counter[str(entries[name])] += 1
@@ -52,14 +55,14 @@ class Summary:
 
     def tables(self) -> list[tuple[str, list[tuple[str, ...]]]]:
         """Return titled tables of strings, the first row of each its head."""
-        kinds = [("kind", "cases", "ms a case", "failed")]
+        kinds: list[tuple[str, ...]] = [("kind", "cases", "ms a case", "failed")]
         for kind, count in self.counts["kind"].most_common():
             kinds.append((kind, str(count), f"{1e3 * self.seconds[kind] / count:.1f}", str(self.failed[kind])))
-        tables = [("Cases", kinds)]
+        tables: list[tuple[str, list[tuple[str, ...]]]] = [("Cases", kinds)]
         for name in ("formulation", "solver", "kernel", "engine", "status", "refusal"):
             if self.counts[name]:
-                tables.append((name.capitalize(), [(name, "cases"), *((k, str(v)) for k, v in self.counts[name].most_common())]))
-        tables.append(("Evaluation", [("note", "cases"), *((k, str(v)) for k, v in sorted(self.bits.items()))]))
+                tables.append((name.capitalize(), [(name, "cases"), *_rows(self.counts[name].most_common())]))
+        tables.append(("Evaluation", [("note", "cases"), *_rows(sorted(self.bits.items()))]))
         if self.failures:
             tables.append(("Failures", [("cause", "cases"), *((k, str(v)) for k, v in self.failures.most_common())]))
         return tables
@@ -67,8 +70,9 @@ class Summary:
     def __str__(self) -> str:
         parts = [f"{self.cases} cases, {sum(self.failed.values())} failed"]
         for title, rows in self.tables():
-            widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-            parts.append(title + "\n" + "\n".join("  " + "  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)) for row in rows))
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            lines = ["  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+            parts.append("\n  ".join([title, *lines]))
         return "\n\n".join(parts)
 
     def markdown(self) -> str:
@@ -80,10 +84,15 @@ class Summary:
         return "\n\n".join(parts) + "\n"
 
 
+def _rows(counts: Iterable[tuple[str, int]]) -> list[tuple[str, ...]]:
+    return [(name, str(count)) for name, count in counts]
+
+
 def cause(failure: str) -> str:
     """The class of a failure: its first word, and where an exception was raised."""
+    first, _, rest = failure.partition(":")
     place = re.search(r"\[([^\[\]]*)\]$", failure)
-    return failure.split(":")[0] + (f" {failure.split(':')[1].strip()} {place[1]}" if place and failure.startswith(("exception", "checker")) else "")
+    return f"{first} {rest.split(':')[0].strip()} {place[1]}" if place and first in ("exception", "checker") else first
 
 
 def write_failure(folder: Path, seed: int, outcome: Outcome) -> None:

@@ -12,6 +12,7 @@ import zerogap
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 from fuzzing.checks import Checker, check_certificate, check_feasible, refusal
 from fuzzing.draw import KINDS, Case, draw, formulated
+from fuzzing.pool import campaign
 from fuzzing.run import run, write_snippet
 from fuzzing.truth import Digits, KernelSpec, Long, evaluate
 
@@ -129,7 +130,9 @@ def test_a_tolerance_that_is_not_met_is_seen(solved):
     assert "tol" in _judged(problem, solution.beta, solution.bias + 0.01, solution.certificate, 1e-6)
 
 
-@pytest.mark.parametrize(("index", "value", "cause"), [(0, np.nextafter(3.0, 4), "box"), (0, None, "sum"), (0, np.nan, "nan")])
+@pytest.mark.parametrize(
+    ("index", "value", "cause"), [(0, np.nextafter(3.0, 4), "box"), (0, None, "sum"), (0, np.nan, "nan")]
+)
 def test_a_point_that_is_not_feasible_is_seen(solved, index, value, cause):
     solution, problem = solved
     beta = solution.beta.copy()
@@ -167,3 +170,14 @@ def test_a_snippet_does_what_the_case_did(capsys):
     exec(write_snippet(case, ["some failure"]), again)
     assert np.array_equal(scope["solution"].beta, again["solution"].beta)
     assert "Solution(" in capsys.readouterr().out
+
+
+@pytest.mark.long
+def test_a_worker_that_hangs_is_ended_and_the_others_go_on():
+    """With no time at all for a case every one of them hangs; with enough time none does."""
+    numbers = list(range(4))
+    hanging = list(campaign(SEED, numbers, "solve", workers=1, limit=-1.0))
+    assert sorted(outcome.number for outcome in hanging) == numbers
+    assert any(failure.startswith("hang") for outcome in hanging for failure in outcome.failures)
+    done = list(campaign(SEED, numbers, "solve", workers=2, limit=60.0))
+    assert [(o.number, o.failures) for o in sorted(done)] == [(n, []) for n in numbers]

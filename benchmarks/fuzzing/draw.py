@@ -18,7 +18,7 @@ FORMULATIONS = (
 LINEAR_SYSTEM = ("cholesky", "cg")  # solvers of linear systems only
 ONE_AT_A_TIME = ("gradient-ascent", "sor")  # solvers for a fixed bias
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed", "callable")
-# Iterations that keep a run to some tens of milliseconds; what is not done then ends with MAX_STEPS, and is checked all the same.
+# Iterations that keep a run to some tens of milliseconds; what is not done then ends with MAX_STEPS, and is checked too.
 STEPS = {"rosen": 400, "simple-svm": 400, "chunking": 3000, "decomposition": 3000, "cg": 400, "smo-platt": 20000}
 MOST_STEPS, MOST_SECONDS = 10000, 0.5
 
@@ -398,7 +398,8 @@ def _interrupt(case: Case, rng: np.random.Generator) -> None:
         f"first = zerogap.solve(problem, {solver!r}, {options}, max_steps={steps}, max_time={seconds}, callback=callback, "
         f"trace_every={int(rng.integers(1, 50))})",
         "kept = first.beta.copy()",
-        f"solution = zerogap.solve(problem, {solver!r}, {options}, max_steps={2 * steps}, max_time={MOST_SECONDS}, resume=first)",
+        f"solution = zerogap.solve(problem, {solver!r}, {options}, max_steps={2 * steps}, max_time={MOST_SECONDS}, "
+        "resume=first)",
     ]
 
 
@@ -406,7 +407,6 @@ def _path(case: Case, rng: np.random.Generator) -> None:
     n = _size(rng, 40)
     X = _points(rng, n, int(rng.integers(1, 5)), case.about)
     data, options = _kernel(rng, case, X)
-    options = options if data == "K" or "=" not in options else options
     case.data["y"] = _signs(rng, X)
     w = _weights(rng, n, 0.25)
     engine = str(rng.choice([*ENGINES, "single", "single"]))
@@ -447,7 +447,13 @@ def _incremental(case: Case, rng: np.random.Generator) -> None:
     y = _signs(rng, X)
     case.data["y"] = y
     loss = str(rng.choice(["hinge", "hinge", "squared_hinge"]))
-    C = float("inf") if rng.random() < 0.05 else _power_of_ten(rng, -8, 8) if rng.random() < 0.4 else _power_of_ten(rng, -2, 3)
+    C = (
+        float("inf")
+        if rng.random() < 0.05
+        else _power_of_ten(rng, -8, 8)
+        if rng.random() < 0.4
+        else _power_of_ten(rng, -2, 3)
+    )
     has_bias = bool(rng.random() < 0.8)
     tol = _power_of_ten(rng, -9, -3)
     held, lines = _history(rng, n, y)
@@ -457,7 +463,9 @@ def _incremental(case: Case, rng: np.random.Generator) -> None:
     case.code += [f"data = {data}", f"model = {make}tol={tol!r}, max_iter={MOST_STEPS}, max_time={MOST_SECONDS})"]
     case.code += lines
     case.code.append(f"held = {held}")
-    case.code.append(f"fresh = {make}tol={tol!r}, max_iter={MOST_STEPS}, max_time={MOST_SECONDS}).fit(data[held], y[held])")
+    case.code.append(
+        f"fresh = {make}tol={tol!r}, max_iter={MOST_STEPS}, max_time={MOST_SECONDS}).fit(data[held], y[held])"
+    )
     case.facts["left_out"] = None
     if rng.random() < 0.3:
         row = int(rng.integers(len(held)))
@@ -527,7 +535,9 @@ def _estimator(case: Case, rng: np.random.Generator) -> None:
         make = f"zerogap.SVC({C!r}, loss={loss!r}, class_weight={factors}, decision_function_shape='ovo', {common})"
     if w is not None:
         case.data["w"] = w
-    case.about.update(estimator="SVR" if is_regressor else "SVC", formulation=loss, solver=solver, n=n, C=C, bias=has_bias)
+    case.about.update(
+        estimator="SVR" if is_regressor else "SVC", formulation=loss, solver=solver, n=n, C=C, bias=has_bias
+    )
     case.facts.update(formulation=loss, C=C, eps=eps, has_bias=has_bias, steps=steps)
     weight = ", w" if w is not None else ""
     case.code += [f"data = {data}", f"model = {make}.fit(data, y{weight})"]
@@ -567,7 +577,7 @@ def _gp(case: Case, rng: np.random.Generator) -> None:
     case.facts.update(formulation="gaussian_process", C=noise, eps=0.0, has_bias=False, steps=STEPS["cg"])
     case.code += [
         f"data = {data}",
-        f"model = zerogap.GaussianProcessRegressor({options.replace(chr(39) + 'precomputed' + chr(39), repr('precomputed'))}, "
+        f"model = zerogap.GaussianProcessRegressor({options}, "
         f"noise={noise!r}, solver={solver!r}, tol={tol!r}, max_iter={STEPS['cg']}, max_time={MOST_SECONDS}).fit(data, y)",
         "mean = model.predict(data)",
     ]

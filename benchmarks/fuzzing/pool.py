@@ -46,6 +46,10 @@ class Worker:
     """A process, the cases it still has to do, and since when it has been at the present one."""
 
     def __init__(self, seed: int, only: str | None):
+        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+            os.environ.setdefault(
+                name, "1"
+            )  # for the process to come: the cases are small, and every core has a worker
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         handle, self.log = tempfile.mkstemp(prefix="fuzz-", suffix=".log")
@@ -152,6 +156,7 @@ def _lost(seed: int, only: str | None, worker: Worker, what: str) -> Outcome:
 
     assert worker.present is not None
     case = draw(seed, worker.present, only)
-    failures = [what, *(line for line in [worker.trace()] if line)]
+    trace = worker.trace()
+    failures = [f"{what}\n{trace}" if trace else what]
     snippet = write_snippet(case, failures, only)
     return Outcome(case.number, case.kind, case.about, failures, None, {}, 0.0, snippet)

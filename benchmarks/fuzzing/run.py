@@ -69,13 +69,14 @@ def warm_up() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in SOLVERS:
-            for build in (
-                lambda gram: zerogap.DualProblem.hinge(gram, y, 10.0, fit_intercept=name not in ONE_AT_A_TIME),
-                lambda gram: zerogap.DualProblem.epsilon_insensitive(gram, X[:, 0] * y, 1.0, fit_intercept=False),
-                lambda gram: zerogap.DualProblem.gaussian_process(gram, y, 0.1),
+            gram = zerogap.Gram(X)
+            for problem in (
+                zerogap.DualProblem.hinge(gram, y, 10.0, fit_intercept=name not in ONE_AT_A_TIME),
+                zerogap.DualProblem.epsilon_insensitive(gram, X[:, 0] * y, 1.0, fit_intercept=False),
+                zerogap.DualProblem.gaussian_process(gram, y, 0.1),
             ):
                 with contextlib.suppress(ValueError):
-                    zerogap.solve(build(zerogap.Gram(X)), name, max_steps=2000)
+                    zerogap.solve(problem, name, max_steps=2000)
         for engine in ENGINES:
             with contextlib.suppress(np.linalg.LinAlgError):
                 zerogap.svm_path(X, y, engine=engine, C_min=0.1, C_max=10.0)
@@ -105,7 +106,16 @@ def write_snippet(case: Case, failures: list[str], only: str | None = None) -> s
     """Return Python that does what the case did: the data as literals, or drawn by the same recipe."""
     again = f"python benchmarks/fuzz.py --seed {case.seed} --case {case.number}" + (f" --only {only}" if only else "")
     lines = ['"""' + again, "", case.describe(), "", *(f.replace("\\", "\\\\") for f in failures), '"""', ""]
-    lines += ["import signal", "import tempfile", "", "import numpy as np", "import scipy.sparse as sp", "", "import zerogap", ""]
+    lines += [
+        "import signal",
+        "import tempfile",
+        "",
+        "import numpy as np",
+        "import scipy.sparse as sp",
+        "",
+        "import zerogap",
+        "",
+    ]
     if len(case.data["y"]) <= LITERALS:
         with np.printoptions(threshold=10**6, floatmode="unique", linewidth=120):
             for name, value in case.data.items():
@@ -116,6 +126,10 @@ def write_snippet(case: Case, failures: list[str], only: str | None = None) -> s
             "from fuzzing.draw import draw", f"case = draw({case.seed}, {case.number}, {only!r})",
             *(f"{name} = case.data[{name!r}]" for name in case.data),
         ]  # fmt: skip
-    result = {"path": "path", "incremental": "model.status_, model.certificate_", "gp": "model.status_, model.certificate_"}
+    result = {
+        "path": "path",
+        "incremental": "model.status_, model.certificate_",
+        "gp": "model.status_, model.certificate_",
+    }
     shown = result.get(case.kind, "model.status_, model.certificate_" if case.kind == "estimator" else "solution")
     return "\n".join([*lines, "", *case.code, f"print({shown})", ""])

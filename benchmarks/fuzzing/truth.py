@@ -13,6 +13,7 @@ import decimal
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Digits:
         high = array.astype(np.float64)
         with np.errstate(invalid="ignore"):
             low = np.where(np.isfinite(high), array - high, 0.0).astype(np.float64)  # of a long double
-        return np.asarray(np.frompyfunc(lambda h, l: Decimal(h) + Decimal(l), 2, 1)(high, low), dtype=object)
+        return np.asarray(np.frompyfunc(lambda a, b: Decimal(a) + Decimal(b), 2, 1)(high, low), dtype=object)
 
     @staticmethod
     def exp(values: np.ndarray) -> np.ndarray:
@@ -271,7 +272,7 @@ def _best_bias(problem: Problem, r: np.ndarray, A: Any) -> Any:
         middle = (low + high) // 2
         low, high = (middle, high) if excess(knots[middle]) > 0 else (low, middle)
     candidates = list(knots[max(low - 1, 0) : high + 2])
-    for a, z in zip(candidates[:-1], candidates[1:], strict=True):
+    for a, z in list(pairwise(candidates)):
         if z > a:  # the slope is linear inside: from two points of the inside it is known
             first, second = a + (z - a) / 4, a + 3 * (z - a) / 4
             left, right = excess(first), excess(second)
@@ -286,7 +287,14 @@ def _loss(problem: Problem, r: np.ndarray, A: Any) -> Any:
 
 
 def _hard(
-    problem: Problem, A: Any, r: np.ndarray, dual: Any, quadratic: Any, bias: float, noise: np.ndarray, dual_error: float
+    problem: Problem,
+    A: Any,
+    r: np.ndarray,
+    dual: Any,
+    quadratic: Any,
+    bias: float,
+    noise: np.ndarray,
+    dual_error: float,
 ) -> Truth:
     """Stretch f until all margins are one: 1/2 |f|² over the square of the least margin."""
     positive, negative = problem.upper > 0, problem.lower < 0
@@ -306,7 +314,14 @@ def _hard(
 
 
 def _stretched(
-    A: Any, r: np.ndarray, bias: Any, positive: np.ndarray, negative: np.ndarray, quadratic: Any, off: float, error: float
+    A: Any,
+    r: np.ndarray,
+    bias: Any,
+    positive: np.ndarray,
+    negative: np.ndarray,
+    quadratic: Any,
+    off: float,
+    error: float,
 ) -> tuple[Any, float]:
     breaches = [*(r[positive] - bias), *(bias - r[negative])]
     margin = 1 - max(breaches) if breaches else A.of(1.0)[()]
