@@ -18,7 +18,7 @@ CHUNK = 32  # cases handed out at once
 STARTING = 600.0  # seconds for a new process to import and compile
 
 
-def _work(pipe: Connection, seed: int, only: str | None, log: str) -> None:
+def _work(pipe: Connection, seed: int, only: str | None, log: str, limit: float) -> None:
     """Run the cases whose numbers come through the pipe, and send what came of each."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with open(log, "w") as file:
@@ -29,7 +29,7 @@ def _work(pipe: Connection, seed: int, only: str | None, log: str) -> None:
         while (numbers := pipe.recv()) is not None:
             for number in numbers:
                 pipe.send(number)
-                pipe.send(run(seed, number, only))
+                pipe.send(run(seed, number, only, limit))
             pipe.send("more")
 
 
@@ -45,7 +45,7 @@ def processor_seconds(pid: int | None) -> float:
 class Worker:
     """A process, the cases it still has to do, and since when it has been at the present one."""
 
-    def __init__(self, seed: int, only: str | None):
+    def __init__(self, seed: int, only: str | None, limit: float):
         for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(
                 name, "1"
@@ -54,7 +54,7 @@ class Worker:
         self.pipe, theirs = context.Pipe()
         handle, self.log = tempfile.mkstemp(prefix="fuzz-", suffix=".log")
         os.close(handle)
-        self.process = context.Process(target=_work, args=(theirs, seed, only, self.log), daemon=True)
+        self.process = context.Process(target=_work, args=(theirs, seed, only, self.log, max(limit, 1.0)), daemon=True)
         self.process.start()
         theirs.close()
         self.numbers: list[int] = []
@@ -100,7 +100,7 @@ def campaign(
 ) -> Iterator[Outcome]:
     """Yield the outcome of every case, in the order they finish; one that takes longer than ``limit`` seconds has failed."""
     chunks = [numbers[k : k + CHUNK] for k in range(0, len(numbers), CHUNK)][::-1]
-    team = [Worker(seed, only) for _ in range(min(workers, len(chunks)))]
+    team = [Worker(seed, only, limit) for _ in range(min(workers, len(chunks)))]
     try:
         while team:
             ready = wait([worker.pipe for worker in team], timeout=1.0)
@@ -116,7 +116,7 @@ def campaign(
                     team.remove(worker)
                     worker.end()
                     continue
-                if lost is None and worker.is_stuck(limit):
+                if lost is None and worker.is_stuck(1.5 * limit + 1.0 if limit > 0 else limit):
                     lost = f"hang: no result after {limit:g} seconds"
                 if lost is not None:
                     if worker.present is not None:
@@ -127,7 +127,7 @@ def campaign(
                     team.remove(worker)
                     worker.end()
                     if chunks:
-                        team.append(Worker(seed, only))
+                        team.append(Worker(seed, only, limit))
     finally:
         for worker in team:
             worker.end()

@@ -3,9 +3,11 @@
 import contextlib
 import signal
 import tempfile
+import threading
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,14 +37,37 @@ class Outcome(NamedTuple):
     snippet: str | None
 
 
-def run(seed: int, number: int, only: str | None = None) -> Outcome:
-    """Draw a case, run its code with warnings as errors, and check what it leaves behind."""
+@contextlib.contextmanager
+def processor_limit(seconds: float | None) -> Iterator[None]:
+    """Raise TimeoutError after so much processor time: that ends loops in Python; what is compiled the pool has to end."""
+    if seconds is None or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def over(signum: int, frame: Any) -> None:
+        raise TimeoutError(f"hangs: no result after {seconds:g} seconds of processor time")
+
+    before = signal.signal(signal.SIGPROF, over)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def run(seed: int, number: int, only: str | None = None, limit: float | None = None) -> Outcome:
+    """Draw a case, run its code with warnings as errors, and check what it leaves behind.
+
+    A case that takes more than ``limit`` seconds of processor time has failed.
+    """
     began = time.process_time()
     case = draw(seed, number, only)
     check, refused = Checker(case), None
     scope = {"np": np, "sp": sp, "zerogap": zerogap, "signal": signal, "tempfile": tempfile, **case.data}
     try:
-        _execute(case, scope)
+        with processor_limit(limit):
+            _execute(case, scope)
     except (Exception, KeyboardInterrupt) as error:
         refused = refusal(error)
         if refused is None:
