@@ -1,7 +1,35 @@
+"""Seeded problems that many tests share, and how the suite runs: the same examples everywhere, side by side."""
+
+import os
+
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from zerogap import DualProblem, Gram
+
+# Drawn examples are the same on every machine and at every run; ``--hypothesis-profile campaign`` draws others each time.
+settings.register_profile("suite", derandomize=True, deadline=None, database=None)
+settings.register_profile("campaign", derandomize=False, deadline=None, print_blob=True)
+settings.load_profile("suite")
+
+# Each process starts at another part of this list: the path's machine code is compiled by one, that of the solvers by another.
+FIRST = ("test_path", "test_cli", "test_leave_one_out", "test_incremental", "test_simple_svm", "test_path_engines")
+LAST = ("test_comparison", "test_gradient_ascent", "test_solve", "test_rosen", "test_properties", "test_package")
+
+
+def pytest_configure(config):
+    """Give each of the processes that run tests side by side one BLAS thread; they are started after this."""
+    if getattr(config.option, "numprocesses", None):
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            os.environ.setdefault(name, "1")
+
+
+def pytest_collection_modifyitems(items):
+    """Order the files, so that two processes that begin at once do not compile the same functions."""
+    rank = {name: k - len(FIRST) for k, name in enumerate(FIRST)} | {name: k + 1 for k, name in enumerate(LAST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, 0))
+
 
 FORMULATIONS = {
     "hinge": lambda g, y, t, **o: DualProblem.hinge(g, y, 2.0, **o),

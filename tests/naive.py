@@ -6,6 +6,22 @@ import scipy.sparse as sp
 
 from zerogap import DualProblem, Solution, Status
 
+UNIT = 2.0**-53  # unit roundoff
+
+
+def sum_rounding(n: int, *terms: float) -> float:
+    """Bound on how far apart two float64 sums of the same n terms are, whose sizes add up to the given ones, in any order."""
+    return 2 * (n + 2) * UNIT * sum(terms)
+
+
+def rbf_rounding(X: np.ndarray, gamma: float) -> float:
+    """Bound on how far apart two float64 values of exp(-gamma |x - z|²) are, if |x|² + |z|² - 2 <x, z> is how one computes it.
+
+    Each of the three is a sum of d products, none larger than the largest |x|²; what they are off, the exponential is off.
+    """
+    square = float((X**2).sum(axis=1).max())
+    return 2 * (X.shape[1] + 8) * UNIT * (1 + 4 * gamma * square)
+
 
 def matrix(problem: DualProblem) -> np.ndarray:
     """K + diag(ridge), every entry by the kernel's definition."""

@@ -112,3 +112,36 @@ def test_module_and_version():
         [sys.executable, "-m", "zerogap.cli", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("zerogap 0.")
+
+
+def shown(capsys, *arguments):
+    assert main([*arguments]) == 0
+    return [line for line in capsys.readouterr().out.splitlines() if "seconds" not in line]
+
+
+def test_the_seed_is_that_of_the_split(capsys):
+    first = shown(capsys, "fit", "--seed", "1", "--C", "1")
+    assert shown(capsys, "fit", "--seed", "1", "--C", "1") == first
+    assert shown(capsys, "fit", "--seed", "2", "--C", "1") != first
+
+
+def test_the_seed_is_that_of_the_solvers(capsys):
+    def evaluations(seed):
+        lines = shown(capsys, "compare", "--solvers", "smo-platt", "--seed", seed, "--tol", "1e-3")
+        return next(line for line in lines if line.startswith("smo-platt")).split()[2:4]
+
+    assert evaluations("1") == evaluations("1") != evaluations("2")
+
+
+def test_raw_features_are_not_scaled(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2)) * [1.0, 1000.0]
+    dump_svmlight_file(X, (X[:, 0] > 0).astype(int), str(tmp_path / "two.svm"))
+    for command, options in (
+        ("fit", ["--C", "1"]),
+        ("compare", ["--solvers", "smo", "--C", "1"]),
+        ("path", ["--no-grid"]),
+    ):
+        kernel = ["--gamma", "1", "--seed", "3"]
+        scaled = shown(capsys, command, str(tmp_path / "two.svm"), *options, *kernel)
+        assert shown(capsys, command, str(tmp_path / "two.svm"), *options, *kernel, "--raw") != scaled

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -34,3 +36,28 @@ def test_a_collision_of_the_hash_is_noticed(monkeypatch):
     monkeypatch.setattr(module, "_hash", lambda X, y, seed: np.zeros(len(y), dtype=np.uint64))
     points = distinct(np.arange(6.0).reshape(3, 2), np.ones(3), np.ones(3))
     assert points.rows.tolist() == [0, 1, 2]
+
+
+def test_weights_are_summed_whatever_the_order_and_rounded_once():
+    rng = np.random.default_rng(0)
+    X, y = np.repeat([[1.0], [2.0]], 10, axis=0), np.ones(20)
+    for weight in (np.full(20, 0.1), 10.0 ** rng.integers(-16, 3, size=20), rng.uniform(size=20)):
+        points = distinct(X, y, weight)
+        expected = {1.0: math.fsum(weight[:10]), 2.0: math.fsum(weight[10:])}
+        assert {float(X[row, 0]): w for row, w in zip(points.rows, points.weight, strict=True)} == expected
+        order = rng.permutation(20)
+        assert sorted(distinct(X[order], y, weight[order]).weight) == sorted(points.weight)
+    assert distinct(X, y, np.full(20, 0.1)).weight.tolist() == [1.0, 1.0]  # ten times a tenth
+
+
+def test_equal_sparse_rows_are_merged_however_they_are_written():
+    data, columns = [1.0, 1.0, 2.0, 0.0, 2.0, 5.0], [0, 0, 0, 1, 0, 1]  # 1 + 1; 2; a zero that is stored and 2; another
+    X = sp.csr_matrix((data, columns, [0, 2, 3, 5, 6]), shape=(4, 2))
+    parts = [part.copy() for part in (X.data, X.indices, X.indptr)]
+    points = distinct(X, np.ones(4), np.ones(4))
+    assert sorted(points.weight) == [1.0, 3.0]
+    assert len(set(points.group[:3])) == 1
+    for part, was in zip((X.data, X.indices, X.indptr), parts, strict=True):
+        np.testing.assert_array_equal(part, was)
+    module._hash(X, np.ones(4), 0)  # handed the caller's matrix itself
+    assert X.data.size == 6

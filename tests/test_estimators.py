@@ -1,5 +1,4 @@
 import pickle
-import time
 import warnings
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from zerogap import SVC, SVR, DualProblem, Gram, Status
+from zerogap import SVC, SVR, DualProblem, GaussianProcessRegressor, Gram, Status, validation
 
 # The checks hand pairwise estimators matrices that are no kernels (rounded to integers, or shifted), which are refused.
 INDEFINITE = dict.fromkeys(
@@ -253,23 +252,21 @@ def test_six_points_with_a_polynomial_kernel_end_at_once():
     ])  # fmt: skip
     y = np.array([False, True, True, False, True, False])
     for C in (0.1, 1.0, 100.0, 1e6, np.inf):
-        began = time.perf_counter()
-        model = SVC(C=C, kernel="poly", gamma="auto", coef0=10.0, tol=1e-8).fit(X, y)
-        assert time.perf_counter() - began < 5
+        model = SVC(C=C, kernel="poly", gamma="auto", coef0=10.0, tol=1e-8, max_iter=100_000).fit(X, y)
         assert model.duality_gap_ <= 1e-8
         assert (model.predict(X) == y).all()
 
 
-def test_a_high_polynomial_on_unscaled_data_ends_with_an_honest_status():
+@pytest.mark.parametrize(
+    ("C", "degree", "gamma"), [(0.67, 7, 4178.0), (1.0, 8, "scale"), (0.8, 8, 864.0), (1e4, 8, 1.0)]
+)
+def test_a_high_polynomial_on_unscaled_data_ends_with_an_honest_status(C, degree, gamma):
     X, y = load_iris(return_X_y=True)
-    for C, degree, gamma in ((0.67, 7, 4178.0), (1.0, 8, "scale"), (0.8, 8, 864.0), (1e4, 8, 1.0)):
-        began = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model = SVC(C=C, kernel="poly", degree=degree, gamma=gamma).fit(X, y)
-        assert time.process_time() - began < 60  # of the processor: a busy machine is no failure
-        for status, certificate in zip(model.status_, model.certificate_, strict=True):
-            assert (certificate.relative_gap <= 1e-4) == (status is Status.CONVERGED)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SVC(C=C, kernel="poly", degree=degree, gamma=gamma).fit(X, y)
+    for status, certificate in zip(model.status_, model.certificate_, strict=True):
+        assert (certificate.relative_gap <= 1e-4) == (status is Status.CONVERGED)
 
 
 def test_two_far_points_with_a_square_kernel_end_at_once():
@@ -294,7 +291,22 @@ def test_two_far_points_with_a_square_kernel_end_at_once():
         ({"tol": 0.0}, "tol must be above 0"),
         ({"solver": "sgd"}, "Unknown solver 'sgd'"),
         ({"cache_size": 0}, "cache_size must be above 0"),
-        ({"max_iter": 0}, "max_iter must be above 0"),
+        ({"max_iter": 0}, "max_iter must be a whole number above 0"),
+        ({"max_iter": 1.5}, "max_iter must be a whole number above 0; got max_iter=1.5"),
+        ({"max_iter": True}, "max_iter must be a whole number"),
+        ({"max_iter": "5"}, "max_iter must be a whole number"),
+        ({"tol": "small"}, "tol must be a number"),
+        ({"tol": True}, "tol must be a number"),
+        ({"tol": np.nan}, "tol must be above 0"),
+        ({"C": 1j}, "C must be a number"),
+        ({"C": np.nan}, "C must be above 0"),
+        ({"C": [1.0]}, "C must be a number"),
+        ({"degree": True}, "degree must be a whole number"),
+        ({"kernel": 3}, "Unknown kernel 3"),
+        ({"kernel": np.eye(150)}, "Unknown kernel"),
+        ({"loss": None}, "Unknown loss None"),
+        ({"fit_intercept": "no"}, "fit_intercept must be True or False"),
+        ({"warm_start": 2}, "warm_start must be True or False"),
         ({"max_time": -1.0}, "max_time must be above 0"),
         ({"class_weight": {0: -1.0}}, "class_weight must be above 0"),
         ({"decision_function_shape": "ova"}, "Unknown decision_function_shape"),
@@ -349,3 +361,155 @@ def test_progress_shows_on_long_fits(capsys):
         warnings.simplefilter("ignore", ConvergenceWarning)
         SVC(C=1e8, kernel="linear", gamma=1.0, tol=1e-14, max_time=2.0, verbose=True).fit(X[:, :5], y)
     assert "support" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (lambda a, b: (a @ b.T).astype(complex), "array of real numbers; got values of type complex128"),
+        (lambda a, b: 1.0, r"for 1 and 1 points an array of shape \(1, 1\); got \(\)"),
+        (lambda a, b: (a @ b.T)[:, 0], r"of shape \(1, 1\); got \(1,\)"),
+        (lambda a, b: (a @ b.T)[:, :1], r"of shape \(\d+, \d+\); got \(\d+, 1\)"),
+        (lambda a, b: np.full((len(a), len(b)), np.nan), "returned NaN"),
+        (lambda a, b: sp.csr_matrix(a @ b.T), "real numbers; got csr_matrix"),
+        (lambda a, b: [["k"] * len(b)] * len(a), "real numbers; got values of type <U1"),
+        (lambda a, b: None, "real numbers; got NoneType"),
+    ],
+    ids=["complex", "scalar", "vector", "column", "nan", "sparse", "text", "none"],
+)
+@pytest.mark.parametrize("model", [SVC, SVR, GaussianProcessRegressor])
+def test_kernel_functions_that_return_something_else_are_refused(kernel, message, model):
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=f"The kernel function must return the matrix.*{message}"):
+        model(kernel=kernel).fit(X, y)
+
+
+def test_a_kernel_function_that_fails_later_is_refused_then():
+    X, y = load_iris(return_X_y=True)
+    shapes = []
+
+    def kernel(a, b):
+        shapes.append((len(a), len(b)))
+        return a @ b.T if not is_late else np.zeros(len(a))
+
+    is_late = False
+    model = SVC(kernel=kernel).fit(X, y)
+    is_late = True
+    with pytest.raises(ValueError, match=r"of shape \(150, \d+\); got \(150,\)"):
+        model.predict(X)
+
+
+def test_integers_and_single_precision_from_a_kernel_function_are_numbers():
+    X, y = load_iris(return_X_y=True)
+    X = np.round(10 * X)
+    expected = SVC(kernel="linear", tol=1e-8).fit(X, y).decision_function(X)
+    for kind in (int, np.float32):
+        model = SVC(kernel=lambda a, b, kind=kind: (a @ b.T).astype(kind), tol=1e-8).fit(X, y)
+        np.testing.assert_allclose(model.decision_function(X), expected, atol=1e-3)
+
+
+def test_huge_kernel_matrices_end_with_an_honest_status_or_a_clear_line():
+    X, y = cancer()
+    K = rbf_kernel(X[:60], gamma=0.05)
+    fine = SVC(C=1e-300, kernel="precomputed").fit(1e300 * K, y[:60])
+    peer = SVC(C=1.0, kernel="precomputed").fit(K, y[:60])
+    np.testing.assert_allclose(fine.decision_function(1e300 * K), peer.decision_function(K), atol=1e-2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = SVC(kernel="precomputed").fit(1e300 * K, y[:60])
+    assert (model.status_ is Status.CONVERGED) == (model.duality_gap_ <= 1e-4)
+    assert np.isfinite(model.certificate_.gap)
+    with pytest.raises(ValueError, match="overflows float64"):
+        SVC(kernel="precomputed").fit(1e307 * K, y[:60])
+
+
+# Weights are repetitions, to the last bit.
+
+
+@pytest.mark.parametrize("class_weight", [{0: 0.3, 1: 1.1}, {0: 0.1}, "balanced", None], ids=str)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_a_repeated_row_is_a_weight_to_the_last_bit(class_weight, loss):
+    X, y = make_moons(40, noise=0.3, random_state=1)
+    times = np.random.default_rng(0).integers(1, 12, size=40)
+    rows, labels = X.repeat(times, axis=0), y.repeat(times)
+    for C, weight, each in ((0.7, times, np.ones(times.sum())), (7.0, 0.1 * times, np.full(times.sum(), 0.1))):
+        model = SVC(C=C, class_weight=class_weight, loss=loss)
+        once, many = clone(model).fit(X, y, weight), clone(model).fit(rows, labels, each)
+        assert once.certificate_ == many.certificate_  # the problem is the same, and so is every step
+        assert once.n_iter_ == many.n_iter_
+        assert once.intercept_ == many.intercept_
+        np.testing.assert_allclose(once.decision_function(X), many.decision_function(X), atol=1e-12)
+
+
+def test_class_weights_leave_gamma_alone():
+    X, y = make_moons(40, noise=0.3, random_state=1)
+    gammas = [SVC(class_weight=weight).fit(X, y)._kernel.gamma for weight in (None, {0: 5.0})]
+    assert gammas[0] == gammas[1] == pytest.approx(sklearn.svm.SVC().fit(X, y)._gamma, rel=1e-14)
+
+
+# Small things that a mistake would hardly show.
+
+
+def test_ties_among_the_votes_go_to_the_first_class_as_scikit_learns_do():
+    """Three classes in a circle, each beating the next: every class has one vote."""
+    model = SVC(kernel="linear").fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+    for decisions, expected in (
+        ([1.0, -1.0, 1.0], 0),  # 0 beats 1, 2 beats 0, 1 beats 2
+        ([-1.0, 1.0, -1.0], 0),
+        ([0.0, 1.0, 1.0], 1),  # a decision value of zero is a vote for the second of a pair
+        ([1.0, 0.0, 0.0], 2),
+        ([0.0, 0.0, 0.0], 2),
+    ):
+        model._pair_decisions = lambda X, decisions=decisions: np.array([decisions])
+        assert model.predict([[0.0]])[0] == expected
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, size=(80, 2)).astype(float), rng.integers(0, 4, size=80)
+    ours, peer = SVC(C=10.0, tol=1e-10).fit(X, y), sklearn.svm.SVC(C=10.0, tol=1e-10).fit(X, y)
+    grid = rng.uniform(-1, 3, size=(300, 2))
+    np.testing.assert_array_equal(ours.predict(grid), peer.predict(grid))
+
+
+@pytest.mark.parametrize("model", [SVC(), SVR(), GaussianProcessRegressor()], ids=str)
+@pytest.mark.parametrize("rows", [1, 7, 8, 60])
+def test_predictions_by_chunks_are_those_of_all_rows_at_once(model, rows, monkeypatch):
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    model = clone(model).fit(X, y)
+    expected = model.predict(X)
+    monkeypatch.setattr("zerogap.estimators.base.CHUNK", 8 * model.support_.size * rows)
+    assert [part.stop - part.start for part, _ in model._kernel_values(X)] == [rows] * -(-60 // rows)
+    assert sum(len(K) for _, K in model._kernel_values(X)) == 60
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-12)
+    if isinstance(model, GaussianProcessRegressor):
+        monkeypatch.undo()
+        whole = model.predict(X, return_std=True)[1]
+        monkeypatch.setattr("zerogap.estimators.base.CHUNK", 8 * model.support_.size * rows)
+        np.testing.assert_allclose(model.predict(X, return_std=True)[1], whole, rtol=1e-9)
+
+
+@pytest.mark.parametrize("row", [3, 511, 512, 700, 1099])
+def test_every_row_of_a_kernel_matrix_is_looked_at(row):
+    K = np.eye(1100)
+    K[row, 5] = 0.4
+    with pytest.raises(ValueError, match=r"differ from their mirror image by up to 0\.4"):
+        validation.check_precomputed(K)
+    K[row, 5] = 0.0
+    np.testing.assert_array_equal(validation.check_precomputed(K), K)
+
+
+@pytest.mark.parametrize(("shift", "C"), [(1e6, 1.0), (1e7, 100.0), (-1e9, 1.0)])
+def test_data_far_from_zero_is_data_all_the_same(shift, C):
+    rng = np.random.default_rng(0)
+    # On a grid nothing is rounded when the points are moved.
+    X = rng.integers(-64, 64, (120, 4)) / 32
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(120) > 0, 1, 0)
+    near = SVC(C=C, kernel="linear", tol=1e-8).fit(X, y)
+    far = SVC(C=C, kernel="linear", tol=1e-8).fit(X + shift, y)
+    assert far.status_ is Status.CONVERGED
+    assert far.certificate_.primal == pytest.approx(near.certificate_.primal, rel=2e-8)
+    scale = np.abs(near.coef_).sum()
+    np.testing.assert_allclose(far.coef_, near.coef_, rtol=0, atol=1e-3 * scale)
+    np.testing.assert_array_equal(far.predict(X + shift), near.predict(X))
+    # The intercept is scikit-learn's, that of the points as they are.
+    f = (X + shift).astype(np.longdouble) @ far.coef_[0].astype(np.longdouble) + far.intercept_[0]
+    np.testing.assert_allclose(far.decision_function(X + shift), f.astype(float), atol=4e-16 * abs(shift) * scale * 10)
+    np.testing.assert_allclose(SVR(C=C, kernel="linear").fit(X + shift, X[:, 0]).predict(X + shift), X[:, 0], atol=0.11)

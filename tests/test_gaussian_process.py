@@ -47,17 +47,20 @@ def system(n=300, noise=0.1, **options):
 def test_reaches_the_solution_of_the_linear_system(solver, kernel, kind):
     X, _, t = points(kind)
     problem = DualProblem.gaussian_process(Gram(X if kernel == "rbf" else X / np.abs(X).max(), kernel), t, 0.1)
-    exact = np.linalg.solve(naive.matrix(problem), t)
+    K = naive.matrix(problem)
+    exact = np.linalg.solve(K, t)
+    # Solving is exact for a matrix that is off by some n u of its size, and the objectives are sums of n² products.
+    rounding = 4 * naive.sum_rounding(len(t), np.abs(exact) @ np.abs(K) @ np.abs(exact), np.abs(t) @ np.abs(exact))
     for tol in (1e-8, 1e-12):
         solution = solve(problem, solver, stop=RelativeGap(tol))
         assert solution.status is Status.CONVERGED
         assert solution.certificate.relative_gap <= tol
         optimum = 0.5 * t @ exact
-        assert (
-            0 <= optimum + naive.objective(problem, solution.beta) + 1e-14 * optimum <= tol * optimum + 2e-14 * optimum
-        )
+        assert -rounding <= optimum + naive.objective(problem, solution.beta) <= tol * optimum + rounding
     # The gap bounds the distance in the norm of the matrix, whose eigenvalues are no less than the noise.
-    assert np.linalg.norm(solution.beta - exact) <= np.sqrt(2 * solution.certificate.gap / 0.1) + 1e-12 * len(t)
+    gap = solution.certificate.gap + solution.certificate.rounding
+    error = 4 * naive.sum_rounding(len(t), np.linalg.cond(K) * np.linalg.norm(exact))
+    assert np.linalg.norm(solution.beta - exact) <= np.sqrt(2 * gap / 0.1) + error
 
 
 @pytest.mark.parametrize("solver", DIRECT, ids=str)
@@ -74,8 +77,11 @@ def test_weighted_squared_loss_without_tube_and_bias_is_the_same_kind_of_system(
     X, _, t = plain
     weight = np.linspace(0.5, 3, len(t))
     problem = DualProblem.squared_epsilon_insensitive(Gram(X), t, 5.0, 0.0, sample_weight=weight, fit_intercept=False)
-    solution = solve(problem, solver, stop=RelativeGap(1e-14))
-    np.testing.assert_allclose(solution.beta, np.linalg.solve(naive.matrix(problem), t), rtol=0, atol=1e-6)
+    solution = solve(problem, solver, stop=RelativeGap(1e-12))
+    # The gap bounds the distance in the norm of the matrix, whose eigenvalues are no less than the least ridge.
+    gap = solution.certificate.gap + solution.certificate.rounding
+    error = np.linalg.norm(solution.beta - np.linalg.solve(naive.matrix(problem), t))
+    assert error <= np.sqrt(2 * gap / problem.ridge.min()) + 1e-10
 
 
 def test_iterates_are_those_of_table_7_3():
@@ -226,7 +232,7 @@ def test_survives_a_residual_overwritten_and_an_indefinite_matrix():
     assert steps <= 1.5 * straight  # a fresh start every three steps would take many times as long
     X, t = smooth(50)
     indefinite = DualProblem.gaussian_process(Gram(X, lambda A, B: -(A @ B.T)), t, 0.1)
-    assert solve(indefinite, solver).status is Status.STALLED
+    assert solve(indefinite, solver).status is Status.UNBOUNDED
     with pytest.raises(ValueError, match=r"not positive definite.*Raise noise"):
         solve(indefinite, "cholesky")
 
@@ -298,21 +304,31 @@ def diabetes():
 
 
 @pytest.mark.parametrize("normalize_y", [True, False])
-@pytest.mark.parametrize("noise", [1e-3, 0.1, 10.0])
-@pytest.mark.parametrize("solver", ["cholesky", "cg"])
+@pytest.mark.parametrize(
+    ("solver", "noise"),
+    [
+        *(("cholesky", noise) for noise in (1e-3, 0.1, 10.0)),
+        pytest.param("cg", 1e-3, marks=pytest.mark.long),
+        *(("cg", noise) for noise in (0.1, 10.0)),
+    ],
+)
 def test_mean_deviation_covariance_and_evidence_are_scikit_learns(solver, noise, normalize_y):
     X, y = diabetes()
     X, y, new = X[:200], y[:200] / 100, X[200:]
     peer = Peer(RBF(np.sqrt(1 / (2 * 0.05))), alpha=noise, optimizer=None, normalize_y=normalize_y).fit(X, y)
     ours = GaussianProcessRegressor(
         gamma=0.05, noise=noise, solver=solver, tol=1e-20, std_tol=1e-13, normalize_y=normalize_y, rank=30
-    ).fit(X, y)
-    assert ours.status_ is Status.CONVERGED
+    )
+    with pytest.warns(ConvergenceWarning, match="float64 has no more digits"):
+        ours.fit(X, y)
+    assert ours.status_ is Status.PRECISION
     mean, std = ours.predict(new, return_std=True)
     peer_mean, peer_std = peer.predict(new, return_std=True)
     np.testing.assert_allclose(mean, peer_mean, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(std, peer_std, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(ours.predict(new), mean, rtol=1e-14)
+    # The same sum of 200 products, K_ij <= 1, by another matrix product.
+    size = np.abs(mean) + peer._y_train_std * np.abs(ours.dual_coef_).sum()
+    assert (np.abs(ours.predict(new) - mean) <= naive.sum_rounding(200, size)).all()
     also, cov = ours.predict(new, return_cov=True)
     np.testing.assert_allclose(also, mean, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(cov, peer.predict(new, return_cov=True)[1], rtol=0, atol=1e-8)
@@ -423,7 +439,7 @@ def test_outcomes_short_of_the_tolerance_are_warnings():
         ({"solver": "cg", "preconditioner": "jacobi"}, "Unknown preconditioner 'jacobi'"),
         ({"solver": "cg", "rank": 0}, "rank must be above 0"),
         ({"cache_size": 0}, "cache_size must be above 0"),
-        ({"max_iter": 0}, "max_iter must be above 0"),
+        ({"max_iter": 0}, "max_iter must be a whole number above 0"),
     ],
     ids=str,
 )
@@ -446,3 +462,18 @@ def test_bad_data_is_refused():
         model.fit(X, y).predict(X[:, :2])
     with pytest.raises(ValueError, match="not for both"):
         model.predict(X, return_std=True, return_cov=True)
+
+
+def test_the_error_of_an_estimated_evidence_is_one_standard_deviation_of_it():
+    """Estimates from other probes scatter by as much as each says of itself."""
+    X, y = diabetes()
+    model = GaussianProcessRegressor(noise=0.1, solver="cg", preconditioner=None).fit(X[:150], y[:150])
+    said = [model.log_marginal_likelihood("lanczos", random_state=k, return_error=True) for k in range(80)]
+    values, errors = np.array(said).T
+    # The deviation of 80 values is known to 8 percent, one standard deviation of that.
+    assert values.std(ddof=1) == pytest.approx(np.sqrt(np.mean(errors**2)), rel=0.3)
+    determinants = [
+        log_determinant(model._training, model._ridge, None, 20, np.random.RandomState(k)) for k in range(80)
+    ]
+    values, errors = np.array(determinants).T
+    assert values.std(ddof=1) == pytest.approx(np.sqrt(np.mean(errors**2)), rel=0.3)

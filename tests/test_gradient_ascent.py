@@ -148,6 +148,25 @@ def test_a_rate_that_is_too_large_is_noticed(rate, formulation, plain):
     assert solve(problem, GradientAscent(rate), resume=solution, max_time=10).status is Status.DIVERGED
 
 
+@pytest.mark.parametrize("solver", [GradientAscent(3.0), GradientAscent(5.0, order="free-first")], ids=name)
+def test_a_pass_that_lost_ground_is_taken_back(solver, plain):
+    X, _, t = plain
+    problem = DualProblem.squared_epsilon_insensitive(Gram(X), t, 10.0, 0.1, fit_intercept=False)
+    state, best = solver.init(problem, solve(problem, stop=RelativeGap(0.1)).beta), np.inf
+    for _ in range(1000):
+        before = state.beta.copy()
+        best = min(best, problem.objective(before))
+        state, info = solver.step(problem, state, 1000, 0.0)
+        if info.is_divergent:
+            break
+    assert info.is_divergent
+    np.testing.assert_array_equal(state.beta, state.memory.before)
+    assert problem.objective(state.beta) <= best + 1e-12  # nothing of the pass is left
+    np.testing.assert_allclose(state.residual, problem.residual(state.beta), atol=1e-12)
+    np.testing.assert_array_equal(state.rise, problem.rise(state.beta))
+    np.testing.assert_array_equal(state.fall, problem.fall(state.beta))
+
+
 def test_a_rate_just_below_the_limit_is_not_called_divergent(plain):
     X, y, _ = plain
     problem = DualProblem.hinge(Gram(X), y, 2.0, fit_intercept=False)

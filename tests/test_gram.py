@@ -1,3 +1,4 @@
+import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,13 +12,18 @@ def X():
     return np.random.default_rng(3).standard_normal((300, 5))
 
 
+def assert_close(values, K, X):
+    """The same rbf kernel values, with gamma = 0.4, but for rounding."""
+    np.testing.assert_allclose(values, K, rtol=0, atol=naive.rbf_rounding(X, 0.4))
+
+
 def test_rows_are_those_of_the_matrix(X):
     gram, K = Gram(X, gamma=0.4), rbf_kernel(X, gamma=0.4)
     gram.fetch(np.array([5, 250, 5]))
     for i in (5, 250):
-        np.testing.assert_allclose(gram.rows[gram.slot[i]], K[i], atol=1e-14)
-    np.testing.assert_allclose(gram.block(np.array([0, 250])), K[[0, 250]], atol=1e-14)
-    np.testing.assert_allclose(gram.full(), K, atol=1e-14)
+        assert_close(gram.rows[gram.slot[i]], K[i], X)
+    assert_close(gram.block(np.array([0, 250])), K[[0, 250]], X)
+    assert_close(gram.full(), K, X)
 
 
 def test_a_small_budget_drops_the_rows_used_longest_ago(X):
@@ -27,12 +33,12 @@ def test_a_small_budget_drops_the_rows_used_longest_ago(X):
     for start in range(0, 300, 20):
         wanted = np.arange(start, start + 20)
         gram.fetch(wanted)
-        np.testing.assert_allclose(gram.rows[gram.slot[wanted]], K[wanted], atol=1e-14)
+        assert_close(gram.rows[gram.slot[wanted]], K[wanted], X)
     kept = np.flatnonzero(gram.slot >= 0)
     assert kept.size == capacity
     assert set(range(280, 300)) <= set(kept.tolist())
     for i in kept:
-        np.testing.assert_allclose(gram.rows[gram.slot[i]], K[i], atol=1e-14)
+        assert_close(gram.rows[gram.slot[i]], K[i], X)
 
 
 @pytest.mark.parametrize("cache_size", [0.001, 100], ids=["small", "all"])
@@ -40,7 +46,8 @@ def test_dot_is_the_product(X, cache_size):
     beta = np.random.default_rng(4).standard_normal(300) * (np.arange(300) % 3 == 0)
     gram = Gram(X, gamma=0.4, cache_size=cache_size)
     gram.fetch(np.arange(30))
-    np.testing.assert_allclose(gram.dot(beta), rbf_kernel(X, gamma=0.4) @ beta, atol=1e-12)
+    rounding = naive.rbf_rounding(X, 0.4) * np.abs(beta).sum() + naive.sum_rounding(300, np.abs(beta).sum())
+    np.testing.assert_allclose(gram.dot(beta), rbf_kernel(X, gamma=0.4) @ beta, rtol=0, atol=rounding)
 
 
 @pytest.mark.parametrize("cache_size", [0.001, 0.4, 100], ids=["small", "half", "all"])
@@ -119,7 +126,7 @@ def test_a_subset_takes_the_rows_that_are_there(X, kernel):
     points = np.array([3, 7, 50, 100, 200])
     part = whole.subset(points)
     assert part.n == 5
-    np.testing.assert_allclose(part.block(np.arange(5)), K[np.ix_(points, points)], atol=1e-14)
+    assert_close(part.block(np.arange(5)), K[np.ix_(points, points)], X)
     assert part.evaluations == (3 * 5 if kernel == "rbf" else 0)
 
 
@@ -135,6 +142,18 @@ def test_precomputed_matrices_are_checked(X):
     with pytest.raises(TypeError, match="dense"):
         Gram(sp.csr_matrix(K), "precomputed")
     assert Gram(K.astype(np.float32), "precomputed").n == 300  # rounding of float32 is no indefiniteness
+
+
+def test_the_last_rows_of_a_precomputed_matrix_are_checked_too():
+    X = np.random.default_rng(3).standard_normal((700, 3))
+    K = rbf_kernel(X, gamma=0.4)
+    bent = K.copy()
+    bent[690, 650] += 0.1
+    with pytest.raises(ValueError, match="symmetric"):
+        Gram(bent, "precomputed")
+    K[650:, 650:] -= 5 * np.eye(50)
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        Gram(K, "precomputed")
 
 
 def test_bad_input_is_refused_with_advice(X):

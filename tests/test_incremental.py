@@ -243,9 +243,71 @@ def test_bad_calls_are_refused_and_leave_the_model_alone():
         (lambda: model.partial_fit(X, y, classes=[0, 2]), "those of the first call"),
         (lambda: model.partial_fit(X[:, :5], y), "30 features"),
         (lambda: model.forget(60), "rows out of 0 to 59; got 60"),
+        (lambda: model.forget([3, -61]), "rows out of 0 to 59; got -61"),
         (lambda: model.forget([0.5]), "row numbers"),
         (lambda: model.forget(np.flatnonzero(y == 1)), "no point of class"),
     ):
         with pytest.raises(ValueError, match=message):
             call()
     np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+def test_a_class_of_weight_zero_alone_is_no_class():
+    X, y = cancer(60)
+    weight = np.where((y == 1) & (np.arange(60) % 2 == 0), 0.0, 1.0)
+    model = SVC().partial_fit(X, y, sample_weight=weight)
+    heavy = np.flatnonzero((y == 1) & (weight > 0))
+    with pytest.raises(ValueError, match="no point of class"):
+        model.forget(heavy)  # rows of the class are left, but none that counts
+    kept = np.delete(np.arange(60), heavy[1:])
+    assert_is_refit(model.forget(heavy[1:]), X[kept], y[kept], weight[kept])
+
+
+def test_class_weights_are_those_of_now():
+    X, y = cancer(60)
+    model = SVC(class_weight={0: 0.3}).partial_fit(X[:40], y[:40])
+    model.set_params(class_weight={0: 2.0}).partial_fit(X[40:], y[40:])
+    assert_is_refit(model, X, y)
+
+
+def histories(count):
+    """Awkward data, options and changes, drawn once and for all."""
+    rng = np.random.default_rng(20)
+    for _ in range(count):
+        n, d = int(rng.integers(4, 25)), int(rng.integers(1, 4))
+        X = rng.normal(size=(n, d)) if rng.random() < 0.5 else rng.integers(0, 3, size=(n, d)).astype(float)
+        if rng.random() < 0.3:
+            X = X[rng.integers(0, max(1, n // 3), size=n)]
+        y, weight = rng.integers(0, 2, size=n), rng.choice([0.3, 1.0, 2.0, 1e-3, 1e3, 0.0], size=n)
+        y[:2], weight[:2] = [0, 1], 1.0
+        options = {
+            "C": float(10.0 ** rng.uniform(-6, 6)),
+            "kernel": str(rng.choice(["linear", "rbf", "poly"])),
+            "gamma": 0.5,
+            "coef0": float(rng.integers(0, 2)),
+            "loss": str(rng.choice(["hinge", "squared_hinge"])),
+            "fit_intercept": bool(rng.random() < 0.7),
+            "class_weight": None if rng.random() < 0.7 else {0: 0.3, 1: 1.7},
+        }
+        yield X, y, weight if rng.random() < 0.5 else np.ones(n), options, rng
+
+
+def test_histories_of_many_kinds_end_where_a_fit_does():
+    for X, y, weight, options, rng in histories(150):
+        model, held = SVC(**options).partial_fit(X[:4], y[:4], sample_weight=weight[:4]), np.arange(4)
+        for k in range(4, len(y), 4):
+            rows = np.arange(k, min(k + 4, len(y)))
+            weight[rows[0]] = max(weight[rows[0]], 0.3)
+            model.partial_fit(X[rows], y[rows], sample_weight=weight[rows])
+            held = np.concatenate([held, rows])
+            gone = rng.choice(held.size, size=int(rng.integers(0, held.size)), replace=False)
+            rest = np.delete(held, gone)
+            if all(weight[rest][y[rest] == label].any() for label in (0, 1)):
+                model.forget(gone)
+                held = rest
+        fresh = SVC(**{**options, "tol": 1e-10}).fit(X[held], y[held], weight[held])
+        assert model.status_ is Status.CONVERGED
+        a, b = model.certificate_, fresh.certificate_
+        # Both optima lie between their bounds; the sums behind a bound round, each by so much.
+        size = np.abs(fresh.dual_coef_).sum() ** 2 * np.abs(fresh._kernel(X[held], X[held])).max() + abs(b.dual)
+        assert abs(a.dual - b.dual) <= a.gap + b.gap + 100 * np.finfo(float).eps * size

@@ -1,9 +1,12 @@
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
+import zerogap
 from zerogap.kernels import Kernel, gamma_value
 
 KERNELS = [
@@ -49,3 +52,21 @@ def test_gamma_counts_a_row_of_weight_two_twice():
     X = np.random.default_rng(2).standard_normal((6, 3))
     weight = np.array([1, 2, 1, 3, 1, 1])
     assert gamma_value("scale", X, weight) == pytest.approx(gamma_value("scale", X.repeat(weight, axis=0)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_indefinite"),
+    [
+        ({"kernel": "poly", "degree": 3, "gamma": 1.0, "coef0": -1.0}, True),
+        ({"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": -2.0}, True),
+        ({"kernel": "poly", "degree": 3, "gamma": 1.0, "coef0": 0.0}, False),
+        ({"kernel": "poly", "degree": 3, "gamma": 1.0, "coef0": 1.0}, False),
+        ({"kernel": lambda A, B: -(A @ B.T)}, True),
+    ],
+)
+def test_a_kernel_that_may_be_indefinite_is_looked_at(options, is_indefinite):
+    X = np.random.default_rng(0).uniform(-1, 1, (30, 3))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        zerogap.SVC(**options, max_iter=1000).fit(X, X[:, 0] > 0)
+    assert any("not positive semidefinite" in str(warning.message) for warning in caught) == is_indefinite

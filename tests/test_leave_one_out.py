@@ -57,7 +57,7 @@ def test_breast_cancer(loss):
     assert 0.015 < result.error < 0.035
     assert model.score(X, y) > 1 - result.error
     assert "LeaveOneOut(error" in repr(result)
-    assert [field.name for field in fields(result)] == ["decision_values", "predictions", "error"]
+    assert [field.name for field in fields(result)] == ["decision_values", "predictions", "error", "status"]
 
 
 def test_it_costs_few_kernel_values_and_leaves_the_model_alone():
@@ -170,3 +170,25 @@ def test_many_times_faster_than_refits():
     for i in range(10):
         SVC(gamma=model._kernel.gamma, tol=1e-10).fit(np.delete(X, i, axis=0), np.delete(y, i))
     assert ours < (time.perf_counter() - began) / 10 * len(y) / 5
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"C": 5.0},
+        {"loss": "squared_hinge", "C": 5.0},
+        {"fit_intercept": False},
+        {"class_weight": {0: 3.0}},
+        {"class_weight": {1: 3.0}},
+    ],
+    ids=str,
+)
+def test_parameters_are_those_of_now(change):
+    """Each shows in another part of the problem: the box, the ridge, the constraint."""
+    X, y = cancer(60)
+    for start in ({}, {"loss": "squared_hinge"}):
+        model = SVC(gamma=0.05, **start).fit(X, y)
+        leave_one_out(model)
+        model.set_params(**change)
+        expected = leave_one_out(SVC(gamma=0.05, **{**start, **change}).fit(X, y)).decision_values
+        np.testing.assert_allclose(leave_one_out(model).decision_values, expected, atol=1e-9)

@@ -1,9 +1,16 @@
+import errno
+import importlib
+import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+import numba
 import pytest
 
 import zerogap
+from zerogap import compiled
 
 
 def test_every_public_name_loads():
@@ -22,3 +29,102 @@ def test_names_are_right_whatever_was_loaded_first():
 def test_import_is_lazy():
     code = "import sys, zerogap; assert not {'numba', 'sklearn', 'scipy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Machine code on disk.
+
+
+def python(code: str, path: Path, **environment: str) -> str:
+    """Run code in a new process that finds modules below a folder first, with no cache but the one named."""
+    dropped = ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "PYTHONPYCACHEPREFIX")
+    kept = {key: value for key, value in os.environ.items() if key not in dropped}
+    kept |= {"PYTHONPATH": str(path), "PYTHONDONTWRITEBYTECODE": "1"} | environment
+    return subprocess.run([sys.executable, "-c", code], check=True, env=kept, capture_output=True, text=True).stdout
+
+
+def test_where_nothing_can_be_written_code_is_compiled_in_memory_and_nothing_is_said(tmp_path):
+    """A read-only installation and no home: files stand where Numba would make its folders, so that not even root can."""
+    shutil.copytree(Path(zerogap.__file__).parent, tmp_path / "zerogap", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [tmp_path / "zerogap", *(tmp_path / "zerogap").rglob("*/")]:
+        (folder / "__pycache__").write_text("no folder")
+    code = (
+        "import zerogap; model = zerogap.SVC().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]); "
+        "print(zerogap.__file__, model.predict([[0.1], [2.9]]).tolist(), model.status_.name)"
+    )
+    home = tmp_path / "home"
+    home.write_text("no folder")
+    said = python(f"import warnings; warnings.simplefilter('error'); {code}", tmp_path, HOME=str(home))
+    assert said == f"{tmp_path / 'zerogap' / '__init__.py'} [0, 1] CONVERGED\n"
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+CALLEE = """
+from zerogap.compiled import jit
+CONSTANT = {constant}
+@jit
+def inner(x):
+    return x + {added}
+"""
+
+CALLER = """
+from callee import CONSTANT, inner
+from zerogap.compiled import jit
+@jit
+def outer(x):
+    return inner(x) * CONSTANT
+"""
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Import two modules of compiled functions, one calling the other, as a new process would: with the cache on disk only."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "caller.py").write_text(CALLER)
+
+    def run(added=1, constant=10):
+        """Return a result, and how often machine code was found on disk."""
+        callee, source = tmp_path / "callee.py", CALLEE.format(added=added, constant=constant)
+        if not callee.exists() or callee.read_text() != source:
+            callee.write_text(source)
+        importlib.invalidate_caches()
+        for name in ("caller", "callee"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        outer = importlib.import_module("caller").outer
+        return outer(1.0), sum(outer.stats.cache_hits.values())
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yield run
+    for name in ("caller", "callee"):
+        sys.modules.pop(name, None)
+
+
+def test_machine_code_is_loaded_until_the_source_of_a_callee_changes(load):
+    assert load(1, 10) == (20.0, 0)
+    assert load(1, 10) == (20.0, 1)
+    assert load(2, 10) == (30.0, 0)
+    assert load(2, 11) == (33.0, 0)
+    assert load(2, 11) == (33.0, 1)
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+@pytest.mark.parametrize("left", [0, 40], ids=["empty", "cut-off"])
+def test_a_broken_file_of_the_cache_is_written_again(load, tmp_path, ending, left):
+    assert load() == (20.0, 0)
+    for file in tmp_path.glob(f"cache/*/*.{ending}"):
+        file.write_bytes(file.read_bytes()[:left])
+    assert load() == (20.0, 0)
+    assert load() == (20.0, 1)
+
+
+def test_a_full_disk_costs_time_only(load, monkeypatch):
+    def full(*args):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compiled._CacheFiles, "_save_data", full)
+        assert load() == (20.0, 0)
+        assert load() == (20.0, 0)
+    assert load() == (20.0, 0)
+    monkeypatch.setattr(compiled._CacheFiles, "_load_index", full)
+    assert load() == (20.0, 0)

@@ -1,10 +1,12 @@
+import math
+
 import naive
 import numpy as np
 import pytest
 from conftest import FORMULATIONS, points
 from scipy.optimize import minimize_scalar
 
-from zerogap import DualProblem, Gram, RelativeGap, solve
+from zerogap import DualProblem, Gram, RelativeGap, Status, solve
 
 
 def feasible_point(problem, seed=0):
@@ -72,6 +74,32 @@ def test_hard_margin_primal_is_a_separating_function_of_margin_one(plain):
     assert problem.certify(np.zeros(40)).relative_gap == np.inf
 
 
+def test_a_point_of_weight_zero_asks_for_no_margin(plain, fit_intercept):
+    """A copy of the first point in the other class would make the margin impossible; with weight zero it is not there."""
+    X, y, _ = plain
+    there = DualProblem.hard_margin(Gram(X), y, fit_intercept=fit_intercept)
+    X, y = np.concatenate([X, X[:1]]), np.append(y, -y[0])
+    for at_zero in (X, X[[40, *range(40)]]):
+        labels = y if at_zero is X else y[[40, *range(40)]]
+        weight = np.where((at_zero == X[0]).all(axis=1) & (labels != y[0]), 0.0, 1.0)
+        gram = Gram(at_zero, gamma=there.gram.kernel.gamma)
+        problem = DualProblem.hard_margin(gram, labels, sample_weight=weight, fit_intercept=fit_intercept)
+        a, b = solve(problem, stop=RelativeGap(1e-8)), solve(there, stop=RelativeGap(1e-8))
+        assert a.status is b.status is Status.CONVERGED
+        assert a.certificate.primal == pytest.approx(b.certificate.primal, rel=2e-8)
+
+
+@pytest.mark.parametrize("distance", [1e-1, 1e-2, 1e-3])
+def test_a_narrow_margin_is_a_margin(distance):
+    """Two points with an rbf kernel: alpha = 2 / |phi(x) - phi(z)|² = 1 / (1 - k(x, z)), about a million for 1e-3."""
+    X, y = np.array([[1.0], [1.0 + distance]]), np.array([-1.0, 1.0])
+    solution = solve(DualProblem.hard_margin(Gram(X, gamma=1.0), y), stop=RelativeGap(1e-6))
+    assert solution.status is Status.CONVERGED
+    alpha = -1.0 / np.expm1(-((X[1, 0] - X[0, 0]) ** 2))
+    # k is rounded to 1e-16 and 1 - k is 1/alpha, so alpha has 1e-16 alpha relative error, and 1e-6 of the gap is 1e-3 of it.
+    np.testing.assert_allclose(solution.beta, [-alpha, alpha], rtol=1e-3)
+
+
 def test_ratio_7_3_and_relative_gap():
     X, y, _ = points("plain")
     certificate = DualProblem.hinge(Gram(X), y, 2.0).certify(np.zeros(40))
@@ -128,6 +156,21 @@ def test_feasible_restores_box_and_sum(problem):
     assert (beta <= problem.upper).all()
     if problem.total is not None:
         assert abs(beta.sum()) <= 1e-12 * max(1.0, np.abs(beta).sum())
+
+
+def test_what_rounding_left_in_the_sum_goes_to_a_free_coefficient(plain):
+    X, y, t = plain
+    for problem in (DualProblem.hinge(Gram(X), y, 2.0), DualProblem.epsilon_insensitive(Gram(X), t, 1.5, 0.1)):
+        exact = feasible_point(problem)
+        drifted = exact.copy()
+        free = np.flatnonzero((exact != 0) & (exact > problem.lower) & (exact < problem.upper))
+        drifted[free[0]] += 1e-9 * (problem.upper - problem.lower)[free[0]]
+        drift = math.fsum(drifted)
+        settled = problem.settle(drifted.copy())
+        changed = np.flatnonzero(settled != drifted)
+        assert set(changed) <= set(free.tolist())
+        assert abs(math.fsum(settled)) <= 2.0**-52 * np.abs(settled).max() < 1e-3 * abs(drift)
+        assert ((settled >= problem.lower) & (settled <= problem.upper)).all()
 
 
 def test_bad_input_is_refused_with_advice(plain):

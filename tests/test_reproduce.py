@@ -25,6 +25,9 @@ def fake(monkeypatch, run, name="fake-table-1"):
         (lambda r: r.equal("a", "b", 3, 4), False),
         (lambda r: r.near("a", "b", 1.0, 1.25, 0.25, "drawn once"), True),
         (lambda r: r.near("a", "b", 1.0, 1.26, 0.25, "drawn once"), False),
+        (lambda r: r.near("a", "b", 1.0, 0.75, 0.25, "drawn once"), True),
+        (lambda r: r.near("a", "b", 1.0, 0.74, 0.25, "drawn once"), False),
+        (lambda r: r.near("a", "b", -1.0, -1.26, 0.25, "drawn once"), False),
         (lambda r: r.near("a", "b", 1.0, np.nan, 0.25, "drawn once"), False),
         (lambda r: r.at_most("a", "b", 2.0, 2.0), True),
         (lambda r: r.at_most("a", "b", 2.0, 2.1), False),
@@ -131,7 +134,12 @@ def test_other_errors_are_not_hidden(monkeypatch):
 # The experiments, in their quick form.
 
 
-@pytest.mark.parametrize("name", reproduce.experiments())
+LONG = ("ong-table-2", "ong-table-3", "lopez-variants", "chapter7-exercise-3")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in reproduce.experiments()]
+)
 def test_quick_form(name, tmp_path):
     (report,) = reproduce.reproduce([name], quick=True, output=tmp_path)
     folder = tmp_path / name.split("-")[0]

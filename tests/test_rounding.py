@@ -122,9 +122,9 @@ def test_variance_of_shifted_sparse_points_is_that_of_dense_ones():
     ("function", "message"),
     [
         (lambda X, Z: 1j * np.ones((len(X), len(Z))), "real numbers"),
-        (lambda X, Z: 1.0, "one row for each"),
-        (lambda X, Z: np.ones(len(X)), "one row for each"),
-        (lambda X, Z: np.array([["a"] * len(Z)] * len(X)), "array of numbers"),
+        (lambda X, Z: 1.0, "an array of shape"),
+        (lambda X, Z: np.ones(len(X)), "an array of shape"),
+        (lambda X, Z: np.array([["a"] * len(Z)] * len(X)), "array of real numbers"),
     ],
 )
 def test_what_a_kernel_function_returns_is_checked(function, message):

@@ -1,3 +1,4 @@
+import math
 import os
 import signal
 import threading
@@ -8,9 +9,9 @@ import numpy as np
 import pytest
 from conftest import SOLVERS, points
 
-from zerogap import DualGrowth, DualProblem, Gram, KKTViolation, RelativeGap, Solution, Status, solve
+from zerogap import DualGrowth, DualProblem, Gram, KKTViolation, RelativeGap, Solution, Status, loop, solve
 from zerogap.solvers import SMO, PlattSMO, SimpleSMO
-from zerogap.solvers.smo import _sample
+from zerogap.solvers.smo import _restrict, _sample
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -122,6 +123,47 @@ def test_step_limit_is_exact_and_a_run_can_be_resumed(solver, plain):
         assert resumed.certificate.dual == pytest.approx(straight.certificate.dual, rel=1e-4)
 
 
+@pytest.mark.parametrize("solver", [*SOLVERS, "smo-simple", "rosen", "simple-svm", "chunking", "decomposition"])
+def test_a_solution_can_be_resumed_twice_with_the_same_result(solver, plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 1000.0)
+    problem.gram.full()  # so that both runs read the same kernel values
+    first = solve(problem, solver, max_steps=7, stop=RelativeGap(1e-9))
+    rows = list(first.trace)
+    a, b = (solve(problem, solver, max_steps=15, resume=first, stop=RelativeGap(1e-9)) for _ in range(2))
+    assert a.n_iter == b.n_iter > first.n_iter
+    np.testing.assert_array_equal(a.beta, b.beta)
+    assert list(first.trace) == rows
+    assert list(a.trace)[: len(rows)] == rows
+
+
+class Clock:
+    """A clock that goes on by a second whenever somebody looks at it."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        self.now += 1.0
+        return self.now
+
+
+def test_seconds_of_a_resumed_run_go_on_and_its_time_limit_begins_anew(plain, monkeypatch):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 1000.0)
+    solve(problem, max_steps=1)  # compiles by the real clock
+    monkeypatch.setattr(time, "perf_counter", Clock())
+    first = solve(problem, max_steps=100, trace_every=1, stop=RelativeGap(1e-9))
+    long = first.trace[-1].seconds
+    assert long >= 100
+    second = solve(problem, max_steps=103, trace_every=1, stop=RelativeGap(1e-9), resume=first, max_time=90)
+    assert (second.status, second.n_iter) == (Status.MAX_STEPS, 103)
+    assert len(second.trace) == 104
+    own = second.trace["seconds"][-3:] - long
+    assert own[0] > 0
+    assert own[-1] < 90
+
+
 def test_resume_from_another_problem_or_solver_starts_at_its_point(plain):
     X, y, _ = plain
     gram = Gram(X)
@@ -139,9 +181,7 @@ def test_resume_from_another_problem_or_solver_starts_at_its_point(plain):
 def test_time_limit_keeps_a_feasible_point():
     X, y, _ = points("plain")
     problem = DualProblem.hinge(Gram(X * [1.0, 1e-4, 1e-8], "linear"), y, 1e8)
-    began = time.perf_counter()
     solution = solve(problem, "smo-mvp", stop=RelativeGap(1e-14), max_time=0.2)
-    assert time.perf_counter() - began < 2.0
     assert solution.status is Status.MAX_TIME
     assert abs(solution.beta.sum()) <= 1e-9 * np.abs(solution.beta).sum()
     assert np.isfinite(solution.certificate.gap)
@@ -162,6 +202,25 @@ def test_ctrl_c_keeps_the_point_and_gives_the_keyboard_back():
     assert signal.getsignal(signal.SIGINT) is before
     more = solve(problem, "smo-mvp", stop=RelativeGap(1e-14), max_steps=solution.n_iter + 100, resume=solution)
     assert more.certificate.dual >= solution.certificate.dual
+
+
+def test_a_second_ctrl_c_raises(plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 1000.0)
+    before = signal.getsignal(signal.SIGINT)
+    presses = 0
+
+    def press(state, look):
+        nonlocal presses
+        presses += 1
+        signal.raise_signal(signal.SIGINT)
+        presses += 1
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        solve(problem, callback=press)
+    assert presses == 2
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_solve_works_outside_the_main_thread(plain):
@@ -257,20 +316,27 @@ def test_rows_not_asked_for_are_not_computed():
     assert frugal.evaluations < speculative.evaluations < 2000**2
 
 
-@pytest.mark.parametrize("cache_size", [1, 1000], ids=["small-cache", "all"])
+@pytest.mark.parametrize(
+    ("cache_size", "tol"),
+    [
+        pytest.param(1000, 1e-7, id="all"),
+        pytest.param(1, 1e-3, id="small-cache"),
+        pytest.param(1, 1e-7, id="small-cache-to-the-end", marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize("second_order", [True, False])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("name", ["hinge", "squared_hinge", "epsilon_insensitive"])
-def test_shrinking_changes_nothing_but_the_cost(cache_size, second_order, fit_intercept, name):
+def test_shrinking_changes_nothing_but_the_cost(cache_size, tol, second_order, fit_intercept, name):
     X, y = moons(1500)
     runs = []
     for shrinking in (True, False):
         gram = Gram(X, gamma=2.0, cache_size=cache_size)
         problem = getattr(DualProblem, name)(gram, y, 10.0, fit_intercept=fit_intercept)
-        runs.append(solve(problem, SMO(second_order, shrinking), stop=RelativeGap(1e-7)))
+        runs.append(solve(problem, SMO(second_order, shrinking), stop=RelativeGap(tol)))
     shrunk, plain_run = runs
     assert shrunk.status is plain_run.status is Status.CONVERGED
-    assert shrunk.certificate.dual == pytest.approx(plain_run.certificate.dual, rel=2e-7)
+    assert shrunk.certificate.dual == pytest.approx(plain_run.certificate.dual, rel=2 * tol)
     assert shrunk.state.memory.points.size < 1500
 
 
@@ -287,6 +353,51 @@ def test_every_step_leaves_all_arrays_in_step_with_the_point(solver):
         np.testing.assert_array_equal(state.rise, problem.rise(state.beta))
         np.testing.assert_array_equal(state.fall, problem.fall(state.beta))
     assert state.memory.points.size < 1500
+
+
+def test_another_working_set_of_the_same_size_gets_its_own_kernel_values():
+    X, y = moons(1500)
+    problem = DualProblem.hinge(Gram(X, gamma=2.0), y, 10.0)
+    state = SMO().init(problem)
+    for points_ in (np.arange(0, 40), np.arange(20, 60)):
+        part, _ = _restrict(problem, state, points_)
+        np.testing.assert_allclose(part.gram.full(), problem.gram.kernel(X[points_], X[points_]), atol=1e-13)
+
+
+class Careless:
+    """SMO that lets its residual and the sum of its coefficients drift, far more than rounding would."""
+
+    def init(self, problem, beta=None):
+        return SMO().init(problem, beta)
+
+    def step(self, problem, state, most, until):
+        state, info = SMO().step(problem, state, most, 0.0)
+        state.residual[:] += 1e-6
+        free = np.flatnonzero((state.beta != 0) & (state.beta > problem.lower) & (state.beta < problem.upper))
+        state.beta[free[:1]] += 1e-7
+        return state, info
+
+
+def test_after_so_many_iterations_residual_and_sum_are_made_exact(plain, monkeypatch):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 1000.0)
+    monkeypatch.setattr(loop, "REFRESH_EVERY", 50)
+    drift = {}
+
+    def look(state, look):
+        off = state.residual - problem.residual(state.beta)
+        drift[look.step] = (np.abs(off).max(), abs(math.fsum(state.beta)))
+
+    solution = solve(problem, Careless(), stop=RelativeGap(1e-12), trace_every=10, max_steps=100, callback=look)
+    assert sorted(drift) == list(range(0, 101, 10))
+    size = np.abs(solution.beta).sum()
+    for step, (residual, total) in drift.items():
+        if step % 50 == 0:  # K_ij <= 1 and 40 terms: what summing them can leave
+            assert residual <= 40 * 2.0**-52 * size
+            assert total <= 2.0**-52 * size
+        else:
+            assert residual >= 0.9e-6
+            assert total >= 0.9e-7
 
 
 def test_shrinking_survives_a_start_in_which_a_class_is_missing():

@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from zerogap import datasets
     from zerogap.comparison import Comparison, compare
-    from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out
+    from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out, load
     from zerogap.gram import Gram
     from zerogap.loop import Solution, Status, Trace, solve
     from zerogap.path import Path, svm_path
@@ -29,6 +29,7 @@ __getattr__, __dir__ = loader(
         "SVCPath": "estimators",
         "SVR": "estimators",
         "leave_one_out": "estimators",
+        "load": "estimators",
         "Gram": "gram",
         "Certificate": "problem",
         "DualProblem": "problem",
@@ -64,6 +65,7 @@ __all__ = [
     "compare",
     "datasets",
     "leave_one_out",
+    "load",
     "solve",
     "svm_path",
 ]

@@ -7,17 +7,22 @@ It is followed until a coefficient meets the end of its box, or zero where eps k
 
 This is (4)-(9) of ssvm and its pruning, for a box with two ends and any loss.  A point that depends on the free ones in feature
 space is exchanged for one of them along the direction that moves no decision value.
+
+Every loop has a bound, and ends early when the limit it works under is reached: the point is feasible then, the free points
+that were not solved for keep their offsets, and points inside their box that are not free are violators like any other.
 """
 
 import copy
 
 import numpy as np
 
-from zerogap.compiled import jit
+from zerogap import limits
+from zerogap.compiled import HUGE, jit
 from zerogap.elbow import FreeSystem
 from zerogap.problem import DualProblem
 
 NOBODY = -1
+ROUNDING = 1e-12  # part of the sum of all coefficients by which theirs may be off its total
 NOISE = 1e-14  # part of the longest move that is rounding: a point at its bound does not block a step because of it
 
 
@@ -30,7 +35,7 @@ class ActiveSet:
 
     def __init__(self, problem: DualProblem, beta: np.ndarray, floor: float = 0.0):
         self.beta = beta  # (n,) feasible
-        self.residual = problem.residual(beta)
+        self.residual = np.empty(beta.size)
         self.synced = beta.copy()
         self.side = np.zeros(beta.size, dtype=np.int8)  # of the free points: which side of zero they live on; else 0
         self.offset = np.zeros(beta.size)
@@ -38,6 +43,15 @@ class ActiveSet:
         self.is_unbounded = False
         tau = float(problem.diagonal.mean()) or 1.0
         self.system = FreeSystem(tau, has_border=problem.total is not None, floor=floor)
+        self.refresh(problem)
+        self._collect(problem)
+
+    def restart(self, problem: DualProblem) -> None:
+        """Begin anew at the feasible point nearest to the coefficients."""
+        self.beta[:] = feasible(problem, self.beta)
+        self.side[:], self.offset[:], self.bias, self.is_unbounded = 0, 0.0, 0.0, False
+        self.system.clear()
+        self.refresh(problem)
         self._collect(problem)
 
     @property
@@ -102,15 +116,16 @@ class ActiveSet:
     def optimise(self, problem: DualProblem, tolerance: float = 0.0, most: int | None = None) -> int:
         """Let the worst violator enter until none is worse than the tolerance; return how many did.
 
-        The tolerance is that of rounding if that is larger.
+        The tolerance is that of rounding if that is larger.  Ends short of it at a limit, or if rounding leads in a circle.
         """
         most = 50 * problem.n + 1000 if most is None else most
-        count, polish = 0, 2
+        patience = 2 * problem.n + 100  # violators in a row that move nobody: ties go round in a circle
+        count, polish, idle = 0, 2, 0
         self.sync(problem)
-        while count < most and not self.is_unbounded:
+        while count < most and idle < patience and not self.is_unbounded and not limits.is_over():
             i = self.worst(problem, max(tolerance, 4.0 * problem.rounding(self.beta)))
             if i != NOBODY:
-                self.enter(problem, i)
+                idle = 0 if self.enter(problem, i) else idle + 1
                 count += 1
             elif polish and self.refine(problem):
                 polish -= 1
@@ -127,7 +142,8 @@ class ActiveSet:
         self.residual[changed] -= (new.ridge[changed] - old.ridge[changed]) * self.beta[changed]
         inside = np.clip(self.beta, new.lower, new.upper)
         outside = np.flatnonzero(inside != self.beta)
-        self.drive(new, outside, inside[outside])
+        if not self.drive(new, outside, inside[outside]):
+            self.restart(new)
         return self.optimise(new)
 
     def worst(self, problem: DualProblem, tolerance: float) -> int:
@@ -161,7 +177,7 @@ class ActiveSet:
         ``drift`` is what the sum of the coefficients lacks.
         """
         has_moved = False
-        while self.system.size:
+        while self.system.size and not limits.is_over():
             E = self.free
             if E.size == 1 and self.system.has_border:  # held by the sum: only the bias can give way
                 self.bias += float(self.offset[E[0]])
@@ -180,35 +196,43 @@ class ActiveSet:
             self._drop(k)
         return has_moved
 
-    def drive(self, problem: DualProblem, points: np.ndarray, values: np.ndarray) -> None:
+    def drive(self, problem: DualProblem, points: np.ndarray, values: np.ndarray) -> bool:
         """Take the coefficients of some points to given values, the free points moving along; none of the box is left.
 
         The points are not free afterwards.  The result is feasible, and optimal but for points that have become violators.
+        Returns whether the way was gone to its end; if a limit or rounding has cut it short, only ``restart`` goes on.
         """
-        for i in points:
-            if self.side[i]:
-                self._drop(self._position(i))
+        for i in points[self.side[points] != 0]:
+            self._drop(self._position(i))
         way = np.zeros(problem.n)
         way[points] = values - self.beta[points]
         if not way.any():
-            return
+            return True
         pull = problem.gram.dot(way)  # none of the points is free, so the ridge has no part in it
         left, amount = 1.0, float(way.sum())
-        while left > 0:
-            if not self.system.size and self.system.has_border:
-                self._take_up(problem, points, -amount)
+        # Every pass takes a free point to an end; one is called upon only if it has room that way, once on each side of zero.
+        for _ in range(self.system.size + 2 * problem.n + 2):
+            if limits.is_over() or not self._has_taker(problem, points, -amount):
+                return False
             E = self.free
-            d, shift = self.system.solve_one(self.offset[E] - left * pull[E], -left * amount)
+            d, shift = self._answer(problem, self.offset[E] - left * pull[E], -left * amount)
             part, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper)
             self._move(problem, d, part, k)
             self.bias += part * shift
             self.offset[E] *= 1.0 - part
-            if k == NOBODY:
-                left = 0.0
-            else:
-                left *= 1.0 - part
+            left = 0.0 if k == NOBODY else left * (1.0 - part)
+            if k != NOBODY:
                 self._drop(k)
             self.beta[points] = values - left * way[points]
+            if left == 0.0:
+                return True
+        return False
+
+    def _answer(self, problem: DualProblem, right: np.ndarray, total: float) -> tuple[np.ndarray, float]:
+        """Solve the free set for a right hand side; a point alone is held by the sum, and has no rounding to give way to."""
+        if self.system.size == 1 and self.system.has_border:
+            return np.array([total]), float(right[0] - float(problem.diagonal[self.free[0]]) * total)
+        return self.system.solve_one(right, total)
 
     # Who is free.
 
@@ -225,6 +249,8 @@ class ActiveSet:
             np.minimum(beta[free] - problem.lower[free], problem.upper[free] - beta[free]), np.abs(beta[free])
         )
         for k in np.argsort(-room, kind="stable"):
+            if limits.is_over():
+                break
             i = int(free[k])
             self.side[i], self.offset[i] = int(side[k]), wanted[k] - self.bias
             self._admit(problem, i)
@@ -245,22 +271,27 @@ class ActiveSet:
     def _exchange(self, problem: DualProblem, i: int, column: np.ndarray) -> bool:
         """Move a dependent point and the free ones so that no decision value changes, until one meets its end.
 
-        Returns whether that was a free point, which has left; else it was the point itself, or nobody.
+        Returns whether that was a free point, which has left; else it was the point itself, or nobody.  A ridge too small to
+        make the points independent still bends the objective, and ends the move at its minimum.
         """
         E = self.free
         d = self.system.dependence_on(column)
         slope = self.offset[i] + float(d @ self.offset[E])
         direction = np.sign(slope) if slope else -float(self.side[i])
         d *= direction
-        room, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, np.inf)
+        curvature = float(problem.ridge[i] + problem.ridge[E] @ d**2)
+        furthest = abs(slope) / curvature if curvature > 0 else np.inf
+        room, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, furthest)
         end = _end(self.side[i], direction, problem.lower[i], problem.upper[i])
         own = abs(end - self.beta[i])
         if np.isinf(min(room, own)):
             self.is_unbounded = True
             own = 0.0
-        if own <= room:
+        if own <= room or k == NOBODY:
+            own = min(own, room)
             self._move(problem, d, own, NOBODY)
-            self.beta[i] = end if np.isfinite(end) else self.beta[i]
+            is_at_end = own == abs(end - self.beta[i]) and np.isfinite(end)
+            self.beta[i] = end if is_at_end else self.beta[i] + direction * own
             self.side[i], self.offset[i] = 0, 0.0
             return False
         self.beta[i] += direction * room
@@ -283,12 +314,18 @@ class ActiveSet:
         """With every point at a bound the bias has an interval: free the point that ends it from below."""
         self.free_alone(problem, int(np.argmax(self.residual + problem.rise(self.beta))), rises=True)
 
-    def _take_up(self, problem: DualProblem, taken: np.ndarray, amount: float) -> None:
-        """Free the point that wants most to take up an amount that others give away."""
+    def _has_taker(self, problem: DualProblem, taken: np.ndarray, amount: float) -> bool:
+        """Whether some free point can take up what others give away; if none is free, the one that wants most to comes."""
+        if self.system.size or not self.system.has_border:
+            return True
         self.sync(problem)
         wish = self.residual + problem.rise(self.beta) if amount > 0 else -self.residual - problem.fall(self.beta)
         wish[taken] = -np.inf
-        self.free_alone(problem, int(np.argmax(wish)), rises=amount > 0)
+        i = int(np.argmax(wish))
+        if wish[i] <= -0.5 * HUGE:
+            return False
+        self.free_alone(problem, i, rises=amount > 0)
+        return True
 
     def free_alone(self, problem: DualProblem, i: int, *, rises: bool) -> None:
         """Let a point into an empty free set: the bias is its own."""
@@ -296,6 +333,15 @@ class ActiveSet:
         self.side[i] = 1 if is_positive else -1
         self.bias = float(self.residual[i] - problem.eps * self.side[i])
         self._admit(problem, i)
+
+
+def feasible(problem: DualProblem, beta: np.ndarray) -> np.ndarray:
+    """Return a feasible point near beta; beta itself if only rounding is between it and one, so that capped points stay so."""
+    drift = 0.0 if problem.total is None else float(beta.sum()) - problem.total
+    is_inside = ((problem.lower <= beta) & (beta <= problem.upper)).all()
+    if is_inside and abs(drift) <= ROUNDING * np.abs(beta).sum():
+        return problem.settle(beta.copy())
+    return problem.feasible(beta)
 
 
 @jit

@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from zerogap import __version__
+from zerogap.limits import interruptible
 
+INTERRUPTED = 130  # what shells make of a program that Ctrl-C has ended
 SMO_FAMILY = "smo,smo-mvp,smo-keerthi,smo-platt,smo-simple"
 
 
@@ -27,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, OSError, ImportError) as error:
         print(f"zerogap: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("zerogap: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _show_warning(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
@@ -161,7 +166,8 @@ def _path(options: argparse.Namespace) -> int:
         "engine": options.engine,
         "linear_system": options.linear_system,
     }
-    SVCPath(**settings).fit(*_toy(4, 300 if options.engine == "single" else 60))
+    with interruptible():
+        SVCPath(**settings).fit(*_toy(4, 300 if options.engine == "single" else 60))
     began = time.perf_counter()
     model = SVCPath(**settings, verbose=options.verbose).fit(train, y_train)
     seconds = time.perf_counter() - began
@@ -187,7 +193,8 @@ def _path(options: argparse.Namespace) -> int:
         "score_curve": {"C": curve.C.tolist(), "score": curve.score.tolist()},
         "best_score": curve.best_score, "best_intervals": curve.best_intervals, "counts": asdict(path.counts),
     }  # fmt: skip
-    if not options.no_grid:
+    is_interrupted = path.status == "interrupted"
+    if not (options.no_grid or is_interrupted):
         grid = results["grid"] = _grid(options, path.C[-1], train, test, y_train, y_test)
         print(f"\n  scikit-learn, 25 C     {grid['seconds']:>9.3f}  seconds")
         print(f"  best test accuracy     {grid['best_score']:>9.4f}  for C = {grid['best_C']:.4g}")
@@ -195,7 +202,7 @@ def _path(options: argparse.Namespace) -> int:
         Path(options.json).write_text(json.dumps(results, indent=1))
     if options.save:
         path.save(options.save)
-    return 0
+    return _ended(is_interrupted)
 
 
 def _reproduce(options: argparse.Namespace) -> int:
@@ -204,7 +211,8 @@ def _reproduce(options: argparse.Namespace) -> int:
     if not options.names:
         print("\n".join(reproduce.experiments()))
         return 0
-    reports = reproduce.reproduce(options.names, quick=options.quick, output=options.output)
+    with interruptible():  # half an experiment is none
+        reports = reproduce.reproduce(options.names, quick=options.quick, output=options.output)
     return int(any(cell.holds is False for report in reports for cell in report.cells))
 
 
@@ -226,12 +234,13 @@ def _grid(
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from zerogap import SVC
+    from zerogap import SVC, Status
 
     train, test, y_train, y_test = _split(options)
     print(f"SVC(C={options.C:g}, kernel={options.kernel!r}, loss={options.loss!r}, tol={options.tol:g})\n")
     settings = {"C": options.C, **_kernel_options(options), "loss": options.loss, "solver": options.solver}
-    SVC(**settings, max_time=1.0).fit(*_toy(train.shape[1], 2))
+    with interruptible():
+        SVC(**settings, max_time=1.0).fit(*_toy(train.shape[1], 2))
     model = SVC(**settings, tol=options.tol, max_time=options.max_time, verbose=options.verbose)
     began = time.perf_counter()
     model.fit(train, y_train)
@@ -242,7 +251,8 @@ def _fit(options: argparse.Namespace) -> int:
         "certified gap": f"{model.duality_gap_:.1e}",
         "seconds": f"{seconds:.4f}",
     }
-    theirs = _peer(options, model.classes_, train, test, y_train, y_test)
+    is_interrupted = Status.INTERRUPTED in (model.status_ if isinstance(model.status_, list) else [model.status_])
+    theirs = {} if is_interrupted else _peer(options, model.classes_, train, test, y_train, y_test)
     print(f"  {'':<18}{'zerogap':>14}{'scikit-learn':>16}")
     for title, value in ours.items():
         print(f"  {title:<18}{value:>14}{theirs.get(title, '-'):>16}")
@@ -252,6 +262,13 @@ def _fit(options: argparse.Namespace) -> int:
         print(f"certificate: {certificate}")
     if len(certificates) > 3:
         print(f"... and {len(certificates) - 3} more pairs of classes; the largest gap is {model.duality_gap_:.1e}")
+    return _ended(is_interrupted)
+
+
+def _ended(is_interrupted: bool) -> int:
+    """Return the exit code of a command that has shown its results, all or those there were when Ctrl-C came."""
+    if is_interrupted:
+        raise KeyboardInterrupt
     return 0
 
 
@@ -314,7 +331,7 @@ def _compare(options: argparse.Namespace) -> int:
         Path(options.json).write_text(json.dumps({"data": options.data, **comparison.to_dict()}, indent=1))
     if options.plot:
         comparison.plot(options.y, options.x).figure.savefig(options.plot, bbox_inches="tight")
-    return 0
+    return _ended(any(row["status"] == "INTERRUPTED" for row in comparison.rows))
 
 
 if __name__ == "__main__":

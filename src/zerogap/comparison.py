@@ -2,13 +2,16 @@
 
 import copy
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from zerogap.limits import Limit, is_over, limits
 from zerogap.loop import Look, Solution, check_limits, solve
 from zerogap.problem import DualProblem
 from zerogap.solvers import SOLVERS, Solver, get_solver
@@ -31,19 +34,20 @@ class Run:
     """What one solver did: a row of the table, and its trace."""
 
     name: str
-    solution: Solution | None = field(repr=False)  # None if the solver cannot solve this problem
-    reason: str  # why it cannot
+    solution: Solution | None = field(repr=False)  # None if the solver cannot solve this problem, or was never started
+    reason: str  # why not
     seconds: float
     kernel_evaluations: int
     trace: dict[str, np.ndarray] = field(
         repr=False
     )  # columns of the solution's trace, margin, and distance if asked for
+    why: str = "REFUSED"  # its status if there is no solution; INTERRUPTED for those Ctrl-C came before
 
     @property
     def row(self) -> dict[str, Any]:
         """The row of the table."""
         if self.solution is None:
-            return dict(zip(COLUMNS, (self.name, "REFUSED", None, None, None, None, None), strict=True))
+            return dict(zip(COLUMNS, (self.name, self.why, None, None, None, None, None), strict=True))
         solution = self.solution
         values = (
             *(self.name, solution.status.name, solution.n_iter, self.kernel_evaluations, self.seconds),
@@ -117,7 +121,7 @@ class Comparison:
         lines = [f"{'solver':<{width}}  {'status':<11} {titles}"]
         for run in self.runs.values():
             if run.solution is None:
-                lines.append(f"{run.name:<{width}}  {'refused':<11} {run.reason}")
+                lines.append(f"{run.name:<{width}}  {run.why.lower():<11} {run.reason}")
                 continue
             row = run.row
             lines.append(
@@ -139,6 +143,7 @@ def compare(
 
     Each has the kernel matrix to itself: nothing another one has computed is there when it starts, and every kernel value it
     asks for is counted.  Compilation is not part of its time.  A solver that cannot solve the problem is a row that says why.
+    Ctrl-C ends the whole: what there is stays, and the solvers that have not run say so.
 
     Parameters
     ----------
@@ -149,17 +154,30 @@ def compare(
     solve_options : of :func:`zerogap.solve`: stop, max_steps, max_time, trace_every, ...  A small ``trace_every`` makes fine
         traces, and looking takes time, which the seconds contain.
     """
-    limits = {name: solve_options.get(name) for name in ("max_steps", "max_time", "trace_every")}
-    check_limits(solve_options.get("stop", RelativeGap()), **limits)
+    check_limits(
+        solve_options.get("stop", RelativeGap()),
+        **{name: solve_options.get(name) for name in ("max_steps", "max_time", "trace_every")},
+    )
     named = _named(solvers, solve_options.get("random_state", 0))
     watchers = {name: _Watcher(solve_options.get("callback"), keep=distance) for name in named}
-    runs = [_run(name, solver, problem, watchers[name], solve_options) for name, solver in named.items()]
-    if distance and any(run.solution for run in runs):
-        reference = reference or _reference(runs, problem)
+    with limits() as limit:
+        runs = [_run(name, solver, problem, watchers[name], solve_options, limit) for name, solver in named.items()]
+        if distance and any(run.solution for run in runs) and not limit.was_interrupted:
+            reference = reference or _reference(runs, problem)
+    if distance and reference is not None:
         for run in runs:
             if run.solution is not None:
                 run.trace["distance"] = _distances(problem, watchers[run.name].points, reference.beta)
+    if limit.was_interrupted:
+        _warn_of_interrupt(runs)
     return Comparison(problem, runs, reference)
+
+
+def _warn_of_interrupt(runs: list[Run]) -> None:
+    ended = sum(run.row["status"] not in ("INTERRUPTED", "REFUSED") for run in runs)
+    warnings.warn(
+        f"compare was interrupted: {ended} of {len(runs)} solvers had ended.", ConvergenceWarning, stacklevel=3
+    )
 
 
 def _named(solvers: Any, seed: int) -> dict[str, Solver]:
@@ -180,9 +198,14 @@ def _named(solvers: Any, seed: int) -> dict[str, Solver]:
     return named
 
 
-def _run(name: str, solver: Solver, problem: DualProblem, watcher: "_Watcher", options: dict[str, Any]) -> Run:
+def _run(
+    name: str, solver: Solver, problem: DualProblem, watcher: "_Watcher", options: dict[str, Any], limit: Limit
+) -> Run:
     own = replace(problem, gram=problem.gram.fresh())
-    warm_up(own, solver)
+    if not limit.was_interrupted:
+        warm_up(own, solver)
+    if limit.was_interrupted:
+        return Run(name, None, "not run", 0.0, 0, {}, "INTERRUPTED")
     watcher.problem = own
     began = time.perf_counter()
     try:
@@ -201,6 +224,8 @@ def _run(name: str, solver: Solver, problem: DualProblem, watcher: "_Watcher", o
 def warm_up(problem: DualProblem, solver: Solver) -> None:
     """Run a solver on some of the points, so that its compiled code is there when the clock starts."""
     for size in WARM_UP:
+        if is_over():
+            return
         part = _thinned(problem, size)
         with suppress(ValueError):  # the run itself will say what is wrong
             solve(part, solver, max_steps=WARM_UP_STEPS, max_time=WARM_UP_SECONDS)

@@ -4,12 +4,19 @@ LLVM turns ``max``/``min`` on floats into compare-and-branch unless told that Na
 division blocks vectorisation while Python's ZeroDivisionError has to be kept.  ``jit`` and ``fmax``/``fmin`` settle
 both: a pass over n points then costs what it costs in C.  Infinite values must not reach ``fmax``/``fmin``:
 sentinels are ``HUGE``, which is finite.
+
+Machine code is kept on disk where a folder can be written, beside the sources or in the user's cache, else in memory only.
 """
 
+import hashlib
+import pickle
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from numba import config, njit, types
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic
 
 HUGE = 1e300  # stands for infinity where fast-math flags forbid the real one
@@ -17,18 +24,81 @@ HUGE = 1e300  # stands for infinity where fast-math flags forbid the real one
 
 def jit(function: Callable[..., Any]) -> Any:
     """Compile on first use, for this machine's instruction set, and keep the result on disk."""
-    return njit(cache=True, error_model="numpy")(function)
+    return _compiled(function)
 
 
 def jit_sums(function: Callable[..., Any]) -> Any:
     """Compile a function whose sums may run in any order, so that they vectorise."""
-    return njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})(function)
+    return _compiled(function, fastmath={"reassoc", "contract", "nsz"})
 
 
 def inline(function: Callable[..., Any]) -> Any:
     """Compile a small helper that is only called from other compiled functions."""
-    return njit(cache=True, error_model="numpy", inline="never")(function)
+    return _compiled(function, inline="never")
 
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    dispatcher = njit(error_model="numpy", **options)(function)
+    if not config.DISABLE_JIT:
+        with suppress(RuntimeError):  # no folder can be written: the code stays in memory
+            dispatcher._cache = _DiskCache(function)
+    return dispatcher
+
+
+class _DiskCache(FunctionCache):
+    """Numba's cache, except that a disk that fails costs time only, and that the code of callees counts.
+
+    Numba asks whether the file of a function has changed.  Its machine code also holds that of the functions it calls, and the
+    constants it reads, from other modules: they are part of the question here.
+    """
+
+    def __init__(self, function: Callable[..., Any]):
+        super().__init__(function)
+        self.stamp = _stamp(function, self._impl.locator.get_source_stamp())
+        self._cache_file = _CacheFiles(self._cache_path, self._impl.filename_base, self.stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        with suppress(OSError):
+            return super().load_overload(sig, target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
+
+class _CacheFiles(IndexDataCacheFile):
+    """The index of a function's signatures, and a data file for each, named after it.
+
+    Numba numbers the data files: two processes that compile two signatures at once may write both into file 1.
+    """
+
+    def load(self, key: Any) -> Any:
+        with suppress(EOFError, pickle.UnpicklingError):  # cut off by a crash: compile again
+            return super().load(key)
+
+    def save(self, key: Any, data: Any) -> None:
+        name = self._data_name(int(hashlib.sha256(repr(key).encode()).hexdigest()[:12], 16))
+        self._save_data(name, data)
+        self._save_index(self._load_index() | {key: name})
+
+    def _load_index(self) -> dict[Any, str]:
+        with suppress(EOFError, pickle.UnpicklingError):
+            return super()._load_index()
+        return {}
+
+
+def _stamp(function: Callable[..., Any], own: Any) -> str:
+    """Return a digest of a function's file, of this one, and of the compiled functions and constants its module imports."""
+    parts = [repr(own), _OWN_SOURCE]
+    for name, value in sorted(function.__globals__.items()):
+        if isinstance(cache := getattr(value, "_cache", None), _DiskCache):
+            parts.append(f"{name} {cache.stamp}")
+        elif isinstance(value, int | float) or (isinstance(value, str) and not name.startswith("__")):
+            parts.append(f"{name} {value!r}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+_OWN_SOURCE = Path(__file__).read_text() if Path(__file__).exists() else ""  # ``fmax`` and ``fmin`` are inlined as well
 
 if config.DISABLE_JIT:
     fmax, fmin = max, min

@@ -4,6 +4,7 @@ The order of the distinct points depends on their values alone.  The problem to 
 whatever the order of the rows, and whether a point comes twice or has weight two.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,11 +43,24 @@ def distinct(X: Any, y: np.ndarray, weight: np.ndarray, *, merge: bool = True) -
             break
     else:  # eight seeds cannot all collide on honest data
         return distinct(X, y, weight, merge=False)
-    total = np.bincount(member, weights=weight[kept])
+    total = _sums(weight[kept], member, first.size)
     group, share = np.full(y.size, -1), np.zeros(y.size)
     group[kept] = member
     share[kept] = weight[kept] / total[member]
     return Distinct(kept[first], group, total, share)
+
+
+def _sums(weight: np.ndarray, member: np.ndarray, count: int) -> np.ndarray:
+    """Return the sum of the weights of each point's rows, rounded once: whatever the rows' order, and k times w is k w."""
+    total = np.bincount(member, weights=weight, minlength=count)
+    if (weight == np.floor(weight)).all() and total.sum() < 2**53:
+        return total  # exact
+    several = np.flatnonzero(np.bincount(member, minlength=count) > 1)
+    order = np.argsort(member, kind="stable")
+    edges = np.searchsorted(member[order], [several, several + 1])
+    for k, start, stop in zip(several, *edges, strict=True):
+        total[k] = math.fsum(weight[order[start:stop]])
+    return total
 
 
 def _hash(X: Any, y: np.ndarray, seed: int) -> np.ndarray:
@@ -55,7 +69,9 @@ def _hash(X: Any, y: np.ndarray, seed: int) -> np.ndarray:
         2
     ) + np.uint64(1)
     if sp.issparse(X):
-        X.sum_duplicates()
+        if not X.has_canonical_format:
+            X = X.copy()  # what the caller has stays as it is
+            X.sum_duplicates()
         terms = np.concatenate([[np.uint64(0)], _mix(X.data) * factors[X.indices]])
         sums = np.cumsum(terms, dtype=np.uint64)
         keys = sums[X.indptr[1:]] - sums[X.indptr[:-1]]

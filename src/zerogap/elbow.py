@@ -89,6 +89,10 @@ class FreeSystem:
         """Return d with sum(d) = -1 and K_E d = -column: moving x_E by d and the column's point by one changes nothing."""
         return self.solve_one(-column, -1.0)[0]
 
+    def clear(self) -> None:
+        """Take out all points."""
+        self.size = 0
+
     def renumber(self, index: np.ndarray) -> None:
         """Give every point i the number ``index[i]``."""
         self._points[: self.size] = index[self.points]

@@ -236,6 +236,13 @@ class Gram:
         self._row_in[places] = missing
         self.stamp[places] = self._clock
 
+    def _fetch_all(self, wanted: np.ndarray) -> None:
+        """Bring in rows where all can be kept, a few at a time, as long as the limit allows."""
+        missing = wanted[self.slot[wanted] < 0]
+        for start in range(0, missing.size, FEWEST_ROWS):
+            limits.check()
+            self.fetch(missing[start : start + FEWEST_ROWS])
+
     def block(self, rows: np.ndarray) -> np.ndarray:
         """Return rows of the matrix as an array of their own, from memory where they are kept."""
         with self.exclusive() as own:
@@ -255,7 +262,7 @@ class Gram:
 
     def dot(self, beta: np.ndarray) -> np.ndarray:
         """Return K beta, from the rows of the nonzero coefficients."""
-        with self.exclusive() as own:
+        with self.exclusive() as own, np.errstate(over="ignore", invalid="ignore"):
             if own._known is not None:
                 start, product = own._known
                 return product + own._dot(beta - start)
@@ -348,7 +355,7 @@ class Gram:
         if self._used == 0 and 2 * support.size > self.n:  # computing each pair of entries once is less work
             return self.multiply(beta)
         if len(self.rows) == self.n:
-            self.fetch(support)
+            self._fetch_all(support)
         present = self.slot[support] >= 0
         kept, product = support[present], np.zeros(self.n)
         if 3 * kept.size > self._used:  # skipping rows would mean copying the others
@@ -403,6 +410,8 @@ class Gram:
 
     def subtract(self, points: np.ndarray, change: np.ndarray, residual: np.ndarray) -> None:
         """Subtract ``change`` times the rows of some points from the residual, in place."""
+        if len(self.rows) == self.n:
+            self._fetch_all(points)  # first of all: a residual half updated would be of no use
         at_once = max(1, len(self.rows) // 4) if len(self.rows) < self.n else self.n
         for start in range(0, points.size, at_once):
             some = slice(start, start + at_once)

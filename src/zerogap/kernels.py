@@ -13,12 +13,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
+from zerogap import validation
 from zerogap.compiled import jit_sums
 
 NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 # A block of this many doubles stays in a core's own cache between the product and the exponential.
 TILE = 65536
+
+FAR_OFF = 100.0  # from zero, against the distance from each other: points that the linear kernel moves
 
 UNIT = np.finfo(float).eps / 2  # unit roundoff: a rounded result is off by this share of it at most
 
@@ -33,7 +36,7 @@ def gamma_value(gamma: float | str, X: Any, weight: np.ndarray | None = None) ->
     if gamma == "scale":
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             variance = _variance(X, np.ones(X.shape[0]) if weight is None else weight)
-            is_constant = variance == 0 and not np.ptp(X.data if sp.issparse(X) else X) > 0
+            is_constant = variance == 0 and not _differ(X)
             value = 1.0 if is_constant else float(1.0 / np.float64(X.shape[1] * variance))
         if not (np.isfinite(value) and value > 0):
             raise ValueError(
@@ -42,6 +45,31 @@ def gamma_value(gamma: float | str, X: Any, weight: np.ndarray | None = None) ->
             )
         return value
     return float(gamma)
+
+
+def centre_of(X: Any) -> np.ndarray | None:
+    """Return an origin for the linear kernel near points that are far from zero, or None where they are not.
+
+    Products of points a hundred times as far from zero as from each other have lost four digits.  The centre is a multiple of
+    a power of two, so that points on a grid stay on it, and nothing is rounded.
+    """
+    if sp.issparse(X):
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = X.mean(axis=0)
+        spread = np.sqrt(np.square(X - mean).sum(axis=1).mean())
+        if not (np.isfinite(mean).all() and np.abs(mean).max(initial=0.0) > FAR_OFF * spread):
+            return None
+    unit = np.ldexp(1.0, int(np.frexp(max(spread, np.finfo(float).tiny))[1]))
+    centre = np.where(np.abs(mean) < 2.0**52 * unit, np.rint(mean / unit) * unit, mean)
+    return centre if np.isfinite(centre).all() else None
+
+
+def _differ(X: Any) -> bool:
+    """Whether any two entries of X differ."""
+    if sp.issparse(X):
+        return bool(X.nnz) and (X.nnz < X.shape[0] * X.shape[1] or np.ptp(X.data) > 0)
+    return bool(np.ptp(X) > 0)
 
 
 def _variance(X: Any, weight: np.ndarray) -> float:
@@ -102,15 +130,7 @@ class Kernel:
 
     def _call(self, X: Any, Z: Any) -> np.ndarray:
         """Return the values of the user's function."""
-        values = np.asarray(self.function(X, Z))  # type: ignore[misc]
-        if values.shape != (X.shape[0], Z.shape[0]) or not np.issubdtype(values.dtype, np.number):
-            raise ValueError(
-                f"A kernel function must return an array of numbers, one row for each of the first {X.shape[0]} points and "
-                f"one column for each of the other {Z.shape[0]}; got shape {values.shape} of {values.dtype}."
-            )
-        if np.iscomplexobj(values):
-            raise ValueError("A kernel function must return real numbers; got complex ones. Return their real part.")
-        return values.astype(np.float64, copy=False)
+        return validation.check_kernel_values(self.function(X, Z), (X.shape[0], Z.shape[0]))  # type: ignore[misc]
 
     def _finish(self, products: np.ndarray) -> np.ndarray:
         """Turn inner products (for rbf: exponents) into kernel values, in place."""
@@ -192,6 +212,8 @@ class Columns:
     def _prepare(self, X: Any, is_column: bool) -> Points:
         if not self._is_rbf:
             return Points(self.kernel.moved(X))
+        if self._is_sparse != sp.issparse(X):  # points are compared in one form
+            X = sp.csr_matrix(X) if self._is_sparse else X.toarray()
         if self._is_sparse:
             with np.errstate(over="ignore"):
                 reach = self.kernel.gamma * row_norms(X, squared=True)

@@ -73,6 +73,13 @@ def unlimited() -> Iterator[None]:
 
 
 @contextmanager
+def interruptible() -> Iterator[None]:
+    """Work in which Ctrl-C raises ``KeyboardInterrupt`` at once, even inside what would keep a point: nobody asks for it."""
+    with _entered(Limit(float("inf"), threading.Event())):
+        yield
+
+
+@contextmanager
 def _entered(limit: Limit) -> Iterator[Limit]:
     token = _current.set(limit)
     try:

@@ -73,6 +73,18 @@ class Status(Enum):
         """What happened and what to do."""
         return self.value
 
+    # A stored status is its name: the words of advice may change.
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Status | None":
+        return cls.__members__.get(str(value))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name,)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return self.__reduce__()
+
 
 # Results.
 
@@ -381,7 +393,7 @@ class _Run:
     def verdict(self) -> Status | None:
         """Return how the run ends, or None if it goes on."""
         if self.info.is_unbounded or self.problem.is_unbounded(self.state.beta, self.state.residual):
-            return Status.UNBOUNDED
+            return Status.UNBOUNDED if self.problem.may_be_unbounded else Status.PRECISION
         if self.info.is_divergent:
             return Status.DIVERGED
         if not self.is_finite:

@@ -203,16 +203,24 @@ class DualProblem:
         """Whether a breach of the margin costs infinitely much, so that the primal may have no feasible point."""
         return bool((np.isinf(self.upper - self.lower) & (self.ridge == 0)).any())
 
+    @property
+    def may_be_unbounded(self) -> bool:
+        """Whether the dual objective can grow for ever: with a box or a ridge, and an inner product, it cannot."""
+        kernel = self.gram.kernel
+        is_positive = kernel.is_positive or kernel.name == "precomputed"
+        is_tiny = self.gram.diagonal.max() < 1e-130  # so that coefficients are beyond float64 before they can tell
+        return (self.is_hard and not is_tiny) or not is_positive
+
     def residual(self, beta: np.ndarray) -> np.ndarray:
         """Return t - (K + diag(ridge)) beta, minus the gradient of the smooth part of D."""
         return self.target - self.gram.dot(beta) - self.ridge * beta
 
     def rounding(self, beta: np.ndarray) -> float:
         """Return about how far rounding puts a residual off: no KKT violation below this can be told from zero."""
-        size = (
-            np.abs(self.target).max() + np.abs(beta).sum() * self.gram.diagonal.max() + np.abs(self.ridge * beta).max()
-        )
-        return float(np.finfo(float).eps * size)
+        with np.errstate(over="ignore"):
+            size = np.abs(self.target).max() + np.abs(beta).sum() * self.gram.diagonal.max()
+            size += np.abs(self.ridge * beta).max()
+        return float(min(np.finfo(float).eps * size, HUGE))
 
     def objective(self, beta: np.ndarray, residual: np.ndarray | None = None) -> float:
         """Return D(beta)."""
@@ -429,6 +437,8 @@ class DualProblem:
             starts, stops = r - self.eps - self.ridge * self.upper, r + self.eps - self.ridge * self.lower
         ends = np.concatenate([starts, r - self.eps, r + self.eps, stops])
         knots = np.unique(ends[np.isfinite(ends)])
+        if not knots.size:
+            return 0.0
 
         def excess(bias: float) -> float:
             return float(self._response(r - bias).sum()) - self.total  # type: ignore[operator]

@@ -26,16 +26,30 @@ def check_positive(name: str, value: Any, *, advice: str = "", infinite: bool = 
     return number
 
 
+def check_count(name: str, value: Any, *, advice: str = "") -> int:
+    """Return a whole number above zero."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool | np.bool_) or value <= 0:
+        raise ValueError(f"{name} must be a whole number above 0; got {name}={value!r}. {advice}".rstrip())
+    return int(value)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False; got {name}={value!r}.")
+    return bool(value)
+
+
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     """Return a name that is one of the known ones."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"Unknown {name} {value!r}. Choose one of {', '.join(map(repr, choices))}.")
     return str(value)
 
 
 def check_kernel_parameters(kernel: Any, names: tuple[str, ...], gamma: Any, degree: Any, coef0: Any) -> None:
     """Refuse unknown kernels and parameters outside their range."""
-    if not callable(kernel) and kernel not in names:
+    if not callable(kernel) and (not isinstance(kernel, str) or kernel not in names):
         raise ValueError(
             f"Unknown kernel {kernel!r}. Choose one of {', '.join(map(repr, names))}, or pass a function of two sets of points."
         )
@@ -43,10 +57,24 @@ def check_kernel_parameters(kernel: Any, names: tuple[str, ...], gamma: Any, deg
         check_choice("gamma", gamma, ("scale", "auto"))
     else:
         check_positive("gamma", gamma, zero=True, advice='Use "scale", "auto" or a positive number.')
-    if not isinstance(degree, numbers.Integral) or degree < 0:
+    if not isinstance(degree, numbers.Integral) or isinstance(degree, bool | np.bool_) or degree < 0:
         raise ValueError(f"degree must be a whole number, 0 or more; got degree={degree!r}.")
     if not isinstance(coef0, numbers.Real) or not np.isfinite(float(coef0)):
         raise ValueError(f"coef0 must be a finite number; got coef0={coef0!r}.")
+
+
+def check_kernel_values(values: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Return what a user's kernel function gave for two sets of points: a real number for each pair of them."""
+    what = "The kernel function must return the matrix of kernel values between two sets of points"
+    array = np.empty(0, dtype=object) if sp.issparse(values) else np.asarray(values)
+    if array.dtype.kind not in "fiub":
+        kind = type(values).__name__ if array.dtype == object else f"values of type {array.dtype}"
+        raise ValueError(f"{what}, an array of real numbers; got {kind}.")
+    if array.shape != shape:
+        raise ValueError(f"{what}: for {shape[0]} and {shape[1]} points an array of shape {shape}; got {array.shape}.")
+    if not np.isfinite(array.sum(dtype=np.float64)) and np.isnan(array).any():
+        raise ValueError(f"{what}; it returned NaN. Every pair of points needs a number.")
+    return array.astype(np.float64, copy=False)
 
 
 def check_points(X: Any) -> Any:
@@ -127,6 +155,10 @@ def check_precomputed(K: Any) -> np.ndarray:
             "For features pass them with another kernel."
         )
     scale = np.abs(K).max()
+    if not np.isfinite(float(scale) * K.size):
+        raise ValueError(
+            f"A precomputed kernel with values up to {scale:.2g} overflows float64 when they are summed. Divide it by that."
+        )
     skew = max(
         (np.abs(K[a : a + 512] - K[:, a : a + 512].T).max() for a in range(0, K.shape[0], 512)),
         default=0.0,

@@ -1,10 +1,12 @@
 """What the estimators share: the way from rows to a solved problem, and kernels for new points."""
 
+import os
 import sys
 import warnings
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -13,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from zerogap import validation
 from zerogap.distinct import Distinct, distinct
 from zerogap.gram import Gram
-from zerogap.kernels import NAMES, Kernel, gamma_value
+from zerogap.kernels import NAMES, Kernel, centre_of, gamma_value
 from zerogap.loop import Solution, Status, solve
 from zerogap.problem import DualProblem
 from zerogap.progress import GapProgress
@@ -47,6 +49,27 @@ class KernelMachine(BaseEstimator):
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
 
+    def save(self, file: "str | os.PathLike[str]") -> None:
+        """Write the model, fitted or not, to a file of arrays, without pickle; ".npz" is added to its name if missing.
+
+        :func:`zerogap.load` reads it.  A kernel that is a function of the user's cannot be stored.
+        """
+        from zerogap.estimators.storing import save
+
+        save(self, file)
+
+    @classmethod
+    def load(cls, file: "str | os.PathLike[str]") -> Any:
+        """Read a model of this class that ``save`` wrote."""
+        from zerogap.estimators.storing import load
+
+        model = load(file)
+        if not isinstance(model, cls):
+            raise ValueError(
+                f"{os.fspath(file)} holds {type(model).__name__}; {cls.__name__} was asked for. zerogap.load reads any of them."
+            )
+        return model
+
     def _check_options(self) -> None:
         validation.check_kernel_parameters(self.kernel, NAMES, self.gamma, self.degree, self.coef0)
         validation.check_positive(
@@ -57,7 +80,10 @@ class KernelMachine(BaseEstimator):
         )
         get_solver(self._chosen_solver())
         if self.max_iter != -1:
-            validation.check_positive("max_iter", self.max_iter, advice="Use -1 for no limit.")
+            validation.check_count("max_iter", self.max_iter, advice="Use -1 for no limit.")
+        for name in ("fit_intercept", "warm_start", "normalize_y"):
+            if hasattr(self, name):
+                validation.check_flag(name, getattr(self, name))
         if self.max_time is not None:
             validation.check_positive("max_time", self.max_time, advice="It is in seconds; use None for no limit.")
 
@@ -77,6 +103,11 @@ class KernelMachine(BaseEstimator):
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
+    @property
+    def _has_bias(self) -> bool:
+        """Whether the bias is free, so that the linear kernel may have its origin anywhere."""
+        return bool(getattr(self, "fit_intercept", False))
+
     def _prepare(self, X: Any, y: np.ndarray, weight: np.ndarray) -> Distinct:
         """Merge duplicates, and settle the kernel's parameters on the training data."""
         # The rows of a kernel matrix are no features: equal points are not told by equal rows alone.
@@ -89,8 +120,10 @@ class KernelMachine(BaseEstimator):
             self._kernel = Kernel("precomputed")
             return
         function = self.kernel if callable(self.kernel) else None
-        gamma = gamma_value(self.gamma, X, weight)
-        self._kernel = Kernel("callable" if function else self.kernel, gamma, self.degree, self.coef0, function)
+        name = "callable" if function else self.kernel
+        gamma = gamma_value(self.gamma, X, weight) if name in ("rbf", "poly", "sigmoid") else 1.0
+        centre = centre_of(X) if name == "linear" and self._has_bias else None
+        self._kernel = Kernel(name, gamma, self.degree, self.coef0, function, centre=centre)
 
     def _gram(self, X: Any, rows: np.ndarray, cache_size: float | None = None) -> Gram:
         """Return the Gram matrix of some rows."""
@@ -98,10 +131,11 @@ class KernelMachine(BaseEstimator):
             return Gram(X[np.ix_(rows, rows)] if X.shape[0] == X.shape[1] else X, "precomputed")
         k = self._kernel
         cache_size = self.cache_size if cache_size is None else cache_size
-        return Gram(X[rows], k.function or k.name, gamma=k.gamma, degree=k.degree, coef0=k.coef0, cache_size=cache_size)
+        parameters: dict[str, Any] = {"gamma": k.gamma, "degree": k.degree, "coef0": k.coef0, "centre": k.centre}
+        return Gram(X[rows], k.function or k.name, **parameters, cache_size=cache_size)
 
     def _solve(self, problem: DualProblem, start: np.ndarray | None, title: str) -> Solution:
-        """Solve one problem; an outcome short of the tolerance becomes a warning."""
+        """Solve one problem."""
         self._warn_if_indefinite(problem.gram)
         progress = GapProgress(self.tol, title) if self.verbose else None
         most = max(MOST_STEPS, 100 * problem.n) if self.max_iter == -1 else int(self.max_iter)
@@ -119,20 +153,27 @@ class KernelMachine(BaseEstimator):
         finally:
             if progress is not None:
                 progress.close()
-        if solution.status is not Status.CONVERGED:
-            self._warn(solution)
         return solution
 
-    def _warn(self, solution: Solution) -> None:
+    def _warn(self, solutions: list[Solution]) -> None:
+        """Say which outcomes are short of the tolerance, once for each kind of them."""
+        for status in dict.fromkeys(solution.status for solution in solutions):
+            if status is not Status.CONVERGED:
+                some = [solution for solution in solutions if solution.status is status]
+                warnings.warn(
+                    self._outcome(status, some, len(solutions)), ConvergenceWarning, stacklevel=callers_level()
+                )
+
+    def _outcome(self, status: Status, some: list[Solution], count: int) -> str:
+        worst = max(some, key=lambda solution: solution.certificate.relative_gap)
         limit = {
             Status.MAX_STEPS: f" (max_iter={self.max_iter})",
             Status.MAX_TIME: f" (max_time={self.max_time})",
-        }.get(solution.status, "")
-        warnings.warn(
-            f"{type(self).__name__} stopped after {solution.n_iter} steps with a relative duality gap of "
-            f"{solution.certificate.relative_gap:.2g}, not the tol={self.tol:g} asked for: {solution.status.advice}{limit}.",
-            ConvergenceWarning,
-            stacklevel=callers_level(),
+        }.get(status, "")
+        where = "" if count == 1 else f" in {len(some)} of {count} pairs of classes, the worst"
+        return (
+            f"{type(self).__name__} stopped{where} after {worst.n_iter} steps with a relative duality gap of "
+            f"{worst.certificate.relative_gap:.2g}, not the tol={self.tol:g} asked for: {status.advice}{limit}."
         )
 
     def _warn_if_indefinite(self, gram: Gram) -> None:
@@ -167,7 +208,7 @@ class KernelMachine(BaseEstimator):
         rows = max(1, CHUNK // (8 * self.support_.size))
         for start in range(0, X.shape[0], rows):
             part = slice(start, start + rows)
-            yield part, columns.block(X[part])
+            yield part, columns.block(_alike(X[part], self.support_vectors_))
 
     @property
     def coef_(self) -> np.ndarray:
@@ -178,6 +219,24 @@ class KernelMachine(BaseEstimator):
 
     def _weights(self) -> np.ndarray:
         raise NotImplementedError
+
+    def _set_biases(self, biases: list[float]) -> None:
+        """Store the intercepts; a bias that goes with a linear kernel about a centre is the intercept plus <w, centre>."""
+        centre = self._kernel.centre
+        self._shift = np.zeros(len(biases)) if centre is None else self._weights() @ centre
+        self.intercept_ = np.array(biases) - self._shift
+
+    @property
+    def _biases(self) -> np.ndarray:
+        """The biases that go with the kernel as it is."""
+        return self.intercept_ + self._shift
+
+
+def _alike(X: Any, Z: Any) -> Any:
+    """Return points as an array or a sparse matrix, whichever others are."""
+    if sp.issparse(X) == sp.issparse(Z):
+        return X
+    return X.toarray() if sp.issparse(X) else sp.csr_matrix(X)
 
 
 def callers_level() -> int:

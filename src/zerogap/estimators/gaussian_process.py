@@ -126,6 +126,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
         gram = self._training_gram(X)
         problem = DualProblem.gaussian_process(gram, (y - self._y_mean) / self._y_scale, self.noise)
         solution = self._solve(problem, None, "fit")
+        self._warn([solution])
 
         self._store_support(X, np.arange(y.size))
         self._factor: Factor | None = getattr(solution.state, "factor", None)
@@ -140,14 +141,17 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        if not self._is_precomputed:
-            state.pop("_training", None)  # kernel values can be computed again
+        training = state.pop("_training", None)  # kernel values can be computed again, unless they are the user's
+        if training is not None and self._is_precomputed:
+            state["_matrix"] = training.X
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        matrix = state.pop("_matrix", None)
         super().__setstate__(state)
         if "_kernel" in state and "_training" not in state:
-            self._training = self._training_gram(self.support_vectors_)
+            self._training = self._training_gram(self.support_vectors_ if matrix is None else matrix)
 
     def _training_gram(self, X: Any) -> Gram:
         # The factor takes the place of the matrix; rows kept besides would only double the memory.

@@ -4,38 +4,65 @@ A row that is no support vector changes nothing.  For every other one its coeffi
 solution, the free points following, and the few points that break the optimality conditions on the way are exchanged.
 """
 
+import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from zerogap import validation
 from zerogap.active_set import ActiveSet
+from zerogap.estimators.base import callers_level
 from zerogap.estimators.svc import SVC
-from zerogap.estimators.training import Training
+from zerogap.estimators.training import Training, cut_short, is_good
+from zerogap.limits import Exceeded, check, limits
+from zerogap.loop import Status, solve
 from zerogap.problem import DualProblem
+from zerogap.stopping import RelativeGap
 
+GAP, MOST_STEPS = 1e-9, 1_000_000  # of the solver that takes over where exchanges lead nowhere
 INSIDE = 1e-9  # of the largest coefficient: one that is nearer to an end of its box may be there but for rounding
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """What the models without one row say of that row."""
+    """What the models without one row say of that row.
+
+    If a limit has ended it, rows it did not come to have the decision value NaN and the prediction None.
+    """
 
     decision_values: np.ndarray  # (n,) positive for ``classes_[1]``
     predictions: np.ndarray  # (n,) labels
-    error: float  # share of the rows whose prediction is not their label
+    error: float  # share of the rows, of those there is a prediction for, whose prediction is not their label
+    status: Status = Status.CONVERGED  # or the limit that has ended it
 
     def __repr__(self) -> str:
         return f"LeaveOneOut(error {self.error:.6g} over {self.predictions.size} rows)"
 
 
-def leave_one_out(model: SVC) -> LeaveOneOut:
+def leave_one_out(model: SVC, *, max_time: float | None = None) -> LeaveOneOut:
     """Return, for each training row of a fitted two-class SVC, the decision value of the exact model without it.
 
     All else stays as it was: the number gamma stands for, and the weights of the classes.  Where a row is the only one of its
     class no model is left to ask; its decision value is infinite, for the other class.  Rows of weight zero were never seen.
+    ``max_time`` is a limit in seconds, as the model's own is; at a limit, or Ctrl-C, the rows done so far are returned.
     """
+    training = _checked(model)
+    if max_time is not None:
+        validation.check_positive("max_time", max_time, advice="It is in seconds; use None for no limit.")
+    values = np.full(training.rows.codes.size, np.nan)
+    with training.lock, limits(model.max_time), limits(max_time) as limit:
+        with suppress(Exceeded):
+            _fill(values, model, training)
+        status = cut_short(limit) if np.isnan(values).any() else None
+    return _result(model, training.rows.codes, values, status or Status.CONVERGED)
+
+
+def _checked(model: SVC) -> Training:
+    """Refuse what is no fitted SVC of two classes; return what it remembers of its training."""
     if not isinstance(model, SVC):
         raise TypeError(f"leave_one_out takes a fitted zerogap.SVC of two classes; got {type(model).__name__}.")
     check_is_fitted(model)
@@ -44,18 +71,37 @@ def leave_one_out(model: SVC) -> LeaveOneOut:
             f"leave_one_out takes an SVC of two classes; this one separates {model.classes_.size}. "
             "Make one for each pair of classes, or each against the rest."
         )
-    training = model._kept_training()
+    return model._kept_training()
+
+
+def _fill(values: np.ndarray, model: SVC, training: Training) -> None:
+    """Write one decision value for each row, until they are all there or a limit raises ``Exceeded``."""
     problem, active = training.solve(model)
     if active.is_unbounded:
         raise ValueError(
             "The classes cannot be separated, so this hard margin model is none. Fit it with a finite C first."
         )
-    values = _Values(problem, active).of_rows(training)
     unseen = np.flatnonzero(training.points.group < 0)
     if unseen.size:
         values[unseen] = _exact_values(model, training, unseen)
-    codes = (values > 0).astype(int)
-    return LeaveOneOut(values, model.classes_[codes], float(np.mean(codes != training.rows.codes)))
+    _Values(problem, active).fill(values, training)
+
+
+def _result(model: SVC, codes: np.ndarray, values: np.ndarray, status: Status) -> LeaveOneOut:
+    found = ~np.isnan(values)
+    said = (values[found] > 0).astype(int)
+    error = float(np.mean(said != codes[found])) if found.any() else np.nan
+    if status is Status.CONVERGED:
+        return LeaveOneOut(values, model.classes_[said], error)
+    warnings.warn(
+        f"leave_one_out stopped after {found.sum()} of {found.size} rows: "
+        f"{'interrupted' if status is Status.INTERRUPTED else 'the time limit was reached; raise it'}.",
+        ConvergenceWarning,
+        stacklevel=callers_level(),
+    )
+    predictions = np.full(found.size, None, dtype=object)
+    predictions[found] = model.classes_[said]
+    return LeaveOneOut(values, predictions, error, status)
 
 
 def _exact_values(model: SVC, training: Training, rows: np.ndarray) -> np.ndarray:
@@ -74,20 +120,19 @@ class _Values:
         self.problem, self.active = problem, active
         self.has_one_bias = _has_one_bias(problem, active)
 
-    def of_rows(self, training: Training) -> np.ndarray:
-        """Return one value for each row; equal rows of equal weight have the same."""
+    def fill(self, values: np.ndarray, training: Training) -> None:
+        """Write one value for each row that was seen; equal rows of equal weight have the same."""
         group, weight = training.points.group, training.rows.weight
         seen = np.flatnonzero(group >= 0)
         copies = np.bincount(group[seen])
         known: dict[tuple[int, float], float] = {}
-        values = np.zeros(weight.size)
         for row in seen:
+            check()
             key = p, _ = int(group[row]), float(weight[row])
             if key not in known:
                 share = 0.0 if copies[p] == 1 else 1.0 - float(training.points.share[row])
                 known[key] = self._without(p, share)
             values[row] = known[key]
-        return values
 
     def _without(self, p: int, share: float) -> float:
         """Return f(x_p) of the model in which point p has only a share of its weight."""
@@ -99,13 +144,27 @@ class _Values:
             reduced.ridge[p] == problem.ridge[p] and reduced.lower[p] <= active.beta[p] <= reduced.upper[p]
         )
         if not is_same:
-            active = active.copy()
-            active.adapt(problem, reduced)
+            active = _adapted(active.copy(), problem, reduced)
         elif self.has_one_bias and (
             share == 0 or _has_one_bias(reduced, active)
         ):  # a smaller box may end at the coefficient
             return _decision(problem, active, p, active.bias)
         return _decision(reduced, active, p, _bias(reduced, active, p, share))
+
+
+def _adapted(active: ActiveSet, problem: DualProblem, reduced: DualProblem) -> ActiveSet:
+    """Take an active set from the optimum of one problem to that of another; if rounding leads it astray, begin anew there."""
+    active.adapt(problem, reduced)
+    check()
+    if not is_good(reduced, active):
+        active.restart(reduced)
+        active.optimise(reduced)
+        check()
+    if not is_good(reduced, active):
+        solution = solve(reduced, stop=RelativeGap(GAP), resume=active.beta, max_steps=MOST_STEPS)
+        active = ActiveSet(reduced, solution.beta)
+        check()
+    return active
 
 
 def _reduced(problem: DualProblem, p: int, share: float) -> DualProblem:

@@ -1,6 +1,10 @@
 """Support vector classification."""
 
+import math
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -14,8 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.distinct import Distinct
 from zerogap.estimators.base import KernelMachine
-from zerogap.estimators.training import Rows, Training, certified
+from zerogap.estimators.training import Rows, Training, certified, cut_short
 from zerogap.gram import Gram
+from zerogap.limits import Exceeded, Limit, limits, unlimited
 from zerogap.loop import Solution, Status
 from zerogap.problem import DualProblem
 
@@ -115,28 +120,32 @@ class SVC(ClassifierMixin, KernelMachine):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVC":
         """Fit the model to points X (n, d) with labels y; a sample weight of two is the point twice."""
         self._check_options()
-        X, y = self._check_points(X, y)
+        X, y = self._check_points(X, y, copy=True)
         check_classification_targets(y)
-        weight = validation.check_weights(sample_weight, X.shape[0])
+        weight = validation.check_weights(sample_weight, X.shape[0]).copy()
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._check_classes(codes, weight)
-        weight = weight * self._class_factors(codes, weight)[codes]
         points = self._prepare(X, codes.astype(np.float64), weight)
 
         return self._fit_rows(Rows(X, codes, weight), points, self._starts(X.shape[0]))
 
     def _fit_rows(self, rows: Rows, points: Distinct, starts: np.ndarray | None) -> "SVC":
-        """Separate every pair of classes, from coefficients (pairs, n) if they are given."""
+        """Separate every pair of classes, from coefficients (pairs, n) if they are given; Ctrl-C leaves the rest there."""
         pairs = list(combinations(range(self.classes_.size), 2))
-        fitted = [
-            self._fit_pair(rows.X, rows.codes, points, *pair, None if starts is None else starts[k])
-            for k, pair in enumerate(pairs)
-        ]
+        weighted = self._weighted(rows, points)
+        with limits():
+            fitted = [
+                self._fit_pair(rows, weighted, *pair, None if starts is None else starts[k])
+                for k, pair in enumerate(pairs)
+            ]
+        solutions = [solution for _, solution in fitted]
         training = Training(rows, points, np.array([coefficients for coefficients, _ in fitted]))
-        self._store(rows.X, rows.codes, pairs, training.coefficients, [solution for _, solution in fitted])
-        self._training = training
+        self._store(rows.X, rows.codes, pairs, training.coefficients, solutions)
+        # Nothing that comes later can ask for the rows of a kernel matrix of several classes.
+        self._training = None if self._is_precomputed and len(pairs) > 1 else training
         if self.warm_start:
             self._last_beta = training.coefficients
+        self._warn(solutions)
         return self
 
     # Exact changes of a fitted model.
@@ -152,7 +161,7 @@ class SVC(ClassifierMixin, KernelMachine):
         self._check_options()
         self._refuse_balanced()
         is_first = not hasattr(self, "classes_")
-        X, y = self._check_points(X, y, reset=is_first)
+        X, y = self._check_points(X, y, reset=is_first, copy=not is_first)
         check_classification_targets(y)
         known = np.unique(y if classes is None else classes) if is_first else self.classes_
         if classes is not None and not np.array_equal(np.unique(classes), known):
@@ -163,12 +172,10 @@ class SVC(ClassifierMixin, KernelMachine):
             return self._first_fit(X, y, known, sample_weight)
         training = self._kept_training()
         weight = validation.check_weights(sample_weight, X.shape[0])
-        codes = np.searchsorted(self.classes_, y)
-        more = Rows(X, codes, weight * self._class_factors(codes, weight)[codes])
+        more = Rows(X, np.searchsorted(self.classes_, y), weight)
         if known.size > 2:
             return self._refit(training.rows.joined(more), np.pad(training.coefficients, ((0, 0), (0, y.size))))
-        began = time.perf_counter()
-        return self._take_over(training, training.add(self, more), began)
+        return self._change(training, lambda: training.add(self, more))
 
     @available_if(lambda self: not self._is_precomputed)
     def forget(self, indices: Any) -> "SVC":
@@ -193,12 +200,17 @@ class SVC(ClassifierMixin, KernelMachine):
             )
         if self.classes_.size > 2:
             return self._refit(training.rows.taken(kept), training.coefficients[:, kept])
+        return self._change(training, lambda: training.forget(self, kept) if kept.size < n else 0)
+
+    def _change(self, training: Training, change: Callable[[], int]) -> "SVC":
+        """Let the exact solution of two classes follow a change of the rows."""
         began = time.perf_counter()
-        return self._take_over(training, training.forget(self, kept) if kept.size < n else 0, began)
+        with training.lock, limits(self.max_time) as limit:
+            return self._take_over(training, change(), began, limit)
 
     def _refit(self, rows: Rows, starts: np.ndarray) -> "SVC":
         self._fit_rows(rows, rows.distinct(), starts)
-        self._training.is_growing = True
+        self._kept_training().is_growing = True
         return self
 
     def _first_fit(self, X: Any, y: np.ndarray, classes: np.ndarray, sample_weight: Any) -> "SVC":
@@ -209,25 +221,40 @@ class SVC(ClassifierMixin, KernelMachine):
                 f"got {np.unique(y).tolist()} only. Gather rows until all are there."
             )
         began = time.perf_counter()
-        self.fit(X, y, sample_weight)
-        training, evaluations = self._kept_training(), self.kernel_evaluations_
-        training.is_growing = True
-        if classes.size == 2 and self.status_ is not Status.UNBOUNDED:
-            self._take_over(training, int(self.n_iter_[0]), began)
-            self.kernel_evaluations_ += evaluations
+        with limits(self.max_time if classes.size == 2 else None) as limit:
+            self.fit(X, y, sample_weight)
+            training, evaluations = self._kept_training(), self.kernel_evaluations_
+            training.is_growing = True
+            if classes.size == 2 and self.status_ is not Status.UNBOUNDED and not limit.is_over:
+                self._take_over(training, int(self.n_iter_[0]), began, limit)
+                self.kernel_evaluations_ += evaluations
         return self
 
-    def _take_over(self, training: Training, entered: int, began: float) -> "SVC":
+    def _take_over(self, training: Training, entered: int, began: float, limit: Limit) -> "SVC":
         """Make the exact solution of the rows the model's own."""
-        problem, active = training.solve(self)
-        solution = certified(problem, active, entered, began, self.tol)
-        if solution.status is not Status.CONVERGED:
-            self._warn(solution)
+        solution = self._exact(training, entered, began, limit)
         beta = training.points.spread(solution.beta)[None]
         self._store(training.rows.X, training.rows.codes, [(0, 1)], beta, [solution])
         if self.warm_start:
             self._last_beta = beta
+        self._warn([solution])
         return self
+
+    def _exact(self, training: Training, entered: int, began: float, limit: Limit) -> Solution:
+        """Return the exact solution of two classes, or at a limit the point reached."""
+        with suppress(Exceeded):
+            training.solve(self)
+        with unlimited():
+            problem = training.problem(self)
+            solution = certified(problem, training, entered, began, self.tol)
+        if solution.status is Status.STALLED and (status := cut_short(limit)) is not None:
+            return replace(solution, status=status)
+        if solution.status is Status.STALLED:  # rounding has led the exchanges astray: solve, from where they ended
+            solution = self._solve(problem, solution.beta, "exchanges")
+            if solution.status is Status.STALLED:
+                solution = self._solve(problem, None, "exchanges")
+            training.beta, training.exact = solution.beta[None], None
+        return solution
 
     def _kept_training(self) -> Training:
         """Return what the model remembers of its training."""
@@ -261,14 +288,14 @@ class SVC(ClassifierMixin, KernelMachine):
     # The fit.
 
     def _fit_pair(
-        self, X: Any, codes: np.ndarray, points: Distinct, a: int, b: int, start: np.ndarray | None
+        self, rows: Rows, points: Distinct, a: int, b: int, start: np.ndarray | None
     ) -> tuple[np.ndarray, Solution]:
         """Separate class a from class b; return signed coefficients over all distinct points, and the solution."""
-        code = codes[points.rows]
+        code = rows.codes[points.rows]
         ours = np.flatnonzero((code == a) | (code == b))
         # LIBSVM's and so scikit-learn's convention: the first class is positive, but the second if there are only two.
         sign = np.where(code[ours] == (b if self.classes_.size == 2 else a), 1.0, -1.0)
-        problem = self._problem(self._gram(X, points.rows[ours]), sign, points.weight[ours])
+        problem = self._problem(self._gram(rows.X, points.rows[ours]), sign, points.weight[ours])
         title = f"{self.classes_[a]} against {self.classes_[b]}"
         solution = self._solve(problem, None if start is None else points.gather(start)[ours], title)
         beta = np.zeros(points.rows.size)
@@ -291,10 +318,19 @@ class SVC(ClassifierMixin, KernelMachine):
                 f"Every point of class {self.classes_[~present][0]!r} has weight zero. Drop those rows, or give them weight."
             )
 
+    def _weighted(self, rows: Rows, points: Distinct) -> Distinct:
+        """Return the points with the weight of their class as part of theirs.
+
+        It multiplies what duplicates have summed to, so that repetition is weight to the last bit.
+        """
+        factors = self._class_factors(rows.codes, rows.weight)
+        return points._replace(weight=points.weight * factors[rows.codes[points.rows]])
+
     def _class_factors(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return what multiplies C for each class; "balanced" counts a point of weight two twice."""
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            return weight.sum() / (self.classes_.size * np.bincount(codes, weights=weight))
+            sums = np.array([math.fsum(weight[codes == k]) for k in range(self.classes_.size)])
+            return math.fsum(weight) / (self.classes_.size * sums)
         factors = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
         if not (np.isfinite(factors).all() and (factors > 0).all()):
             raise ValueError(f"class_weight must be above 0 and finite for every class; got {factors.tolist()}.")
@@ -318,7 +354,7 @@ class SVC(ClassifierMixin, KernelMachine):
         for (a, b), row in zip(pairs, beta[:, support], strict=True):
             self.dual_coef_[b - 1, owner == a] = row[owner == a]
             self.dual_coef_[a, owner == b] = row[owner == b]
-        self.intercept_ = np.array([solution.bias for solution in solutions])
+        self._set_biases([solution.bias for solution in solutions])
         self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int32)
         certificates = [solution.certificate for solution in solutions]
         statuses = [solution.status for solution in solutions]
@@ -339,7 +375,7 @@ class SVC(ClassifierMixin, KernelMachine):
             for p, (a, b) in enumerate(combinations(range(self.classes_.size), 2)):
                 of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
                 decisions[:, p] = K[:, of_a] @ self.dual_coef_[b - 1, of_a] + K[:, of_b] @ self.dual_coef_[a, of_b]
-            parts.append(decisions + self.intercept_)
+            parts.append(decisions + self._biases)
         return np.concatenate(parts)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -363,14 +399,12 @@ class SVC(ClassifierMixin, KernelMachine):
         return self.classes_[votes.argmax(axis=1)]
 
     def _weights(self) -> np.ndarray:
+        points = self._kernel.moved(self.support_vectors_)
         if self.classes_.size == 2:
-            return np.asarray(self.dual_coef_ @ self.support_vectors_)
+            return np.asarray(self.dual_coef_ @ points)
         edges = np.concatenate([[0], np.cumsum(self.n_support_)])
         rows = []
         for a, b in combinations(range(self.classes_.size), 2):
             of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
-            rows.append(
-                self.dual_coef_[b - 1, of_a] @ self.support_vectors_[of_a]
-                + self.dual_coef_[a, of_b] @ self.support_vectors_[of_b]
-            )
+            rows.append(self.dual_coef_[b - 1, of_a] @ points[of_a] + self.dual_coef_[a, of_b] @ points[of_b])
         return np.array(rows)

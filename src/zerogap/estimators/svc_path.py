@@ -1,14 +1,16 @@
 """The support vector classifier for every C at once."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
-from zerogap.estimators.base import KernelMachine
+from zerogap.estimators.base import KernelMachine, callers_level
 from zerogap.estimators.svc import SVC
 from zerogap.kernels import NAMES, Kernel
 from zerogap.loop import Solution, Status, Trace
@@ -27,11 +29,13 @@ class SVCPath(ClassifierMixin, KernelMachine):
     C : the one that ``predict`` and ``decision_function`` use unless told otherwise, default 1.0
     engine, linear_system : how the path is followed, see :func:`zerogap.svm_path`
     max_events : stop after so many events; the path then ends at a smaller C
+    max_time : stop after so many seconds; the path then ends at a smaller C, and a ConvergenceWarning says at which
     verbose : show progress
 
     Attributes
     ----------
     path_ : Path; breakpoints_ : its C, ascending; n_events_ : number of changes of sets; classes_ : the two labels
+    largest_gap_ : the largest relative duality gap over every C of the path
 
     Examples
     --------
@@ -57,6 +61,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         engine: Any = "single",
         linear_system: str | None = None,
         max_events: int | None = None,
+        max_time: float | None = None,
         verbose: Any = False,
     ):
         self.kernel = kernel
@@ -69,6 +74,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         self.engine = engine
         self.linear_system = linear_system
         self.max_events = max_events
+        self.max_time = max_time
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
@@ -100,15 +106,44 @@ class SVCPath(ClassifierMixin, KernelMachine):
             engine=self.engine,
             linear_system=self.linear_system,
             max_events=self.max_events,
+            max_time=self.max_time,
             verbose=bool(self.verbose),
         )
         assert self.path_.gram is not None
-        self._X, self._y, self._kernel = X, y, self.path_.gram.kernel
+        self._X, self._y, self._kernel = self._own(X), y.copy(), self.path_.gram.kernel
         self.breakpoints_, self.n_events_ = self.path_.C, self.path_.n_events
+        if self.path_.status in ("max_time", "interrupted"):
+            self._warn_of_limit()
         return self
 
+    def _own(self, X: Any) -> Any:
+        """Return points that nobody else can change; of a kernel matrix only its shape is needed."""
+        return np.broadcast_to(0.0, X.shape) if self._is_precomputed else X.copy()
+
+    def _warn_of_limit(self) -> None:
+        path = self.path_
+        cause = f"max_time={self.max_time}" if path.status == "max_time" else "interrupted"
+        reached = (
+            f"ends at C={path.C[-1]:g}" if path.has_segments else f"has not got beyond its start at C={path.C[0]:g}"
+        )
+        warnings.warn(
+            f"SVCPath was stopped ({cause}) on its way to C_max={self.C_max:g}: the path {reached}. Raise max_time, or go on "
+            "with svm_path(X, y, ..., resume=model.path_).",
+            ConvergenceWarning,
+            stacklevel=callers_level(),
+        )
+
+    @property
+    def largest_gap_(self) -> float:
+        """The largest relative duality gap over every C of the path."""
+        check_is_fitted(self)
+        return self.path_.largest_gap_
+
     def at(self, C: float) -> SVC:
-        """Return the fitted SVC for this C, the one ``SVC(C=C).fit`` would give."""
+        """Return the fitted SVC for this C, the one ``SVC(C=C).fit`` would give.
+
+        It has converged if its certificate says so; else its status and a ConvergenceWarning tell the gap.
+        """
         check_is_fitted(self)
         path = self.path_
         kernel: Kernel = self._kernel
@@ -120,7 +155,10 @@ class SVCPath(ClassifierMixin, KernelMachine):
         problem = DualProblem.hinge(path.gram, path.y, C, sample_weight=path.points.weight)
         beta = path.coefficients_at(C)
         certificate = path.certificate_at(C)
-        solution = Solution(beta, path.bias_at(C), certificate, Status.CONVERGED, 0, Trace(), problem, SMO(), None)
+        status = Status.CONVERGED if certificate.relative_gap <= model.tol else Status.STALLED
+        solution = Solution(beta, path.bias_at(C), certificate, status, 0, Trace(), problem, SMO(), None)
+        if status is not Status.CONVERGED:
+            model._warn(solution)
         codes = (self._y == self.classes_[1]).astype(int)
         model._store(self._X, codes, [(0, 1)], beta[None], [solution])
         return model

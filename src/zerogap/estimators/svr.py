@@ -81,13 +81,14 @@ class SVR(RegressorMixin, KernelMachine):
         last = getattr(self, "_last_beta", None) if self.warm_start else None
         start = points.gather(last) if last is not None and last.shape == y.shape else None
         solution = self._solve(problem, start, "fit")
+        self._warn([solution])
         beta = points.spread(solution.beta)
         if self.warm_start:
             self._last_beta = beta
 
         self._store_support(X, np.flatnonzero(beta))
         self.dual_coef_ = beta[None, self.support_]
-        self.intercept_ = np.array([solution.bias])
+        self._set_biases([solution.bias])
         self.n_support_ = np.array([self.support_.size], dtype=np.int32)
         self.n_iter_ = solution.n_iter
         self.certificate_, self.status_, self.trace_ = solution.certificate, solution.status, solution.trace
@@ -98,7 +99,7 @@ class SVR(RegressorMixin, KernelMachine):
     def predict(self, X: Any) -> np.ndarray:
         """Return f(x) for every row."""
         parts = [K @ self.dual_coef_[0] for _, K in self._kernel_values(X)]
-        return np.concatenate(parts) + self.intercept_[0]
+        return np.concatenate(parts) + self._biases[0]
 
     def _weights(self) -> np.ndarray:
-        return np.asarray(self.dual_coef_ @ self.support_vectors_)
+        return np.asarray(self.dual_coef_ @ self._kernel.moved(self.support_vectors_))

@@ -38,6 +38,7 @@ def score_curve(path: Path, K: np.ndarray, y: np.ndarray, weight: np.ndarray | N
 
     ``y`` is -1/+1; a decision value of zero predicts -1.
     """
+    path.refuse_empty()
     weight = np.ones(y.size) if weight is None else weight
     weight = weight / weight.sum()
     status = path.start.copy()

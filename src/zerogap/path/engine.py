@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from zerogap import limits
 from zerogap.compiled import inline, jit
 from zerogap.gram import Gram
 from zerogap.loop import Solution, solve
@@ -87,6 +88,10 @@ class Engine:
         """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
         raise NotImplementedError
 
+    def here(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the elbow, its b, and the scaled bias, at the present lam."""
+        raise NotImplementedError
+
     def take_transitions(self) -> list[Transition]:
         """Return the transitions since the last call."""
         taken, self.transitions = self.transitions, []
@@ -102,6 +107,14 @@ class Engine:
             self.transitions.append(Transition(self.lam, int(i), int(before[i]), int(self.status[i])))
 
 
+class NotStarted(limits.Exceeded):
+    """A limit was reached before the solution a path starts from was optimal; it can be gone on with from ``beta``."""
+
+    def __init__(self, beta: np.ndarray):
+        super().__init__()
+        self.beta = beta
+
+
 class Options(Protocol):
     """How an engine is configured: frozen options that start it."""
 
@@ -110,8 +123,11 @@ class Options(Protocol):
 
 
 def optimum(gram: Gram, y: np.ndarray, w: np.ndarray, C: float, stop: Stop, beta: np.ndarray | None) -> Solution:
-    """Solve the soft margin problem at one C by SMO."""
-    return solve(DualProblem.hinge(gram, y, C, sample_weight=w), stop=stop, resume=beta)
+    """Solve the soft margin problem at one C by SMO; ``NotStarted`` if a limit is reached on the way."""
+    solution = solve(DualProblem.hinge(gram, y, C, sample_weight=w), stop=stop, resume=beta)
+    if limits.is_over():
+        raise NotStarted(solution.beta)
+    return solution
 
 
 def sets_of(a: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -228,13 +244,13 @@ def add_exactly(K, rows, x, E, total, error):
 @inline
 def _add_product(total, error, a, b):
     """Add a b to an unevaluated sum."""
-    product, lost = _two_product(a, b)
-    total, rest = _two_sum(total, product)
+    product, lost = two_product(a, b)
+    total, rest = two_sum(total, product)
     return total, error + (lost + rest)
 
 
 @inline
-def _two_sum(a, b):
+def two_sum(a, b):
     """Return a + b and what rounding took from it (Knuth)."""
     total = a + b
     part = total - a
@@ -242,7 +258,7 @@ def _two_sum(a, b):
 
 
 @inline
-def _two_product(a, b):
+def two_product(a, b):
     """Return a b and what rounding took from it (Dekker); halves by Veltkamp's constant, 2^27 + 1."""
     product, large, wide = a * b, 134217729.0 * a, 134217729.0 * b
     a_high, b_high = large - (large - a), wide - (wide - b)

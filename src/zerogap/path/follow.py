@@ -1,26 +1,32 @@
 """svm_path(): from rows to a Path."""
 
+import numbers
 import time
 import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from zerogap import validation
 from zerogap.distinct import distinct
 from zerogap.gram import Gram
-from zerogap.kernels import NAMES, gamma_value
-from zerogap.limits import limits
-from zerogap.path.engine import Options
+from zerogap.kernels import NAMES, Kernel, gamma_value
+from zerogap.limits import Exceeded, check, limits
+from zerogap.path.engine import NotStarted, Options, Segment, Transition
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
-from zerogap.path.path import Path
-from zerogap.path.single import Single, SingleEngine
+from zerogap.path.path import Path, digest_of
+from zerogap.path.proof import BLOCK
+from zerogap.path.single import Single
 from zerogap.progress import PathProgress
 
-# Breakpoints certified at the end, and the relative gap that is put up with there.
-CHECKED, EXACT = 16, 1e-7
+EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have, at any C
+
+# Engines work with kernel values of moderate size: others are divided by a power of two, and lam with them.
+MODERATE = 1e6
+OVERFLOW = 1e300
 
 ENGINES: dict[str, Options] = {"single": Single(), "lp": LP(), "hastie": Hastie()}
 
@@ -40,6 +46,7 @@ def svm_path(
     linear_system: str | None = None,
     merge_duplicates: bool = True,
     max_events: int | None = None,
+    max_time: float | None = None,
     resume: Path | None = None,
     verbose: bool = False,
 ) -> Path:
@@ -55,13 +62,20 @@ def svm_path(
         algorithm both improve on; or configured options, such as ``zerogap.path.LP(epsilon_kkt=1e-8)``
     linear_system : "svd", "qr" or "qr-update", for engine "lp"
     merge_duplicates : whether rows that agree in every feature and label become one weighted point; the result is the same
-    max_events : stop after so many events; ``resume`` goes on from there
+    max_events : stop after so many events of this call; ``resume`` goes on from there.  With 0 only the start is solved.
+    max_time : stop after so many seconds, wherever that is; ``resume`` goes on from there
     resume : a path of the same data that ended early, or at a smaller C_max; it is extended in place
     verbose : show progress
 
     Returns
     -------
-    Path : with ``status`` "complete", "max_events" or "interrupted"; Ctrl-C keeps the part computed
+    Path : with ``status`` "complete", "max_events", "max_time" or "interrupted"; a limit and Ctrl-C keep the part computed, and
+        if that is less than one segment the path says so when it is read.  ``largest_gap_`` is the largest relative duality
+        gap over every C of it.
+
+    Warns
+    -----
+    RuntimeWarning : if the largest gap is above what the engine promises (1e-9 for "single"), with the C that has it
     """
     options = _options(engine, linear_system)
     C_min = validation.check_positive("C_min", C_min)
@@ -70,15 +84,32 @@ def svm_path(
     )
     if C_min >= C_max:
         raise ValueError(f"C_min must be below C_max; got C_min={C_min:g} and C_max={C_max:g}.")
+    _check_limits(max_events, max_time)
     validation.check_kernel_parameters(kernel, NAMES, gamma, degree, coef0)
-    path = resume
-    if path is None:
-        path = _prepare(X, y, kernel, gamma, degree, coef0, sample_weight, C_min, merge_duplicates)
-    elif path.gram is None:
-        raise ValueError("A path loaded without its data cannot be resumed. Set path.gram first.")
-    if path.engine is None:
-        _start(path, options)
-    return _follow(path, C_max, max_events, verbose)
+    data = _Data(X, y, kernel, gamma, degree, coef0, sample_weight, merge_duplicates)
+    path = data.begin(C_min) if resume is None else data.check_same(resume)
+    _refuse_overflow(path, C_max)
+    with limits(max_time) as limit:
+        try:
+            if path.engine is None:
+                _start(path, options)
+            status = _follow(path, C_max, max_events, verbose)
+            path.prove()
+        except Exceeded:
+            status = "interrupted" if limit.was_interrupted else "max_time"
+    path.seal(status)
+    if len(path) > 1 and not path.n_unproved:
+        _warn_if_lost(path, options)
+    return path
+
+
+def _check_limits(max_events: Any, max_time: Any) -> None:
+    if max_events is not None and (
+        not isinstance(max_events, numbers.Integral) or isinstance(max_events, bool | np.bool_) or max_events < 0
+    ):
+        raise ValueError(f"max_events must be a whole number, 0 or more, or None for no limit; got {max_events!r}.")
+    if max_time is not None:
+        validation.check_positive("max_time", max_time, zero=True, infinite=True, advice="It is in seconds.")
 
 
 def _options(engine: str | Options, linear_system: str | None) -> Options:
@@ -97,38 +128,141 @@ def _options(engine: str | Options, linear_system: str | None) -> Options:
     return replace(options, linear_system=linear_system)
 
 
-def _prepare(
-    X: Any, y: Any, kernel: Any, gamma: Any, degree: int, coef0: float, sample_weight: Any, C_min: float, merge: bool
-) -> Path:
-    """Merge duplicates, and compute the kernel matrix."""
-    is_precomputed = isinstance(kernel, str) and kernel == "precomputed"
-    X = validation.check_precomputed(X) if is_precomputed else validation.check_points(X)
-    signs = _two_classes(y, X.shape[0])
-    points = distinct(X, signs, validation.check_weights(sample_weight, X.shape[0]), merge=merge and not is_precomputed)
-    if np.unique(signs[points.rows]).size < 2:
-        raise ValueError("Every point of one class has weight zero; a path needs both classes.")
-    if is_precomputed:
-        gram = Gram(X[np.ix_(points.rows, points.rows)], "precomputed")
-    else:
-        value = gamma_value(gamma, X[points.rows], points.weight)
-        gram = Gram(X[points.rows], kernel, gamma=value, degree=degree, coef0=coef0)
-    gram.full()
-    return Path(signs[points.rows], points, np.zeros(points.rows.size), 1.0 / C_min, gram)
+class _Data:
+    """What a path is made from, checked: distinct points, their labels and weights, and the kernel."""
+
+    def __init__(
+        self, X: Any, y: Any, kernel: Any, gamma: Any, degree: int, coef0: float, sample_weight: Any, merge: bool
+    ):
+        self.is_precomputed = isinstance(kernel, str) and kernel == "precomputed"
+        is_coarse = self.is_precomputed and getattr(X, "dtype", None) in (np.float32, np.float16)
+        X = validation.check_precomputed(X) if self.is_precomputed else validation.check_points(X)
+        signs, weight = _two_classes(y, X.shape[0]), validation.check_weights(sample_weight, X.shape[0])
+        self.points = distinct(X, signs, weight, merge=merge and not self.is_precomputed)
+        rows = self.points.rows
+        self.y = signs[rows]
+        if np.unique(self.y).size < 2:
+            raise ValueError("Every point of one class has weight zero; a path needs both classes.")
+        self.X = X[np.ix_(rows, rows)] if self.is_precomputed else X[rows]  # indexed by arrays: our own copy
+        if is_coarse:  # symmetric and definite but for rounding in single precision: Gram is to know that too
+            self.X = (0.5 * (self.X + self.X.T)).astype(np.float32)
+        self.kernel: Any = kernel
+        self.options: dict[str, Any] = {}
+        if not self.is_precomputed:
+            value = gamma_value(gamma, self.X, self.points.weight)
+            self.options = {"gamma": value, "degree": degree, "coef0": coef0}
+
+    def begin(self, C_min: float) -> Path:
+        """Return a path without a segment."""
+        gram = Gram(self.X, self.kernel, **self.options)
+        path = Path(self.y, self.points, np.zeros(self.y.size), 1.0 / C_min, gram)
+        path.X = self.X
+        return path
+
+    def check_same(self, path: Path) -> Path:
+        """Return the path, if it was made from these data."""
+        if path.gram is None:
+            raise ValueError("A path loaded without its data cannot be resumed. Set path.gram first.")
+        if self.points.group.size != path.points.group.size:
+            raise ValueError(
+                f"resume= goes on with a path of {path.points.group.size} rows; X has {self.points.group.size}. {SAME}"
+            )
+        if not all(map(np.array_equal, (self.points.rows, self.points.group), (path.points.rows, path.points.group))):
+            raise ValueError(f"X is not what the path of resume= was made from, or merge_duplicates is not. {SAME}")
+        if not np.array_equal(self.y, path.y):
+            raise ValueError(f"y is not what the path of resume= was made from. {SAME}")
+        if not np.array_equal(self.points.weight, path.points.weight):
+            raise ValueError(f"sample_weight is not what the path of resume= was made from. {SAME}")
+        if not (_are_equal(self.X, path.X) if path.X is not None else digest_of(self.X) == path.digest):
+            raise ValueError(f"X is not what the path of resume= was made from. {SAME}")
+        if not _make_the_same(self._own_kernel(), path.gram.kernel):
+            raise ValueError(
+                f"The path of resume= was made with kernel {path.gram.kernel}, not with {self.kernel!r} {self.options}. {SAME}"
+            )
+        return path
+
+    def _own_kernel(self) -> Kernel:
+        function = self.kernel if callable(self.kernel) else None
+        return Kernel("callable" if function else self.kernel, **self.options, function=function)
+
+
+SAME = "Resume with the data and kernel the path was begun with, or follow a new one."
+
+
+def _make_the_same(kernel: Kernel, other: Kernel) -> bool:
+    """Whether two kernels make the same values; gamma may have been computed from sparse or from dense points."""
+    used = {"linear": 0, "precomputed": 0, "callable": 0, "rbf": 1}.get(kernel.name, 3)
+    a, b = ((k.gamma, k.degree, k.coef0)[:used] for k in (kernel, other))
+    return (kernel.name, kernel.function) == (other.name, other.function) and np.allclose(a, b, rtol=1e-12, atol=0.0)
+
+
+def _are_equal(X: Any, other: Any) -> bool:
+    if sp.issparse(X) and sp.issparse(other):
+        return X.shape == other.shape and abs(X - other).nnz == 0
+    X, other = (Z.toarray() if sp.issparse(Z) else Z for Z in (X, other))
+    return np.array_equal(X, other)
+
+
+def _refuse_overflow(path: Path, C_max: float) -> None:
+    """The objective is about (C sum(w))² times a kernel value."""
+    assert path.gram is not None
+    size, weight = float(np.abs(path.gram.diagonal).max()), C_max * float(path.points.weight.sum())
+    if size > 0 and np.log(size) + 2.0 * max(np.log(weight), 0.0) > np.log(OVERFLOW):
+        raise ValueError(
+            f"Kernel values of {size:.1g} with C up to {C_max:g} and weights of {weight / C_max:.1g} in all are too large for "
+            "float64: the objective overflows. Divide the kernel by its largest value (and multiply C by it), or scale the "
+            "features."
+        )
 
 
 def _start(path: Path, options: Options) -> None:
     """Put an engine at the end of the path, which may be its beginning."""
     assert path.gram is not None
-    began, C, is_new = time.perf_counter(), path.C[-1], path.lam.size == 1
-    beta = None if is_new else path.scaled_at(path.lam[-1]) * C
-    path.engine = options.start(path.gram, path.y, path.points.weight, C, beta)
+    began, is_new = time.perf_counter(), not path.has_segments
+    gram, path.unit = _in_units(path.gram)
+    # From some lam on upwards nothing but the bias changes: the engine begins there, where lam is not all that is seen.
+    lam = min(path.lam[-1], _constant_from(gram, path.y, path.points.weight) * path.unit) if is_new else path.lam[-1]
+    C = path.unit / lam
+    try:
+        beta = path.reached if is_new else path.scaled_at(path.lam[-1]) * C
+        path.engine = options.start(gram, path.y, path.points.weight, C, beta)
+    except NotStarted as cut:
+        path.reached = cut.beta if is_new else None
+        raise
+    finally:
+        path.counts.start_seconds += time.perf_counter() - began
+    path.engine.counts.start_seconds = path.counts.start_seconds
     if is_new:
         path.start = path.engine.status.astype(np.int8)
         path.counts = path.engine.counts
     else:
         path.engine.counts = path.counts
         path.engine.record(path.sets_at(None))  # who lies on a boundary may be in another set now
-    path.counts.start_seconds += time.perf_counter() - began
+        path.note(_scaled_back(t, path.unit) for t in path.engine.take_transitions())
+
+
+def _in_units(gram: Gram) -> tuple[Gram, float]:
+    """Return a kernel matrix of moderate size, and the power of two that it was divided by."""
+    size = float(np.abs(gram.diagonal).max())
+    gram.full()
+    if size == 0.0 or 1.0 / MODERATE <= size <= MODERATE:
+        return gram, 1.0
+    unit = 2.0 ** np.floor(np.log2(size))
+    return Gram(gram.full() / unit, "precomputed"), float(unit)
+
+
+def _constant_from(gram: Gram, y: np.ndarray, w: np.ndarray) -> float:
+    """Return a lam above which the margin holds points of one class only, so that b does not depend on lam.
+
+    With points of both classes on their margins 2 lam = F_i - F_j = <phi_i - phi_j, sum_k b_k phi_k>, and this is at most half
+    the squared diameter of the points times sum |b|, that is times twice the lighter class's weight.
+    """
+    K = gram.full()
+    distance = np.maximum(gram.diagonal + K[0, 0] - 2.0 * K[0], 1e-15 * np.abs(gram.diagonal).max())
+    weight = min(w[y > 0].sum(), w[y < 0].sum())
+    return (
+        float(4.0 * distance.max() * weight) or np.inf
+    )  # twice what it need be; without any distance nothing is known
 
 
 def _two_classes(y: Any, n: int) -> np.ndarray:
@@ -144,43 +278,86 @@ def _two_classes(y: Any, n: int) -> np.ndarray:
     return np.where(y == classes[1], 1.0, -1.0)
 
 
-def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> Path:
-    """Step from event to event until C_max, a limit, or Ctrl-C."""
+def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> str:
+    """Step from event to event until C_max or a limit; return the path's status."""
     engine, counts, lam_end = path.engine, path.counts, 1.0 / C_max
     assert engine is not None
     progress = PathProgress(path.C[-1], C_max) if verbose else None
-    status, first, began = "complete", counts.events, time.perf_counter()
-    with limits() as limit:
-        while engine.lam > lam_end:
-            if limit.was_interrupted:
-                status = "interrupted"
-                break
+    first, began = counts.events, time.perf_counter()
+    try:
+        _follow_constant(path, lam_end)
+        while engine.lam * path.unit > lam_end and path.end > lam_end:
+            check()
             if max_events is not None and counts.events - first >= max_events:
-                status = "max_events"
-                break
+                return "max_events"
             counts.largest_elbow = max(counts.largest_elbow, engine.elbow_size)
-            segment, lam = engine.step(lam_end)
-            path.add(segment, lam, engine.take_transitions())
+            segment, lam = engine.step(lam_end / path.unit)
+            lam = max(lam * path.unit, lam_end)
+            path.add(_scaled(segment, path.unit), lam, [_scaled_back(t, path.unit) for t in engine.take_transitions()])
+            if path.n_unproved >= BLOCK:
+                path.prove()
             if progress is not None:
                 progress(counts.events, 1.0 / lam, engine.elbow_size)
-    if progress is not None:
-        progress.close()
-    counts.tracking_seconds += time.perf_counter() - began
-    path.seal(status)
-    if isinstance(engine, SingleEngine) and len(path) > 1:
-        _warn_if_lost(path)
-    return path
+        return "complete"
+    except Exceeded:
+        if not path.is_at(engine.lam * path.unit):
+            path.engine = None  # it was left in the middle of a step: resume starts from the last breakpoint
+        raise
+    finally:
+        if progress is not None:
+            progress.close()
+        counts.tracking_seconds += time.perf_counter() - began
 
 
-def _warn_if_lost(path: Path) -> None:
-    """Certify a few breakpoints: an engine that has lost its way would not notice."""
-    some = path.C[np.unique(np.linspace(0, len(path) - 1, CHECKED).astype(int))]
-    gaps = [certificate.relative_gap for certificate in path.certificate_at(some)]
-    worst = int(np.argmax(gaps))
-    if gaps[worst] > EXACT:
+def _follow_constant(path: Path, lam_end: float) -> None:
+    """Go down to where the engine stands, from larger lam: b stays, and the bias keeps one class on its margin."""
+    engine = path.engine
+    assert engine is not None
+    lam = max(engine.lam * path.unit, lam_end)
+    if path.end <= lam:
+        return
+    E, b, bias = engine.here()
+    # The heavier class is the one on its margin; with equal weights all points are capped, and either will do.
+    w = path.points.weight
+    excess = float(w @ path.y)
+    sign = np.sign(excess) if abs(excess) > 1e-12 * w.sum() else (path.y[E[0]] if E.size else 1.0)
+    segment = Segment(E.copy(), b, np.zeros(E.size), bias, float(sign), engine.lam)
+    path.add(_scaled(segment, path.unit), lam, [])
+
+
+def _scaled(segment: Segment, unit: float) -> Segment:
+    """Return the lines for lam and decision values in their own units."""
+    if unit == 1.0:
+        return segment
+    E, u, v, u0, v0, origin = segment
+    return Segment(E, u, v / unit, u0 * unit, v0, origin * unit)
+
+
+def _scaled_back(transition: Transition, unit: float) -> Transition:
+    return transition if unit == 1.0 else transition._replace(lam=transition.lam * unit)
+
+
+def _warn_if_lost(path: Path, options: Options) -> None:
+    """Compare the largest gap with what the engine promises: one that has lost its way would not notice."""
+    gap, C = path.largest
+    promised = _promised(path, options, C)
+    if gap > promised:
         warnings.warn(
-            f"The path is not exact: the relative gap at C={some[worst]:g} is {gaps[worst]:.1e}, where {EXACT:g} or less was "
-            "expected. Look at path.certificate_at(C), and fit SVC where it is large.",
+            f"The path is not exact: the relative gap at C={C:g} is {gap:.1e}, where {promised:.1g} or less was expected. "
+            "Look at path.certificate_at(C), and fit SVC where it is large; scaled features and a smaller C_max help.",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
+
+
+def _promised(path: Path, options: Options, C: float) -> float:
+    """Return the relative gap that an engine may leave at C.
+
+    A violation of v at the breakpoint before costs v times the weight of all points, and more as lam falls.
+    """
+    violation = getattr(options, "violation", None)
+    if violation is None:
+        return EXACT
+    before = path.C[max(int(np.searchsorted(path.C, C)) - 1, 0)]
+    primal = path.certificate_at(C).primal
+    return float(1.1 * violation * (C / before) * C * path.points.weight.sum() / primal) if primal > 0 else np.inf

@@ -31,6 +31,11 @@ class Hastie:
         """Return the engine at C, from the exact solution there: an error in it would stay to the end."""
         return HastieEngine(Single().start(gram, y, w, C, beta))
 
+    @property
+    def violation(self) -> float:
+        """The violation of the optimality conditions that a path may have."""
+        return ASTRAY
+
     def __str__(self) -> str:
         return "hastie"
 
@@ -92,6 +97,11 @@ class HastieEngine(TrackingEngine):
         if positive.size and negative.size:  # bias <= lam - g of the one, bias >= g - lam of the other
             i, j = positive[np.argmax(g[positive])], negative[np.argmax(g[negative])]
             lam = max(0.5 * (g[i] + g[j]), lam_end)
+            if lam > old:
+                raise np.linalg.LinAlgError(
+                    f"No point is left on the margin at C={1 / old:g}, and none comes there further on: several have reached a "
+                    "boundary together. Engine 'hastie' cannot settle ties; use engine='single'."
+                )
             bias = 0.5 * (g[j] - g[i])
         self.slack += lam - old - self.y * (bias - old_bias)
         self.lam, self.bias = lam, bias

@@ -21,6 +21,7 @@ from zerogap.loop import Solution
 from zerogap.path.bordered import LINEAR_SYSTEMS, Directions
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, optimum, segment_between
 from zerogap.path.tracking import TrackingEngine
+from zerogap.path.waiting import wait_for
 from zerogap.stopping import KKTViolation
 
 # What differs by less than this, relative to lam or to a coefficient's cap, is equal.
@@ -51,6 +52,11 @@ class LP:
         """Initialisation routine (IR): SMO from (55)."""
         beta = y * _balanced(y, w) * C if beta is None else beta
         return LPEngine(self, gram, y, w, 1.0 / C, optimum(gram, y, w, C, KKTViolation(self.epsilon_smo), beta))
+
+    @property
+    def violation(self) -> float:
+        """The violation of the optimality conditions that a path may have."""
+        return max(self.epsilon_kkt, self.epsilon_smo) if self.check_kkt else np.inf
 
     def __str__(self) -> str:
         return f"lp, {self.linear_system}"
@@ -92,7 +98,7 @@ class LPEngine(TrackingEngine):
         super().__init__(gram, y, w)
         self._take(lam, solution)
         self._system = LINEAR_SYSTEMS[options.linear_system](self.K, y, options.epsilon_svd)
-        self._lam_c = lam
+        self._lam_c, self._repaired = lam, np.inf  # where a step last moved lam, and where the backup was last called
 
     def _take(self, lam: float, solution: Solution) -> None:
         """Take over what SMO found at lam."""
@@ -119,13 +125,15 @@ class LPEngine(TrackingEngine):
             self.counts.loop_backups += 1
             return self._back_up(max((1 - self.options.gamma) * self.lam, lam_end), since)
         segment = self._update(move, E, p, q, d, lam_end)
-        if self._lam_c - self.lam < self.options.tau_2:
+        if self._lam_c - self.lam < self.options.tau_2 * min(1.0, self.lam):
             self._blocked += 1
         else:
             self._blocked, self._lam_c = 0, self.lam
         if self.options.check_kkt and self._violation() > self.options.epsilon_kkt:
             self.counts.kkt_backups += 1
-            return self._back_up(self.lam, since)
+            # Where it has just been called it does no good a second time: go on from a little further.
+            lam = self.lam if self.lam < self._repaired else max((1 - self.options.gamma) * self.lam, lam_end)
+            return self._back_up(lam, since)
         return segment, self.lam
 
     # The general solution (27) and what follows from it for every point (35).
@@ -146,11 +154,12 @@ class LPEngine(TrackingEngine):
 
     def _special(self, E: np.ndarray, p: np.ndarray, d: np.ndarray) -> dict[int, int]:
         """Return who blocks the way down by rounding alone, and where each belongs, (S1)-(S4) and (57)-(60)."""
-        tau, tau_2 = self.options.tau, self.options.tau_2
+        tau, tau_2 = self.options.tau, self.options.tau_2 * min(1.0, self.lam)
         a, room, rate, xi = self.alpha[E], self.w[E] - self.alpha[E], d[1:], self.slack / self.lam
+        near = tau * self.w[E]
         with np.errstate(divide="ignore", invalid="ignore"):
-            up = (rate < -tau) & (room < tau) & (room / rate > -tau_2)  # (S1)
-            down = (rate > tau) & (a < tau) & (-a / rate > -tau_2)  # (S2)
+            up = (rate < -tau) & (room < near) & (room / rate > -tau_2)  # (S1)
+            down = (rate > tau) & (a < near) & (-a / rate > -tau_2)  # (S2)
             blocks = (self.slack / p) > -tau_2
             right = (self.status == RIGHT) & (p > tau) & (-xi < tau) & blocks  # (S3)
             left = (self.status == LEFT) & (p < -tau) & (xi < tau) & blocks  # (S4)
@@ -179,12 +188,14 @@ class LPEngine(TrackingEngine):
 
     def _simplex(self, E: np.ndarray, p: np.ndarray, q: np.ndarray, d: Directions, lam_end: float) -> Move | None:
         """Solve the program by HiGHS, over (delta / lam, beta) so that its rows are of one size."""
-        lam, others = self.lam, np.flatnonzero(self.status != ELBOW)
+        lam, m, others = self.lam, E.size, np.flatnonzero(self.status != ELBOW)
         sign = np.where(self.status[others] == RIGHT, -1.0, 1.0)  # (32) turned round, (33) as it is
         inner = np.column_stack([lam * d.particular[1:], d.null[1:]])
         outer = sign[:, None] * np.column_stack([lam * p[others], q[others]])
         room = [self.alpha[E], self.w[E] - self.alpha[E], np.maximum(sign * self.slack[others], 0.0)]
-        result = linprog(
+        result = wait_for(
+            m + others.size,
+            linprog,
             np.eye(1, inner.shape[1])[0],
             A_ub=np.concatenate([-inner, inner, outer]),
             b_ub=np.concatenate(room),
@@ -194,7 +205,6 @@ class LPEngine(TrackingEngine):
         )
         if result.status != 0:
             return None
-        m = E.size
         had, has, blocks = np.concatenate(room), result.slack, np.abs(result.ineqlin.marginals) > EQUAL
         size = np.concatenate([self.w[E], self.w[E], np.full(others.size, max(lam, EQUAL))])
         reached = (has <= EQUAL * size) & ((had > EQUAL * size) | blocks)
@@ -245,7 +255,7 @@ class LPEngine(TrackingEngine):
         sets = self.status
         self._take(lam, self.solve_at(lam, self.y * self.alpha, KKTViolation(self.options.epsilon_kkt)))
         self.record(sets)
-        self._blocked, self._lam_c = 0, lam
+        self._blocked, self._lam_c, self._repaired = 0, lam, lam
         b = self.y * self.alpha
         moved = np.flatnonzero((since.b != b) | (since.status == ELBOW))
         return segment_between(moved, since.lam, lam, since.b[moved], b[moved], since.bias, self.bias), lam

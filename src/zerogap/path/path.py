@@ -1,5 +1,6 @@
 """Path: breakpoints, events, and on every segment the coefficients of the elbow, from which the rest follows."""
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import asdict
 from itertools import pairwise
@@ -7,11 +8,15 @@ from pathlib import Path as File
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
+from zerogap import limits
 from zerogap.distinct import Distinct
 from zerogap.gram import Gram
 from zerogap.path.engine import LEFT, Counts, Engine, Segment, Transition
+from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
 from zerogap.problem import Certificate, DualProblem
+from zerogap.storage import read_arrays, write_arrays
 
 SETS = ("right", "elbow", "left")
 
@@ -37,22 +42,58 @@ class Path:
         self.y, self.points, self.gram = y, points, gram  # y: -1/+1 over the distinct points
         self.start = status.astype(np.int8)  # sets of the distinct points at the start
         self.lam = np.array([lam])
-        self.status = "started"  # or "complete", "max_events", "interrupted"
+        self.status = "started"  # or "complete", "max_events", "max_time", "interrupted"
+        self.X: Any = None  # the distinct points, to compare with when the path is resumed; None if it was loaded
+        self.reached: np.ndarray | None = None  # coefficients at C[0], where a limit fell before they were optimal
         self.counts = Counts()
         self.engine: Engine | None = None  # where the path can be gone on with
+        self.unit = 1.0  # of the engine's lam
         self._segments: list[Segment] = []
         self._before: list[int] = []  # transitions made before each segment
         self._transitions: list[Transition] = []
+        self._moved = np.zeros((0, 2), dtype=np.int64)
         self._tail: list[float] = []
+        self.digest = ""  # of X, kept when the path is stored
+        self._proof: Proof | None = None
+        self._proved, self._largest = 0, LargestGap(0.0, np.nan)  # segments that were proved before those of the proof
 
     # Growing.
 
+    @property
+    def has_segments(self) -> bool:
+        """Whether there is a solution to be read."""
+        return bool(self._segments)
+
+    @property
+    def end(self) -> float:
+        """The smallest lam reached."""
+        return self._tail[-1] if self._tail else float(self.lam[-1])
+
+    def is_at(self, lam: float) -> bool:
+        """Whether the path has come to lam, or is still on the way to where its engine began."""
+        return self.end >= lam * (1 - 1e-15) if len(self._segments) <= 1 else abs(self.end - lam) <= 1e-15 * lam
+
     def add(self, segment: Segment, lam: float, transitions: Iterable[Transition]) -> None:
         """Append a segment that ends at lam, and the transitions made there; a segment of no length leaves only those."""
-        if lam < (self._tail[-1] if self._tail else self.lam[-1]):
+        if lam < self.end:
+            if self._goes_on(segment):  # one line is one segment
+                self._segments.pop()
+                self._before.pop()
+                self._tail.pop()
             self._segments.append(segment)
             self._before.append(len(self._transitions))
             self._tail.append(lam)
+        self.note(transitions)
+
+    def _goes_on(self, segment: Segment) -> bool:
+        """Whether this is the second of two segments at the beginning on which b does not change."""
+        if len(self._segments) != 1 or not self._tail or self._transitions or self.n_unproved == 0:
+            return False
+        first = self._segments[0]
+        return np.array_equal(first.points, segment.points) and not segment.v.any() and first.v0 == segment.v0
+
+    def note(self, transitions: Iterable[Transition]) -> None:
+        """Append transitions made where the path ends now."""
         self._transitions.extend(transitions)
 
     def seal(self, status: str) -> "Path":
@@ -60,6 +101,61 @@ class Path:
         self.lam, self._tail, self.status = np.concatenate([self.lam, self._tail]), [], status
         self._moved = np.array([(t.point, t.target) for t in self._transitions], dtype=np.int64).reshape(-1, 2)
         return self
+
+    # Proving.
+
+    @property
+    def n_unproved(self) -> int:
+        """Number of segments whose largest gap is not yet known."""
+        return len(self._segments) - self._proved - (self._proof.done if self._proof is not None else 0)
+
+    def prove(self) -> None:
+        """Compute the largest gap of the segments added since the last call; a limit leaves the rest for later."""
+        if self.n_unproved and self._proof is None:
+            self._proof = self._begin_proof()
+        while self.n_unproved:
+            assert self._proof is not None
+            first = len(self._segments) - self.n_unproved
+            self._proof.follow([self._piece(k) for k in range(first, min(first + BLOCK, len(self._segments)))])
+
+    def _begin_proof(self) -> Proof:
+        """Return a proof that has come to the first segment not yet proved."""
+        k, gram, w = self._proved, self._known_gram(), self.points.weight
+        status = self.start.copy()
+        for t in self._transitions[: self._before[k]]:
+            status[t.point] = t.target
+        segment, b = self._segments[k], np.where(status == LEFT, self.y * w, 0.0)
+        b[segment.points] = segment.coefficients(self._edge(k))
+        is_positive = gram.kernel.is_positive or gram.kernel.name == "precomputed"
+        return Proof(gram.full(), self.y, w, status, b, is_positive=is_positive)
+
+    def _edge(self, k: int) -> float:
+        return float(self.lam[k]) if k < self.lam.size else self._tail[k - self.lam.size]
+
+    def _piece(self, k: int) -> Piece:
+        begin = self._before[k - 1] if k > self._proved else self._before[k]  # earlier ones are where the proof begins
+        return Piece(self._edge(k), self._edge(k + 1), self._segments[k], self._transitions[begin : self._before[k]])
+
+    def _largest_known(self) -> LargestGap:
+        of_proof = self._largest if self._proof is None else self._proof.largest
+        return max(self._largest, of_proof, key=lambda largest: largest.gap)
+
+    @property
+    def largest(self) -> LargestGap:
+        """The largest relative duality gap over every C of the path, in closed form, and a C that has it."""
+        self.refuse_empty()
+        if self.n_unproved:
+            with limits.unlimited():
+                self.prove()
+        return self._largest_known()
+
+    @property
+    def largest_gap_(self) -> float:
+        """The largest relative duality gap over every C of the path: its bound, not a sample of it.
+
+        Computed from the stored segments and the kernel matrix; what rounding can have done to it there is counted.
+        """
+        return self.largest.gap
 
     # Reading.
 
@@ -81,8 +177,8 @@ class Path:
     @property
     def n_free(self) -> np.ndarray:
         """Points in the elbow, for each breakpoint but the last on the segment that begins there."""
-        sizes = [segment.points.size for segment in self._segments]
-        return np.array(sizes + sizes[-1:])
+        sizes = [segment.points.size for segment in self._segments] or [0]
+        return np.array(sizes + sizes[-1:] * bool(self._segments))
 
     @property
     def events(self) -> list[Event]:
@@ -105,24 +201,28 @@ class Path:
 
     def certificate_at(self, C: Any) -> Any:
         """Return the certificate of the solution at C, computed from the data; a list of them for an array of C."""
+        self._known_gram()
+        several = [c for part in self._chunks(np.atleast_1d(C)) for c in self._certify(part)]
+        return several[0] if np.ndim(C) == 0 else several
+
+    def _known_gram(self) -> Gram:
         if self.gram is None:
             raise ValueError(
                 "This path was loaded without its data, so nothing can be certified. Set path.gram to the Gram matrix of the "
                 "distinct points, X[path.points.rows], with the kernel it was made with."
             )
-        several = [c for part in self._chunks(np.atleast_1d(C)) for c in self._certify(part)]
-        return several[0] if np.ndim(C) == 0 else several
+        return self.gram
 
     def _certify(self, C: np.ndarray) -> list[Certificate]:
         """Certify a few C at once: the kernel matrix is read once for all of them."""
-        assert self.gram is not None
-        problems = [DualProblem.hinge(self.gram, self.y, float(c), sample_weight=self.points.weight) for c in C]
+        gram = self._known_gram()
+        problems = [DualProblem.hinge(gram, self.y, float(c), sample_weight=self.points.weight) for c in C]
         betas = [
             # 1/lam may round away from C
             problem.settle(np.clip(self.scaled_at(self._lam(c)) * c, problem.lower, problem.upper))
             for c, problem in zip(C, problems, strict=True)
         ]
-        values = np.stack(betas) @ self.gram.full()
+        values = np.stack(betas) @ gram.full()
         return [p.certify(b, p.target - f) for p, b, f in zip(problems, betas, values, strict=True)]
 
     @staticmethod
@@ -159,6 +259,7 @@ class Path:
 
     def _position(self, lam: float) -> int:
         """Return the segment of lam; at a breakpoint that of both in which rounding takes no point further out of its box."""
+        self.refuse_empty()
         last = len(self._segments) - 1
         k = min(max(int(np.searchsorted(-self.lam, -lam, side="right")) - 1, 0), last)
         near = 1e-10 * lam
@@ -169,12 +270,21 @@ class Path:
         ]
         return min(both, key=lambda j: self._overshoot(j, lam)) if len(both) > 1 else k
 
+    def refuse_empty(self) -> None:
+        """Raise if there is no solution to be read."""
+        if not self._segments:
+            raise ValueError(
+                f"This path has no segment yet: it ended ({self.status}) before its first one at C={self.C[0]:g} was found. "
+                "Go on with svm_path(..., resume=path)."
+            )
+
     def _overshoot(self, k: int, lam: float) -> float:
         segment = self._segments[k]
         a = self.y[segment.points] * segment.coefficients(lam)
         return max(float(-a.min(initial=0.0)), float((a - self.points.weight[segment.points]).max(initial=0.0)))
 
     def _lam(self, C: float) -> float:
+        self.refuse_empty()
         first, last = 1.0 / self.lam[0], 1.0 / self.lam[-1]
         if not first * (1 - 1e-12) <= C <= last * (1 + 1e-12):
             raise ValueError(
@@ -201,13 +311,17 @@ class Path:
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the Gram matrix as arrays: what changes at each event, and the elbow of each segment."""
         sizes = np.array([s.points.size for s in self._segments])
-        joined = [np.concatenate([getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
+        empty = [np.zeros(0)]
+        joined = [np.concatenate(empty + [getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
         return {
             "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
             "share": self.points.share, "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
-            "elbow": joined[0], "u": joined[1], "v": joined[2],
+            "elbow": joined[0].astype(np.int64), "u": joined[1], "v": joined[2],
             **{name: np.array([getattr(s, name) for s in self._segments]) for name in ("u0", "v0", "origin")},
-            "before": np.array(self._before), **asdict(self.counts),
+            "before": np.array(self._before, dtype=np.int64), **asdict(self.counts),
+            "proved": len(self._segments) - self.n_unproved, "largest_gap": self._largest_known()[0],
+            "largest_gap_C": self._largest_known()[1],
+            "reached": np.zeros(0) if self.reached is None else self.reached, "digest": self.digest or digest_of(self.X),
             "event_lam": np.array([t.lam for t in self._transitions]),
             "event": np.array([t[1:] for t in self._transitions], dtype=np.int64).reshape(-1, 3),
         }  # fmt: skip
@@ -231,14 +345,25 @@ class Path:
             Transition(float(lam), *(int(k) for k in row))
             for lam, row in zip(np.asarray(data["event_lam"]), np.asarray(data["event"]), strict=True)
         ]
+        path._proved = int(data["proved"])
+        path._largest = LargestGap(float(data["largest_gap"]), float(data["largest_gap_C"]))
+        path.reached = np.asarray(data["reached"]) if np.size(data["reached"]) else None
+        path.digest = str(data["digest"])
         return path.seal(str(data["status"]))
 
     def save(self, file: str | File) -> None:
-        """Write the path to a compressed NumPy file."""
-        np.savez_compressed(file, **self.to_dict())
+        """Write the path to a compressed NumPy file, ".npz" added to its name if that is missing."""
+        write_arrays(file, self.to_dict(), "path")
 
     @classmethod
     def load(cls, file: str | File, gram: Gram | None = None) -> "Path":
         """Read a path that ``save`` wrote."""
-        with np.load(file) as data:
-            return cls.from_dict({name: data[name][()] if data[name].ndim == 0 else data[name] for name in data}, gram)
+        return cls.from_dict(read_arrays(file, "path"), gram)
+
+
+def digest_of(X: Any) -> str:
+    """Return a few bytes that tell points from others; sparse and dense form give the same."""
+    if X is None:
+        return ""
+    rows = X.toarray() if sp.issparse(X) else np.ascontiguousarray(X)
+    return hashlib.blake2b((rows + 0.0).tobytes(), digest_size=16).hexdigest()

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from zerogap import limits
 from zerogap.compiled import inline, jit
 from zerogap.elbow import ElbowSystem
 from zerogap.gram import Gram
@@ -24,6 +25,7 @@ from zerogap.path.engine import (
     LEFT,
     RIGHT,
     Engine,
+    NotStarted,
     Segment,
     Transition,
     add_exactly,
@@ -49,12 +51,15 @@ LEFT_OVER = 1e-11
 LONG = 0.5  # over a segment on which lam falls below this share, what the lines leave over grows relative to lam
 TIE = 1e-10  # events nearer than this, relative to lam or to the box, happen at once
 
+OUTSIDE = 1e-14  # a coefficient beyond its bound by more than this part of its box is not there by rounding alone
+
 UNSURE = 1e-10  # a coefficient that refinement changes by more than this is not known well enough
 NOISE = 1e-12  # part of the fastest rate of an exchange that is rounding
 
 # Transitions at one and the same C before a tie is settled as a whole, and before that is given up.
 PATIENCE = 50
 MOST_AT_ONCE = 10 * PATIENCE
+RETREAT = 1e-6  # part of lam by which the backup goes on
 TIED = 1e-9  # what is nearer to the boundary of its set than this, relative to lam or to the box, is tied
 
 
@@ -66,6 +71,7 @@ class Event(NamedTuple):
     position: int  # in the elbow, if it leaves that; else -1
     target: int
     move: Move
+    outside: float  # how far the lines begin outside the box
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,7 @@ class SingleEngine(Engine):
         self._ulp = 1e-16 * self._largest  # rounding error of a decision value, for each unit of coefficients
         self._age = FRESH_EVERY  # events since the lines were solved for
         self.u, self.v, self.u0, self.v0 = np.empty(0), np.empty(0), 0.0, 0.0
+        self._backed_up, self._retreat = np.inf, RETREAT  # where the backup was last called, and how far it went
         self._roughest = 0.0  # that of the steepest lines since they were last solved for
         self._place(lam, b)
 
@@ -105,10 +112,14 @@ class SingleEngine(Engine):
         self.lam, self.b = lam, b.copy()  # of the elbow those when they were last needed
         self.system = ElbowSystem(self.K)
         self.status = sets_of(self.y * b, self.w)
+        self._passed: Segment | None = None  # the last segment of some length
         self._at_once = 0  # transitions without a change of lam
-        self._build_elbow()
-        self._sum_pull()
-        self._make_optimal()
+        try:
+            self._build_elbow()
+            self._sum_pull()
+            self._make_optimal()
+        except limits.Exceeded:
+            raise NotStarted(self.b / lam) from None
         self.transitions.clear()  # what brought us to the start is no event of the path
 
     # One event.
@@ -129,16 +140,37 @@ class SingleEngine(Engine):
         if self._age == 0:  # all have just been looked at
             self.watch.narrow(self.lam, event.move)
         segment = self._lines()
+        if event.outside > (0.0 if is_long else OUTSIDE) and self._passed is not None:
+            if is_long:  # what is not exact in the line from before must not reach far
+                event = _shortened(event, self.lam)
+            segment = self._continued(segment, event.lam)
+        if event.lam < self.lam:
+            self._passed = segment
         self._move_to(event.lam, event.move)
         if event.point >= 0:
             self.counts.events += 1
-            if event.position >= 0:
-                self._leave(event.position, event.target)
-            else:
-                self._enter(event.point)
+            try:
+                if event.position >= 0:
+                    self._leave(event.position, event.target)
+                else:
+                    self._enter(event.point)
+            except FloatingPointError:
+                self._at_once = MOST_AT_ONCE + 1  # solve anew, further on
             if self.counts.events % REFRESH_EVERY == 0 or self.lam < 0.5 * self._pull_lam:
                 self._sum_pull()
         return segment, self.lam
+
+    def _continued(self, segment: Segment, end: float) -> Segment:
+        """Return the line to the end of a segment from where the one before has ended.
+
+        An event found a little late, by rounding, makes new lines begin outside the box, though they are right further on.
+        """
+        assert self._passed is not None
+        E, b = segment.points, self.b.copy()
+        b[self._passed.points] = self._passed.coefficients(self.lam)
+        before = self.y[E] * np.clip(self.y[E] * b[E], 0.0, self.w[E])
+        bias = self._passed.bias(self.lam)
+        return segment_between(E, self.lam, end, before, segment.coefficients(end), bias, segment.bias(end))
 
     def _back_up(self, lam_end: float) -> tuple[Segment, float]:
         """Leave a circle of ties: solve anew a little further on."""
@@ -150,7 +182,11 @@ class SingleEngine(Engine):
         since, before, bias = self.lam, self.status, self.segment().bias(self.lam)
         self._take_stock()
         b = self.b
-        lam = max(since * (1 - 1e-6), lam_end)
+        # Where the last one has led to the next, farther every time: few of them get over any number of ties.
+        is_near = self._backed_up - since < 10.0 * self._retreat * since
+        self._retreat = min(2.0 * self._retreat, 0.1) if is_near else RETREAT
+        self._backed_up = since
+        lam = max(since * (1.0 - self._retreat), lam_end)
         self._place(lam, self.solve_at(lam, b, START).beta * lam)
         self.record(before)
         self.counts.loop_backups += 1
@@ -162,6 +198,11 @@ class SingleEngine(Engine):
         if self._age >= FRESH_EVERY or not self._are_true(*_look_at(self.lam, *self._now())):
             self._solve_lines()
         return self._lines()
+
+    def here(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the elbow, its b, and the scaled bias, at the present lam."""
+        segment = self.segment()
+        return segment.points, segment.coefficients(self.lam), segment.bias(self.lam)
 
     def _lines(self) -> Segment:
         return Segment(self.system.points.copy(), self.u, self.v, self.u0, self.v0)
@@ -189,7 +230,9 @@ class SingleEngine(Engine):
         left_over = np.stack([-watch.p[E], self.y[E] - watch.q[E]])
         correction, shift = self.system.solve(left_over, totals - x.sum(axis=1))
         x, bias = x + correction, bias + shift
-        is_unsure = np.abs(correction[0] + self.lam * correction[1]).max() > UNSURE
+        is_unsure = (np.abs(correction[0] + self.lam * correction[1]) / self.w[E]).max() > UNSURE
+        if self._has_one_class():
+            x[1], bias[1] = 0.0, self.y[E[0]]
         if exactly or is_unsure:
             x, bias = self._refine(x, bias, totals, with_pull=exactly)
         visible = np.abs(left_over[0]).max() + self.lam * np.abs(left_over[1]).max() > 0.1 * self._tolerance()
@@ -220,7 +263,14 @@ class SingleEngine(Engine):
                 add_exactly(self.K, E, -x[k], E, left_over[k], error[k])
             correction, shift = self.system.solve((left_over - bias[:, None]) + error, totals - x.sum(axis=1))
             x, bias = x + correction, bias + shift
+        if self._has_one_class():
+            x[1], bias[1] = 0.0, self.y[E[0]]
         return x, bias
+
+    def _has_one_class(self) -> bool:
+        """Whether all of the elbow are of one class: then v is zero, and the bias rises with lam; rounding must not move b."""
+        label = self.y[self.system.points]
+        return bool((label == label[0]).all())
 
     def _clear_margins(self) -> None:
         """Stretch the last segment by about its rounding error, so that every margin is met however large C becomes.
@@ -244,7 +294,7 @@ class SingleEngine(Engine):
         if not self._are_true(*found[:2]) and self._age:
             self._solve_lines()
             found = self._survey(lam_end)
-        _, _, turned, lam, position, index, second = found
+        _, _, turned, lam, position, index, second, outside = found
         width = TIE * self.lam
         if second >= lam - width:
             lam, position, index = self._of_those_at_once(lam - width)
@@ -255,9 +305,10 @@ class SingleEngine(Engine):
         if position >= 0:
             target = RIGHT if self.y[index] * self.v[position] > 0 else LEFT
         t = self.lam - lam
-        return Event(lam, index, position, target, Move(t, t * turned, t * abs(self.v0 - self.watch.line.v0)))
+        move = Move(t, t * turned, t * abs(self.v0 - self.watch.line.v0))
+        return Event(lam, index, position, target, move, outside)
 
-    def _survey(self, lam_end: float) -> tuple[float, float, float, float, int, int, float]:
+    def _survey(self, lam_end: float) -> tuple[float, float, float, float, int, int, float, float]:
         line = self.watch.line
         return _survey(lam_end, self.lam, self.w, self.status, self._largest, line.points, line.v, *self._now())
 
@@ -331,7 +382,7 @@ class SingleEngine(Engine):
             return
         self._take_stock()
         bound, inward, moved = self.b[index], self.y[index] if self.status[index] == RIGHT else -self.y[index], 0.0
-        while True:
+        for _ in range(self.system.size + 1):  # each time round the elbow loses a point
             k, part = self._exchange(index, inward, self.w[index] - moved)
             if k < 0:  # it got to its other bound before any of the elbow was stopped
                 self._set(index, LEFT if self.status[index] == RIGHT else RIGHT)
@@ -341,6 +392,8 @@ class SingleEngine(Engine):
             self._leave(k, self._nearer_bound(k))
             if self._join(index):
                 break
+        else:
+            raise FloatingPointError("a point depends on the elbow whatever leaves it")
         self.b[index] = bound + moved * inward
         self._set(index, ELBOW)
 
@@ -396,7 +449,10 @@ class SingleEngine(Engine):
         self.status[free] = RIGHT  # until each has found its place
         room = np.minimum(self.y * self.b, self.w - self.y * self.b)
         for i in free[np.argsort(-room[free])].tolist():
-            while self.system.append(i) is None:
+            limits.check()
+            while (
+                self.system.append(i) is None
+            ):  # each time round the elbow loses a point, and none depends on an empty one
                 k, part = self._exchange(i, -self.y[i], self.y[i] * self.b[i])
                 self.b[i] -= part * self.y[i]
                 if k < 0:
@@ -426,6 +482,7 @@ class SingleEngine(Engine):
         if not self.system.size:
             self._seed()
         for _ in range(20 * self.y.size + 100):
+            limits.check()
             segment = self.segment()
             E, aim = segment.points, segment.coefficients(self.lam)
             a, change = self.y[E] * self.b[E], self.y[E] * (aim - self.b[E])
@@ -438,10 +495,21 @@ class SingleEngine(Engine):
             h = self.y * (self.watch.p + self.lam * self.watch.q) - self.lam
             breach = np.where(self.status == RIGHT, -h, np.where(self.status == LEFT, h, 0.0))
             worst = int(np.argmax(breach))
-            if breach[worst] <= 1e-11 * max(self.lam, float(np.abs(self.watch.p).max())) + 10.0 * self._rounding:
+            # With one class on the margin nothing but the bias depends on lam.
+            size = max(0.0 if self._has_one_class() else self.lam, float(np.abs(self.watch.p).max()))
+            if breach[worst] <= 1e-11 * size + 10.0 * self._rounding:
                 return
-            self._enter(worst)
-        raise FloatingPointError("no optimal elbow was found at the start of the path")
+            try:
+                self._enter(worst)
+            except FloatingPointError:
+                break
+        self.counts.kkt_backups += 1
+        warnings.warn(
+            f"No exactly optimal free set was found at C={1 / self.lam:g}, so the path goes on from a nearly optimal one. "
+            "path.largest_gap_ tells what that costs.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
     def _seed(self) -> None:
         """With every point at a bound the bias has an interval: put a point that ends it into the elbow."""
@@ -450,6 +518,12 @@ class SingleEngine(Engine):
         ends = np.where(rising, bounds, -np.inf)
         self.system.append(int(np.argmax(ends)))
         self._set(int(np.argmax(ends)), ELBOW)
+
+
+def _shortened(event: Event, lam: float) -> Event:
+    """Return a part of the way to an event, on which no point changes sets."""
+    part = 0.25 * lam / (lam - event.lam)
+    return Event(0.75 * lam, -1, -1, ELBOW, Move(*(part * x for x in event.move)), event.outside)
 
 
 def _segment(E: np.ndarray, x: np.ndarray, bias: np.ndarray) -> Segment:
@@ -522,11 +596,12 @@ def _slow(v, largest):
 def _survey(lam_end, lam, w, status, largest, E_then, v_then, y, E, u, v, watched, position, p, q):
     """Look at the lines; return what ``_look_at`` and ``departure`` do, and the first end of a set that is reached:
 
-    lam, the position in the elbow of the point that leaves it, or -1, the point, and the lam of the second.
+    lam, the position in the elbow of the point that leaves it, or -1, the point, and the lam of the second; then how far a
+    coefficient is outside its box.
     """
     left_over, size = _look_at(lam, y, E, u, v, watched, position, p, q)
     slow, tiny = _slow(v, largest)
-    best, second, where, index = lam_end, NEVER, -1, -1
+    best, second, where, index, outside = lam_end, NEVER, -1, -1, 0.0
     for k in range(watched.size):
         i = watched[k]
         if status[i] != ELBOW:
@@ -539,11 +614,13 @@ def _survey(lam_end, lam, w, status, largest, E_then, v_then, y, E, u, v, watche
         for k in range(E.size):
             i = E[k]
             root = _bound_root(lam, w[i], y[i] * u[k], y[i] * v[k], slow)
+            a = y[i] * (u[k] + lam * v[k])
+            outside = max(outside, max(-a, a - w[i]) / w[i])
             if root > best:
                 best, second, index, where = root, best if index >= 0 else NEVER, i, k
             elif root > second and index >= 0:
                 second = root
-    return left_over, size, departure(y, E, v, E_then, v_then, position, q), best, where, index, second
+    return left_over, size, departure(y, E, v, E_then, v_then, position, q), best, where, index, second, outside
 
 
 @jit

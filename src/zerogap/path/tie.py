@@ -8,8 +8,10 @@ solution.  Without I the bias answers alone, and z sums to zero.
 
 import numpy as np
 
+from zerogap import limits
 from zerogap.active_set import ActiveSet
 from zerogap.gram import Gram
+from zerogap.path.waiting import wait_for
 from zerogap.problem import DualProblem
 
 NOTHING = 1e-10  # of the largest kernel value: a squared distance that is all rounding
@@ -24,10 +26,10 @@ def movers(K: np.ndarray, y: np.ndarray, inner: np.ndarray, tied: np.ndarray, is
         A, B, right = np.zeros((m, m)), np.ones((m, tied.size)), np.zeros(m)
         A[0, 1:], A[1:, 0], A[1:, 1:] = 1.0, 1.0, K[np.ix_(inner, inner)]
         B[1:], right[1:] = K[np.ix_(inner, tied)], y[inner]
-        answer = np.linalg.solve(A, np.column_stack([B, right]))
+        answer = wait_for(m, np.linalg.solve, A, np.column_stack([B, right]))
         H, t = H - B.T @ answer[:, :-1], B.T @ answer[:, -1] + t
     # In these coordinates H is a matrix of inner products in spite of rounding.
-    values, vectors = np.linalg.eigh(0.5 * (H + H.T))
+    values, vectors = wait_for(tied.size, np.linalg.eigh, 0.5 * (H + H.T))
     problem = DualProblem(
         Gram(vectors * np.sqrt(np.maximum(values, 0.0)), "linear"),
         t,
@@ -38,6 +40,7 @@ def movers(K: np.ndarray, y: np.ndarray, inner: np.ndarray, tied: np.ndarray, is
     )
     active = ActiveSet(problem, np.zeros(tied.size), floor=NOTHING * float(np.diagonal(K).max()))
     active.optimise(problem, tolerance=LEVEL)
+    limits.check()
     if inner.size or active.free.size:
         return tied[np.sort(active.free)]
     # Nobody moves but the bias, within an interval: whoever ends it holds it.

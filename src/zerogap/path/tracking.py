@@ -24,6 +24,11 @@ class TrackingEngine(Engine):
         self.elbow = np.flatnonzero(self.status == ELBOW).tolist()
         self.slack = self.true_slack()
 
+    def here(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the elbow, its b, and the scaled bias, at the present lam."""
+        E = np.array(self.elbow, dtype=np.int64)
+        return E, self.y[E] * self.alpha[E], float(self.bias)
+
     def true_slack(self) -> np.ndarray:
         """Return lam - y F from the coefficients, (16)."""
         support = np.flatnonzero(self.alpha)

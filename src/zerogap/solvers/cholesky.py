@@ -5,13 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg.blas import dsymv
+from scipy.linalg.blas import dsymv, dtrsm
 from scipy.linalg.lapack import dpotrf
 
+from zerogap import limits
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
 from zerogap.solvers.conjugate_gradient import kkt_violation, refuse_constraints
 from zerogap.solvers.pair import Info
+
+AT_ONCE = 2000  # points: a matrix up to this size is factored in one call
+PANEL = 256  # columns of a larger one between two questions whether the limit is over
 
 
 class Factor:
@@ -20,9 +24,8 @@ class Factor:
     def __init__(self, gram: Gram, ridge: np.ndarray):
         K = gram.matrix().T  # symmetric, so this is K in the column order LAPACK wants
         K[np.diag_indices_from(K)] = gram.diagonal + ridge
-        self._array, info = dpotrf(K, lower=1, clean=0, overwrite_a=1)
-        self._diagonal = gram.diagonal
-        if info:
+        self._array, self._diagonal = K, gram.diagonal
+        if not _factor(K):
             raise ValueError(
                 f"The kernel matrix plus {ridge.min():g} on its diagonal is not positive definite in float64. "
                 "Raise noise, or choose a kernel that is an inner product."
@@ -46,6 +49,30 @@ class Factor:
     def log_determinant(self) -> float:
         """Return log det C."""
         return 2.0 * float(np.log(np.diagonal(self._array)).sum())
+
+
+def _factor(K: np.ndarray) -> bool:
+    """Put L with K = L L' below the diagonal of K, panel by panel; return whether K is positive definite.
+
+    The columns of a panel take off what those to their left explain, then the panel is factored by itself.  K is in column
+    order, and stays as it is above its diagonal.
+    """
+    n = len(K)
+    if n <= AT_ONCE:
+        K[:], info = dpotrf(K, lower=1, clean=0, overwrite_a=1)
+        return info == 0
+    for a in range(0, n, PANEL):
+        limits.check()
+        b = min(a + PANEL, n)
+        left = K[a:b, :a]
+        corner, info = dpotrf(np.tril(K[a:b, a:b] - left @ left.T), lower=1, clean=0)
+        if info:
+            return False
+        below = dtrsm(1.0, corner, K[b:, a:b] - K[b:, :a] @ left.T, side=1, lower=1, trans_a=1)
+        K[b:, a:b] = below
+        own = np.tril_indices(b - a)
+        K[a:b, a:b][own] = corner[own]
+    return True
 
 
 class CholeskyState(NamedTuple):

@@ -129,7 +129,7 @@ class ConjugateGradient:
                 h[:] = g if precondition is None else precondition(g)
             try:
                 if _iterate(problem.gram, problem.ridge, precondition, beta, g, h) is None:
-                    is_unbounded = _curvature(problem, h) < 0  # as no inner product has it
+                    is_unbounded = _is_concave(problem, h)
                     return state, Info(k, kkt_violation(g), is_done=True, is_unbounded=is_unbounded)
             except limits.Exceeded:  # in the product, before anything has moved
                 return state, Info(k, kkt_violation(g))
@@ -169,9 +169,10 @@ def _bounds(problem: DualProblem, beta: np.ndarray, g: np.ndarray) -> Bounds:
     return Bounds(lower, lower + float(g @ (g / problem.ridge)))
 
 
-def _curvature(problem: DualProblem, h: np.ndarray) -> float:
-    """Return h'Ch."""
-    return float(h @ problem.gram.multiply(h) + h @ (problem.ridge * h))
+def _is_concave(problem: DualProblem, h: np.ndarray) -> bool:
+    """Whether h'Ch is below zero by more than rounding, as no inner product has it."""
+    noise = ROUNDING * float(np.abs(problem.gram.diagonal).max()) * float(np.abs(h).sum()) ** 2
+    return bool(h @ problem.gram.multiply(h) + h @ (problem.ridge * h) < -noise)
 
 
 def _iterate(

@@ -268,7 +268,7 @@ def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inn
 
 
 def _put_back(problem: DualProblem, state: WorkingState) -> bool:
-    """Give the working set the coefficients that wait for it, and bring all residuals into step; False if a limit came first."""
+    """Give the working set the coefficients that wait for it, and all their residuals; return False if a limit came first."""
     working_set, change = state.working_set, np.zeros(problem.n)
     points, beta = working_set.points, working_set.waiting
     if beta is None:

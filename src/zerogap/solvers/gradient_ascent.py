@@ -16,7 +16,19 @@ from zerogap import limits, validation
 from zerogap.compiled import HUGE, inline, jit
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import FINISHED, NEEDS_ROW, ORIGIN, PAUSED, QUIET, SMALLEST, SPENT, UNBOUNDED, Info, PairState
+from zerogap.solvers.pair import (
+    FINISHED,
+    LARGEST,
+    NEEDS_ROW,
+    ORIGIN,
+    PAUSED,
+    QUIET,
+    SMALLEST,
+    SPENT,
+    UNBOUNDED,
+    Info,
+    PairState,
+)
 
 DIVERGED = PAUSED + 1  # one more reason for a compiled loop to come back
 
@@ -29,9 +41,6 @@ GAIN, BREACH, VIOLATION = range(3)
 
 # Passes over a part of the points end when none of them breaks a condition by more than this share of the violation of all.
 QUIET_SHARE = 0.1
-
-# A coefficient this large is on its way to infinity; squares are still finite.
-LARGEST = 1e150
 
 ROWS_AT_ONCE = 32
 
@@ -183,7 +192,7 @@ def _ascend(
         if slot[k] < 0:
             return NEEDS_ROW, moved
         if abs(new) > LARGEST:
-            return (UNBOUNDED if diagonal[k] + ridge[k] <= SMALLEST else DIVERGED), moved
+            return (DIVERGED if rates[k] * (diagonal[k] + ridge[k]) >= 2.0 else UNBOUNDED), moved
         work += beta.size
         numbers[BREACH] = max(numbers[BREACH], residual[k] + rise[k], -residual[k] - fall[k])
         step = new - beta[k]

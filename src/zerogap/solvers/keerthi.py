@@ -25,7 +25,7 @@ class KeerthiSMO:
 
     A scan of everyone updates the thresholds and moves whoever breaks them with the point that set them; in between, the
     pair that sets both is moved until the free points agree.  ``tolerance`` is tightened when the stopping rule asks for more.
-    Where near-duplicates make these pairs crawl, after 100 moves per point, one of the two gets the partner with which it gains most.
+    Where near-duplicates make these pairs crawl, after 100 moves per point, one of the two gets the partner that gains most.
     """
 
     tolerance: float = 1e-3

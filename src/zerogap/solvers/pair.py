@@ -23,6 +23,9 @@ NOBODY = -2
 SAME_POINT = 1e-15
 SMALLEST = 1e-290  # where a gain is only compared with others: no division by zero
 
+# A coefficient this large is on its way to infinity; its square, times a kernel value, is still finite.
+LARGEST = 1e140
+
 # Why a compiled loop came back; PAUSED: to ask whether it may go on.
 SPENT, QUIET, NEEDS_ROW, UNBOUNDED, FINISHED, PAUSED = range(6)
 
@@ -87,7 +90,7 @@ def pairs_per_question(n: int) -> int:
 
 
 def rows_per_question(gram: Gram) -> int:
-    """Return how many kernel rows are computed before it is asked again: some, and not so many that they drive each other out."""
+    """Return how many kernel rows are computed before it is asked again: not so many that they drive each other out."""
     some = VALUES_PER_QUESTION // gram.n
     return max(1, some if len(gram.rows) == gram.n else min(some, len(gram.rows) // 4))
 
@@ -121,11 +124,11 @@ def curvature_of(kii, kjj, kij, ridge):
     Added to K_ii a small ridge would be lost, and with it the minimum of duplicate points: it comes last.  An indefinite kernel
     may make the result negative.
     """
-    squares = abs(kii) + abs(kjj)
     own = (kii - kij) + (kjj - kij)
-    if abs(own) > SAME_POINT * squares:
-        return own + ridge
-    return ridge if ridge > 0.0 else SAME_POINT * squares
+    if own == 0.0 and ridge > 0.0:
+        return ridge
+    least = SAME_POINT * (abs(kii) + abs(kjj))
+    return (own if abs(own) > least else least) + ridge
 
 
 @inline
@@ -153,7 +156,7 @@ def pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual):
         end_j = 0.0 if (eps_j > 0 and bj > 0) else bottom
         room = min(end_i - bi, bj - end_j)
         wanted = slope / curvature if curvature > 0.0 else np.inf  # Theorem 7.12
-        if room == np.inf and (is_flat or wanted == np.inf):
+        if (room == np.inf and is_flat) or min(wanted, room) > LARGEST:
             return np.inf, bi, bj
         if wanted < room:
             return step + wanted, land(bi, wanted, end_i), land(bj, -wanted, end_j)

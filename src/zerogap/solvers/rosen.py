@@ -25,7 +25,7 @@ from zerogap import limits, validation
 from zerogap.compiled import jit, jit_sums
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import PAUSED, QUIET, SPENT, UNBOUNDED, Info, land
+from zerogap.solvers.pair import LARGEST, PAUSED, QUIET, SPENT, UNBOUNDED, Info, land
 
 STARTS = ("zero", "pair", "interior")
 DROPS = ("one", "pair", "all")
@@ -157,6 +157,8 @@ class Rosen:
                 dropped = _choose(problem, look, self._how_many(state.beta), self.ties)
                 tol = tol if dropped.size else aim  # nobody to drop: then the free points alone are at fault
             work = _Work(problem, state, look, dropped)
+            if not work.points.size:  # what is left of the violation is rounding
+                return state, Info(taken, look.violation, is_done=True)
             affordable = max(1, (WORK_PER_STEP - effort) // work.cost)
             why, count = self._pass(work, state, min(most - taken, affordable), tol)
             taken += count
@@ -476,9 +478,9 @@ def _advance(Kd, ridge, low, high, beta, q, direction, active, slope, is_hard, r
             r = (high[k] - beta[k]) / d if d > 0 else (low[k] - beta[k]) / d
             if r < room:
                 room, first = r, k
-    # Of dependent points d'Kd may be less than nothing by rounding; the ridge still bounds the step then.
-    if abs(own) <= NOISE * radius * length**2:
-        own = max(own, 0.0)
+    # Of dependent points d'Kd may be less than nothing by rounding: then no step is longer than it allows.
+    if own != 0.0 and abs(own) <= NOISE * radius * length**2:
+        own = NOISE * radius * length**2
     curvature = own + added
     if room == np.inf and curvature <= (NO_MARGIN * radius * (0.5 * length) ** 2 if is_hard else 0.0):
         return False, np.inf
@@ -486,6 +488,8 @@ def _advance(Kd, ridge, low, high, beta, q, direction, active, slope, is_hard, r
     is_clipped = step >= room
     if is_clipped:
         step = room
+    if step > LARGEST / length:
+        return False, np.inf
     for k in range(beta.size):
         if direction[k] != 0:
             q[k] -= step * (Kd[k] + ridge[k] * direction[k])

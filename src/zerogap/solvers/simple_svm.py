@@ -21,7 +21,7 @@ from zerogap.compiled import jit
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import Info
+from zerogap.solvers.pair import LARGEST, Info
 
 WORK_PER_STEP = 600_000_000  # multiplications after which a step comes back, so that Ctrl-C and time limits are seen
 ROWS_AT_ONCE = 16  # kernel rows computed together where not all can be kept
@@ -33,7 +33,7 @@ class SimpleState(NamedTuple):
 
     beta: np.ndarray  # (n,) feasible point, that of ``active``
     residual: np.ndarray  # (n,) in step with beta between two calls of ``step``
-    active: ActiveSet
+    active: ActiveSet | None  # None once it has gone wrong, as an indefinite kernel may make it
     position: np.ndarray  # (1,) next point to scan
 
 
@@ -48,6 +48,7 @@ class SimpleSVM:
 
     choice: str = "greedy"
     tolerance: float = 1e-3
+    patience = 0.1  # an iteration does far more than a pair's
 
     def __post_init__(self) -> None:
         validation.check_choice("choice", self.choice, ("greedy", "worst"))
@@ -56,47 +57,60 @@ class SimpleSVM:
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> SimpleState:
         """Start at beta, or with the closest pair of opposite classes (§II-A)."""
         start = problem.feasible_start() if beta is None else np.array(beta, dtype=np.float64)
-        active = ActiveSet(problem, start)
+        active = ActiveSet(problem, start.copy())
         if beta is None and _has_classes(problem):
             i, j = _closest_pair(problem)
             active.free_alone(problem, i, rises=True)
             active.enter(problem, j)
             active.refresh(problem)
-        return SimpleState(active.beta, active.residual, active, np.zeros(1, dtype=np.int64))
+        state = SimpleState(active.beta, active.residual, active, np.zeros(1, dtype=np.int64))
+        if problem.gram.kernel.is_positive:
+            return state
+        residual = problem.residual(start)
+        is_wrong = _has_gone_wrong(problem, active, problem.objective(start, residual))
+        return _back_to(state, start, residual) if is_wrong else state
 
     def step(self, problem: DualProblem, state: SimpleState, most: int, until: float) -> tuple[SimpleState, Info]:
         """Let up to ``most`` violators enter, or until no point breaks its condition by more than ``until`` / 2."""
-        active = state.active
+        active, before = state.active, state.beta.copy()
+        objective = problem.objective(before, state.residual)
+        if active is None:
+            return state, Info(0, _violation(problem, state), is_done=True)
         active.synced[:] = active.beta  # the loop may have settled the sum, and computed the residual anew
         active.refine(problem)
         smallest = 4.0 * problem.rounding(active.beta)
         tolerance = max(min(self.tolerance, 0.5 * until), smallest)
-        entered, idle, work, is_quiet = 0, 0, 0, False
+        entered, is_quiet = self._exchange(problem, state, active, most, tolerance)
+        _bring_into_step(problem, active, is_quiet)
+        if active.is_unbounded and not problem.is_hard:  # the ridge bounds the dual: it was lost to rounding
+            is_quiet, tolerance = True, smallest
+        elif _has_gone_wrong(problem, active, objective):
+            with limits.unlimited():
+                return _back_to(state, before, problem.residual(before)), Info(entered, np.inf, is_done=True)
+        is_done = is_quiet and tolerance == smallest
+        is_unbounded = active.is_unbounded and problem.is_hard
+        return state, Info(entered, _violation(problem, state), is_done, is_unbounded=is_unbounded)
+
+    def _exchange(
+        self, problem: DualProblem, state: SimpleState, active: ActiveSet, most: int, tolerance: float
+    ) -> tuple[int, bool]:
+        """Let violators enter, one after the other; return how many did, and whether nobody is left."""
+        entered, idle, work = 0, 0, 0
         while entered < most and work < WORK_PER_STEP and not active.is_unbounded and not limits.is_over():
             i, cost = self._violator(problem, state, tolerance)
             work += cost
             if limits.is_over():
                 break
             if i == NOBODY or idle > 2 * problem.n + 100:  # nobody wants to move, or ties go round in a circle
-                is_quiet = True
-                break
+                return entered, True
             idle = 0 if active.enter(problem, i) else idle + 1
             entered, work = entered + 1, work + 2 * active.free.size**2
-        self._bring_into_step(problem, active, is_quiet)
-        below, above = problem.bias_interval(active.beta, active.residual)
-        is_done = is_quiet and tolerance == smallest
-        return state, Info(entered, max(below - above, 0.0), is_done, is_unbounded=active.is_unbounded)
-
-    def _bring_into_step(self, problem: DualProblem, active: ActiveSet, is_quiet: bool) -> None:
-        """Compute everyone's residual: the scan knows those of the points it has met.  It has to be finished."""
-        with limits.unlimited():
-            active.refresh(problem)
-            if is_quiet and active.refine(problem):
-                active.refresh(problem)
+        return entered, False
 
     def _violator(self, problem: DualProblem, state: SimpleState, tolerance: float) -> tuple[int, int]:
         """Return a point that breaks its condition, or nobody, and the work it took to find it."""
         active, n = state.active, problem.n
+        assert active is not None
         is_alone = not active.free.size and problem.total is not None
         if self.choice == "worst" or is_alone:
             active.sync(problem)
@@ -105,6 +119,40 @@ class SimpleSVM:
 
     def __str__(self) -> str:
         return "simple-svm" if self.choice == "greedy" else "simple-svm-worst"
+
+
+def _violation(problem: DualProblem, state: SimpleState) -> float:
+    below, above = problem.bias_interval(state.beta, state.residual)
+    return max(below - above, 0.0)
+
+
+def _bring_into_step(problem: DualProblem, active: ActiveSet, is_quiet: bool) -> None:
+    """Compute everyone's residual: the scan knows those of the points it has met.  This has to be finished."""
+    with limits.unlimited():
+        active.refresh(problem)
+        if is_quiet and active.refine(problem):
+            active.refresh(problem)
+
+
+# The factor is that of a positive definite matrix.  Where the kernel has none, moves may lead uphill, off the box or nowhere.
+
+
+def _has_gone_wrong(problem: DualProblem, active: ActiveSet, before: float) -> bool:
+    """Whether the point is infeasible, or its objective above that before: an inner product allows neither of them."""
+    beta, n = active.beta, problem.n
+    if not (np.abs(beta) <= LARGEST).all() or (beta < problem.lower).any() or (beta > problem.upper).any():
+        return True
+    size = float(np.abs(beta).sum())
+    if problem.total is not None and abs(float(beta.sum()) - problem.total) > 1e-12 * n * size:
+        return True
+    noise = 1e-14 * n * size * (float(np.abs(problem.target).max()) + float(np.abs(active.residual).max()))
+    return problem.objective(beta, active.residual) > before + noise
+
+
+def _back_to(state: SimpleState, beta: np.ndarray, residual: np.ndarray) -> SimpleState:
+    """Return to the last point that was in order, and give up."""
+    state.beta[:], state.residual[:] = beta, residual
+    return state._replace(active=None)
 
 
 # The start.
@@ -147,8 +195,8 @@ def _nearest(gram: Gram, some: np.ndarray, many: np.ndarray, is_rbf: bool) -> tu
     if len(gram.rows) == gram.n:
         gram.fetch(some)  # they will most likely be wanted again
     squares = gram.diagonal[some][:, None] + gram.diagonal[many] - 2.0 * gram.block(some)[:, many]
-    a, b = np.unravel_index(int(np.argmin(squares)), squares.shape)
-    return int(a), int(b), float(squares[a, b])
+    a, b = divmod(int(np.argmin(squares)), many.size)
+    return a, b, float(squares[a, b])
 
 
 # The scan.
@@ -160,6 +208,7 @@ def _next_violator(problem: DualProblem, state: SimpleState, tolerance: float) -
     Where not all rows can be kept those of the points met are fetched instead.  Nobody is found when a limit is over.
     """
     gram, active, n = problem.gram, state.active, problem.n
+    assert active is not None
     support = np.flatnonzero(active.beta)
     by_own_row = len(gram.rows) < n
     if not by_own_row and not pair.fetch(gram, support):

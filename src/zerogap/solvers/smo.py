@@ -293,7 +293,7 @@ def _most_gain(row_i, kii, diagonal, high, residual, fall):
 def _gain(slope, squares, product):
     """Return slope² / curvature, zero where there is no descent."""
     slope = fmax(slope, 0.0)
-    return slope * slope / fmax(squares - 2.0 * product, pair.SAME_POINT * squares + pair.SMALLEST)
+    return slope * slope / fmax(squares - 2.0 * product, pair.SAME_POINT * abs(squares) + pair.SMALLEST)
 
 
 @jit

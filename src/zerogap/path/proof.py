@@ -1,0 +1,468 @@
+"""The largest duality gap over every C of a path, in closed form: from the stored segments and the kernel matrix alone.
+
+Symbols: as in ``engine``; a = y b, h = lam - y F, both linear in lam on a segment.  With z = t / (1 - t), t running from 0 at
+the beginning of a segment to 1 at its end, a linear function is (x0 + x1 z) / (1 + z) and a quadratic one three coefficients
+
+    (c0 + 2 c1 z + c2 z²) / (1 + z)²,    0 <= z <= inf,
+
+in which nothing cancels, however far lam falls.  Then
+
+    lam² gap  = sum_i -a_i h_i + w_i max(0, h_i) + |bias| |sum(b)|          lam² dual = lam sum(a) - b'K b / 2,
+
+where each maximum switches at one z.  Between two switches gap / dual is a ratio of two quadratic functions, whose largest
+value is at an end or where a quadratic equation holds.
+
+Decision values: those of all points at the beginning of a block of segments are carried along in twice the working precision;
+within a block they are one matrix product away.  ``radius`` bounds what rounding leaves in them.  It counts as a part of the
+gap for points whose side of the margin it leaves open: those of the elbow, and whoever is that near.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zerogap import limits
+from zerogap.compiled import inline, jit
+from zerogap.path.engine import ELBOW, LEFT, Segment, Transition, two_sum
+
+BLOCK = 32  # segments whose decision values are computed at once
+CHUNK = 128  # rows of the kernel matrix that are summed before they are added to the rest: short sums round less
+SHARP = 5e-10  # above this a gap is computed again with decision values in twice the precision
+ROUGH = 1e-6  # change of a coefficient that is not rounding
+SPLIT = 2.0**27 + 1.0  # halves the digits of a number (Veltkamp)
+UNIT = 2.0**-53  # the relative error of one operation
+ULP = 8.0 * UNIT  # of a decision value and a margin, once K b is known
+
+
+class LargestGap(NamedTuple):
+    """The largest relative duality gap over a range of C, and a C that has it."""
+
+    gap: float
+    C: float
+
+
+class Piece(NamedTuple):
+    """A segment as the proof needs it: where it begins and ends in lam, its lines, and the transitions made before it."""
+
+    lam: float
+    end: float
+    segment: Segment
+    transitions: list[Transition]
+
+
+class Proof:
+    """Goes along a path from its beginning, or from any breakpoint; knows the largest gap so far."""
+
+    def __init__(
+        self,
+        K: np.ndarray,
+        y: np.ndarray,
+        w: np.ndarray,
+        status: np.ndarray,
+        b: np.ndarray,
+        *,
+        is_positive: bool = True,
+    ):
+        self.K, self.y, self.w, self.status, self.b = K, y, w, status.astype(np.int64), b.copy()
+        # |K_ij| <= norm_i norm_j: by Cauchy and Schwarz, if the kernel is an inner product.
+        size = np.diagonal(K) if is_positive else np.full(y.size, np.abs(K).max())
+        self.norm = np.sqrt(np.maximum(size, 0.0))
+        self.F, self.lost = np.zeros(y.size), np.zeros(y.size)  # K b is their sum
+        self._sum_all()
+        self.largest = LargestGap(0.0, np.nan)
+        self.done = 0  # segments gone along
+
+    def _sum_all(self) -> None:
+        """K b from all its terms; a few rows at a time, so that a limit is seen in between."""
+        support = np.flatnonzero(self.b)
+        for begin in range(0, support.size, CHUNK):
+            limits.check()
+            some = support[begin : begin + CHUNK]
+            _add_rows(self.K, some, self.b[some], np.zeros(some.size), self.F, self.lost)
+
+    def follow(self, pieces: list[Piece]) -> None:
+        """Go along more segments; ``limits.Exceeded`` leaves the proof where it is, to be gone on with."""
+        for begin in range(0, len(pieces), BLOCK):
+            limits.check()
+            block = _Block(self, pieces[begin : begin + BLOCK])
+            self._note(block)
+            self._carry(block)
+            self.done += len(block.lam)
+
+    def _note(self, block: "_Block") -> None:
+        """Take note of the segments of a block whose gap is above the largest known."""
+        ratios, z = _ratios(self._known(), self.y, self.w, self.norm, self.F + self.lost, *block.arrays)
+        for k in np.argsort(-ratios):
+            if ratios[k] <= self._known():
+                return
+            ratio, where = float(ratios[k]), float(z[k])
+            if ratio > SHARP:  # it may be the rounding of the products
+                ratio, where = self._sharpened(block, int(k))
+            if ratio > self._known():
+                lam, end = block.lam[k], block.end[k]
+                gap = ratio / (1.0 + ratio) if np.isfinite(ratio) else 1.0
+                self.largest = LargestGap(
+                    gap, 1.0 / float(end if np.isinf(where) else (lam + end * where) / (1.0 + where))
+                )
+
+    def _known(self) -> float:
+        gap = self.largest.gap
+        return gap / (1.0 - gap) if gap < 1.0 else np.inf
+
+    def _sharpened(self, block: "_Block", k: int) -> tuple[float, float]:
+        """Return the largest gap / dual of one segment and its z, from decision values in twice the working precision."""
+        values = []
+        for b in (block.start[k], block.stop[k]):
+            F, lost = self.F.copy(), self.lost.copy()
+            _add_rows(self.K, block.U, b, self.b[block.U], F, lost)
+            values.append(F + lost)
+        ratios, z = _ratios(-1.0, self.y, self.w, self.norm, np.zeros(self.y.size), *block.alone(k, np.stack(values)))
+        return float(ratios[0]), float(z[0])
+
+    def _carry(self, block: "_Block") -> None:
+        """Bring b and K b to the end of a block."""
+        _add_rows(self.K, block.U, block.stop[-1], self.b[block.U], self.F, self.lost)
+        self.b[block.U] = block.stop[-1]
+        self.status[block.moves[:, 0]] = block.moves[:, 1]
+
+
+class _Block:
+    """A few segments; U, the points that move in one of them: b there and K b, less what they are before the first."""
+
+    def __init__(self, proof: Proof, pieces: list[Piece]):
+        y, w, norm = proof.y, proof.w, proof.norm
+        sizes = np.array([piece.segment.points.size for piece in pieces])
+        E, u, v = (np.concatenate([getattr(piece.segment, name) for piece in pieces]) for name in ("points", "u", "v"))
+        self.lam, self.end = (np.array([getattr(piece, name) for piece in pieces]) for name in ("lam", "end"))
+        origin = np.array([piece.segment.origin for piece in pieces])
+        bias = np.array([[piece.segment.bias(piece.lam), piece.segment.bias(piece.end)] for piece in pieces])
+        self.moves = np.array([(t.point, t.target) for piece in pieces for t in piece.transitions], dtype=np.int64)
+        self.moves = self.moves.reshape(-1, 2)
+        read = np.where(proof.status == LEFT, y * w, 0.0)  # as a path is read, for who is in no segment
+        self.U = U = np.unique(np.concatenate([E, self.moves[:, 0], np.flatnonzero(proof.b != read)]))
+        place = np.full(y.size, -1)
+        place[U] = np.arange(U.size)
+        first, last = (np.repeat(at - origin, sizes) * v + u for at in (self.lam, self.end))
+        edges, counts = (np.cumsum([0, *n]) for n in (sizes, [len(piece.transitions) for piece in pieces]))
+        self.status, self.start, self.stop = _rows_of(
+            proof.status[U], (y * w)[U], edges, place[E], first, last, self.moves, place, counts
+        )
+        self.begins, self.ends = self.start - proof.b[U], self.stop - proof.b[U]
+        at_begins, at_ends = self._products(proof.K[U])
+        self.rest = proof.status - float(ELBOW)  # 1 for who is capped in the whole block, -1 for who is at zero
+        self.rest[U] = 0.0
+        self.capped = np.where(self.rest > 0, y * w, 0.0)
+        energy = at_ends @ self.capped + self.capped @ (proof.F + proof.lost)  # what they add to b'K b
+        sums = (min(CHUNK, U.size) + U.size / CHUNK + 2.0) * UNIT
+        self.of_rest = self.rest, self.capped.sum(), np.abs(self.capped).sum(), norm @ np.abs(self.capped)
+        self.bias, self.E, self.edges = bias, place[E], edges
+        self.arrays = (
+            self.lam, self.end, bias, U, self.status, edges, self.E, self.start, self.stop, self.begins, self.ends,
+            at_begins, at_ends, *self.of_rest, energy, sums,
+        )  # fmt: skip
+
+    def alone(self, k: int, values: np.ndarray) -> tuple[Any, ...]:
+        """Return the arrays of one segment, from K b of all points at its beginning and its end."""
+        one, part = slice(k, k + 1), slice(self.edges[k], self.edges[k + 1])
+        edges = np.array([0, part.stop - part.start])
+        none = np.zeros((1, self.U.size))  # nothing is left to rounding, and nothing lies between two segments
+        return (
+            self.lam[one], self.end[one], self.bias[one], self.U, self.status[one], edges, self.E[part], self.start[one],
+            self.stop[one], none, none, values[:1, self.U], values, *self.of_rest, values @ self.capped, 0.0,
+        )  # fmt: skip
+
+    def _products(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return K b, less what it is before the block: for U at the beginnings, for all before the first and at the ends."""
+        at_ends = np.zeros((len(self.ends) + 1, rows.shape[1]))
+        for k in range(0, len(rows), CHUNK):
+            limits.check()
+            at_ends[1:] += self.ends[:, k : k + CHUNK] @ rows[k : k + CHUNK]
+        # A segment begins where the one before ends but for rounding: of that little, half the digits are enough.
+        jumps = self.begins.copy()
+        jumps[1:] -= self.ends[:-1]
+        if np.abs(jumps).max(initial=0.0) > ROUGH:  # but not of a path that is wrong
+            return at_ends[:-1, self.U] + jumps @ rows[:, self.U], at_ends
+        return at_ends[:-1, self.U] + _in_single(jumps, rows[:, self.U]), at_ends
+
+
+def _in_single(x: np.ndarray, K: np.ndarray) -> np.ndarray:
+    """Return x K, computed in single precision, of numbers that may be too small for it."""
+    size, scale = np.abs(x).max(initial=0.0) or 1.0, np.abs(K).max(initial=0.0) or 1.0
+    return (x / size).astype(np.float32) @ (K / scale).astype(np.float32) * (size * scale)
+
+
+@jit
+def _add_rows(K, rows, new, old, total, lost):
+    """Add (new - old)'K[rows] to total + lost, in twice the working precision; written out, so that it vectorises."""
+    for k in range(rows.size):
+        if new[k] == old[k]:
+            continue
+        x, x_low = two_sum(new[k], -old[k])
+        wide = SPLIT * x
+        high = wide - (wide - x)
+        low, row = x - high, K[rows[k]]
+        for i in range(row.size):
+            r, t = row[i], total[i]
+            product, large = r * x, SPLIT * r
+            r_high = large - (large - r)
+            r_low = r - r_high
+            rest = r_low * low - (((product - r_high * high) - r_low * high) - r_high * low)
+            s = t + product
+            part = s - t
+            total[i] = s
+            lost[i] += (rest + ((t - (s - part)) + (product - part))) + x_low * r
+
+
+@jit
+def _rows_of(status, cap, edges, E, first, last, moves, place, counts):
+    """Return, for every segment of a block, the sets of the points U, and their b at its beginning and its end."""
+    count, size, b = edges.size - 1, cap.size, np.empty(cap.size)
+    sets, start, stop = np.empty((count, size), dtype=np.int64), np.empty((count, size)), np.empty((count, size))
+    for k in range(count):
+        for m in range(counts[k], counts[k + 1]):
+            status[place[moves[m, 0]]] = moves[m, 1]
+        for j in range(size):
+            b[j] = cap[j] if status[j] == LEFT else 0.0
+        for e in range(edges[k], edges[k + 1]):
+            b[E[e]] = first[e]
+        sets[k], start[k] = status, b
+        for e in range(edges[k], edges[k + 1]):
+            b[E[e]] = last[e]
+        stop[k] = b
+    return sets, start, stop
+
+
+@jit
+def _ratios(
+    known, y, w, norm, F, lam, end, bias, U, status, edges, E, start, stop, begins, ends, at_begins, at_ends, rest,
+    sum_rest, total_rest, reach_rest, energy, sums,
+):  # fmt: skip
+    """Return the largest gap / dual of every segment of a block and its z there; a bound only where that is below the known."""
+    count, size = lam.size, U.size
+    ratios, zs = np.empty(count), np.empty(count)
+    radius = _radii(y, w, norm, U, edges, E, start, stop, begins, ends, sums)
+    near, n_near = _find_near(lam, end, bias, y, norm, F, rest, at_ends, radius)
+    is_moving, room = np.zeros(size, dtype=np.bool_), size + near.shape[1]
+    N, D, h0, h1, weight = np.empty(3), np.empty(3), np.empty(room), np.empty(room), np.empty(room)
+    for k in range(count):
+        is_moving[:] = False
+        for e in range(edges[k], edges[k + 1]):
+            is_moving[E[e]] = True
+        N[:], used, reach = 0.0, 0, reach_rest
+        D[0], D[1], D[2] = -0.5 * energy[k], -0.25 * (energy[k] + energy[k + 1]), -0.5 * energy[k + 1]
+        total0, total1, sum0, sum1, lost0, lost1 = total_rest, total_rest, sum_rest, sum_rest, 0.0, 0.0
+        before, behind = abs(bias[k, 0]) + lam[k], abs(bias[k, 1]) + end[k]
+        for j in range(size):
+            i = U[j]
+            label, b0, b1, f0, f1 = y[i], start[k, j], stop[k, j], F[i] + at_begins[k, j], F[i] + at_ends[k + 1, i]
+            if b0 != 0.0 or b1 != 0.0:
+                D[0] -= 0.5 * b0 * f0
+                D[1] -= 0.25 * (b0 * f1 + b1 * f0)
+                D[2] -= 0.5 * b1 * f1
+                reach += norm[i] * max(abs(b0), abs(b1))
+                sum0, more = two_sum(sum0, b0)
+                lost0 += more
+                sum1, more = two_sum(sum1, b1)
+                lost1 += more
+                total0, total1 = total0 + label * b0, total1 + label * b1
+            x0, x1 = lam[k] - label * (f0 + bias[k, 0]), end[k] - label * (f1 + bias[k, 1])
+            r0, r1 = norm[i] * radius[k, BEGINS], norm[i] * radius[k, ENDS]
+            r0, r1 = r0 + ULP * (abs(f0) + before), r1 + ULP * (abs(f1) + behind)
+            side = 1.0 if status[k, j] == LEFT else -1.0
+            if is_moving[j] or side * x0 <= r0 or side * x1 <= r1:
+                used = _count(N, h0, h1, weight, used, label * b0, label * b1, x0, x1, r0, r1, w[i])
+        for m in range(n_near[k]):
+            i = near[k, m]
+            f0, f1 = F[i] + at_ends[k, i], F[i] + at_ends[k + 1, i]
+            x0, x1 = lam[k] - y[i] * (f0 + bias[k, 0]), end[k] - y[i] * (f1 + bias[k, 1])
+            r0, r1 = norm[i] * (radius[k, BEGINS] + radius[k, JUMP]), norm[i] * radius[k, ENDS]
+            r0, r1 = r0 + ULP * (abs(f0) + before), r1 + ULP * (abs(f1) + behind)
+            a = w[i] if rest[i] > 0.0 else 0.0
+            used = _count(N, h0, h1, weight, used, a, a, x0, x1, r0, r1, w[i])
+        s0, s1 = abs(sum0 + lost0) + radius[k, OVER], abs(sum1 + lost1) + radius[k, PAST]
+        _add_product(N, abs(bias[k, 0]), abs(bias[k, 1]), s0, s1)
+        _add_product(D, lam[k], end[k], total0, total1)
+        # Of the dual rounding counts as well: taken off, so that it is never too large.
+        off0 = reach * (radius[k, BEGINS] + radius[k, JUMP]) + lam[k] * radius[k, OVER]
+        off1 = reach * radius[k, ENDS] + end[k] * radius[k, PAST]
+        _add_product(D, 1.0, 1.0, -off0, -off1)
+        # And primal - dual is the gap less bias sum(b).
+        _add_product(D, -2.0 * abs(bias[k, 0]), -2.0 * abs(bias[k, 1]), s0, s1)
+        ratios[k], zs[k] = _maximum(N, D, h0[:used], h1[:used], weight[:used], known)
+    return ratios, zs
+
+
+@inline
+def _add_product(c, x0, x1, y0, y1):
+    """Add the product of two linear functions."""
+    c[0] += x0 * y0
+    c[1] += 0.5 * (x0 * y1 + x1 * y0)
+    c[2] += x1 * y1
+
+
+# By how much a decision value may be off, for a norm of one, where a segment begins and where it ends: rounding, and what takes
+# coefficients past their bounds back there.  Then the way from the end of the segment before, and the sums of what coefficients
+# are past their bounds at both ends.
+BEGINS, ENDS, JUMP, OVER, PAST = range(5)
+
+
+@jit
+def _radii(y, w, norm, U, edges, E, start, stop, begins, ends, sums):
+    """Return these five for every segment."""
+    radius = np.zeros((edges.size - 1, 5))
+    for k in range(len(radius)):
+        for j in range(U.size):
+            size = norm[U[j]]
+            radius[k, BEGINS] += sums * size * abs(begins[k, j])
+            radius[k, ENDS] += sums * size * abs(ends[k, j])
+            radius[k, JUMP] += size * abs(begins[k, j] - (ends[k - 1, j] if k else 0.0))
+        for e in range(edges[k], edges[k + 1]):
+            j = E[e]
+            i = U[j]
+            a0, a1 = y[i] * start[k, j], y[i] * stop[k, j]
+            o0, o1 = max(-a0, a0 - w[i], 0.0), max(-a1, a1 - w[i], 0.0)
+            radius[k, BEGINS] += norm[i] * o0
+            radius[k, ENDS] += norm[i] * o1
+            radius[k, OVER] += o0
+            radius[k, PAST] += o1
+    return radius
+
+
+@jit
+def _find_near(lam, end, bias, y, norm, F, rest, at_ends, radius):
+    """List, for every segment, those of the rest who are not surely on their side of the margin at both its ends."""
+    count, n = lam.size, y.size
+    near, n_near = np.empty((count, 8), dtype=np.int64), np.zeros(count, dtype=np.int64)
+    for k in range(count + 1):
+        # An end of one segment is the beginning of the next, but for what rounding leaves between them.
+        at, b, r, floor = lam[0], bias[0, 0], 0.0, 0.0
+        if k > 0:
+            at, b, r = end[k - 1], bias[k - 1, 1], radius[k - 1, ENDS]
+        if k < count:
+            r = max(r, radius[k, BEGINS] + radius[k, JUMP])
+            floor = abs(bias[k, 0] - b)
+        floor, row, found = floor + ULP * (abs(b) + at), at_ends[k], 0
+        for i in range(n):
+            f = F[i] + row[i]
+            found += rest[i] * (at - y[i] * (f + b)) < (norm[i] * r + ULP * abs(f) + floor) * abs(rest[i])
+        if found:
+            most = found + n_near.max()
+            if most > near.shape[1]:
+                wider = np.empty((count, 2 * most), dtype=np.int64)
+                wider[:, : near.shape[1]] = near
+                near = wider
+            for i in range(n):
+                f = F[i] + row[i]
+                if rest[i] * (at - y[i] * (f + b)) < (norm[i] * r + ULP * abs(f) + floor) * abs(rest[i]):
+                    for s in range(max(k - 1, 0), min(k + 1, count)):
+                        n_near[s] = _add_once(near[s], n_near[s], i)
+    return near, n_near
+
+
+@inline
+def _add_once(members, count, i):
+    for m in range(count):
+        if members[m] == i:
+            return count
+    members[count] = i
+    return count + 1
+
+
+@inline
+def _count(N, h0, h1, weight, used, a0, a1, x0, x1, r0, r1, w):
+    """Add a point's share of the gap, h being known up to r: at most -a (h - r) + w max(0, h + r), of which the last switches.
+
+    What a is outside its box by costs that much of h.
+    """
+    outside0, outside1, most = max(-a0, a0 - w, 0.0), max(-a1, a1 - w, 0.0), max(abs(x0), abs(x1))
+    a0, a1 = min(max(a0, 0.0), w), min(max(a1, 0.0), w)
+    _add_product(N, a0, a1, r0 - x0, r1 - x1)
+    _add_product(N, most, most, outside0, outside1)
+    h0[used], h1[used], weight[used] = x0 + r0, x1 + r1, w
+    return used + 1
+
+
+@jit
+def _maximum(N, D, h0, h1, weight, known):
+    """Return the largest (N + sum of weight max(0, h)) / D over all z, with that z; a bound if that is below the known."""
+    at = N.copy()
+    most0, most2 = N[0], N[2]
+    for i in range(h0.size):
+        _add_positive(at, h0[i], h1[i], weight[i])
+        most0, most2 = most0 + weight[i] * max(h0[i], 0.0), most2 + weight[i] * max(h1[i], 0.0)
+    if not (D[0] > 0.0 and D[2] > 0.0 and D[1] > -np.sqrt(D[0] * D[2])):
+        return np.inf, 0.0
+    # max(0, h) is convex: it lies below the line between its ends, so that the sum is below one quadratic function.
+    middle = N[1] + 0.5 * ((most0 - N[0]) + (most2 - N[2]))
+    bound, _ = _ratio(most0, middle, most2, D, 0.0, np.inf)
+    if bound <= known:
+        return bound, 0.0
+    order, zs = _switches(h0, h1)
+    best, best_z, z = -1.0, 0.0, 0.0
+    for s in range(order.size + 1):
+        then = zs[s] if s < order.size else np.inf
+        value, where = _ratio(at[0], at[1], at[2], D, z, then)
+        if value > best:
+            best, best_z = value, where
+        if s < order.size:
+            i = order[s]
+            sign = -1.0 if h0[i] > 0.0 else 1.0
+            at[0] += sign * weight[i] * h0[i]
+            at[1] += sign * 0.5 * weight[i] * (h0[i] + h1[i])
+            at[2] += sign * weight[i] * h1[i]
+        z = then
+    return best, best_z
+
+
+@inline
+def _add_positive(at, h0, h1, weight):
+    """Add weight h, if h is positive in the beginning: h itself, or its limit from there."""
+    if h0 > 0.0 or (h0 == 0.0 and h1 > 0.0):
+        at[0] += weight * h0
+        at[1] += 0.5 * weight * (h0 + h1)
+        at[2] += weight * h1
+
+
+@inline
+def _switches(h0, h1):
+    """Return who changes sign between the ends, and at which z, in order."""
+    who, z, count = np.empty(h0.size, dtype=np.int64), np.empty(h0.size), 0
+    for i in range(h0.size):
+        if (h0[i] > 0.0 and h1[i] < 0.0) or (h0[i] < 0.0 and h1[i] > 0.0):
+            who[count], z[count] = i, -h0[i] / h1[i]
+            count += 1
+    order = np.argsort(z[:count])
+    return who[:count][order], z[:count][order]
+
+
+@inline
+def _ratio(n0, n1, n2, D, low, high):
+    """Return the largest (n0 + 2 n1 z + n2 z²) / (D0 + 2 D1 z + D2 z²) between two z, and where it is."""
+    best, where = _ratio_at(n0, n1, n2, D, low), low
+    value = _ratio_at(n0, n1, n2, D, high)
+    if value > best:
+        best, where = value, high
+    # The derivative is zero where c + 2 b z + a z² is.
+    a, b, c = n2 * D[1] - n1 * D[2], 0.5 * (n2 * D[0] - n0 * D[2]), n1 * D[0] - n0 * D[1]
+    inside = b * b - a * c
+    if inside >= 0.0:
+        q = -(b + np.sqrt(inside)) if b > 0.0 else -(b - np.sqrt(inside))
+        for k in range(2):
+            z = -1.0
+            if k == 0 and a != 0.0:
+                z = q / a
+            elif k == 1 and q != 0.0:
+                z = c / q
+            if low < z < high:
+                value = _ratio_at(n0, n1, n2, D, z)
+                if value > best:
+                    best, where = value, z
+    return best, where
+
+
+@inline
+def _ratio_at(n0, n1, n2, D, z):
+    if z > 1.0:
+        s = 1.0 / z  # zero for infinity
+        return ((n0 * s + 2.0 * n1) * s + n2) / ((D[0] * s + 2.0 * D[1]) * s + D[2])
+    return (n0 + (2.0 * n1 + n2 * z) * z) / (D[0] + (2.0 * D[1] + D[2] * z) * z)

@@ -1,0 +1,66 @@
+"""Arrays in a file: written whole or not at all, read without pickle, and refused clearly if the file is another one."""
+
+import os
+import secrets
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FORMAT = 1  # of the files; one written by a later version may hold what this one does not know
+KIND, VERSION = "zerogap_kind", "zerogap_format"
+
+
+def write_arrays(file: str | os.PathLike[str], arrays: dict[str, Any], kind: str) -> Path:
+    """Write named arrays to a compressed NumPy file, ".npz" added to its name if that is missing; return its name.
+
+    A file of that name is replaced only when the new one is complete.
+    """
+    arrays = {name: np.asarray(value) for name, value in arrays.items()}
+    for name, value in arrays.items():
+        if value.dtype.hasobject:
+            raise TypeError(f"Only numbers and text can be stored; {name!r} holds Python objects.")
+    target = _file_name(file).resolve()  # behind a symbolic link: the file itself is replaced, not the link
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    try:
+        with open(partial, "xb") as stream:
+            np.savez_compressed(stream, **{**arrays, KIND: np.array(kind), VERSION: np.array(FORMAT)})
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def read_arrays(file: str | os.PathLike[str], kind: str) -> dict[str, Any]:
+    """Read what ``write_arrays`` wrote as this kind: arrays by name, single values as Python's own."""
+    name = _file_name(file)
+    try:
+        with open(name, "rb") as stream:
+            stored = np.load(stream, allow_pickle=False)
+            if isinstance(stored, np.ndarray):
+                raise ValueError("a single array")
+            data = {key: stored[key] for key in stored.files}
+    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
+        raise ValueError(f"{name} is not a file that zerogap wrote, or it is damaged ({error}).") from error
+    found, version = data.pop(KIND, None), data.pop(VERSION, None)
+    if found is None or version is None:
+        raise ValueError(f"{name} holds arrays, but not those of a {kind} stored by this version of zerogap.")
+    if found.item() != kind:
+        raise ValueError(
+            f"{name} holds a {found.item()}; a {kind} was asked for. Load it with the class that wrote it."
+        )
+    if version.item() > FORMAT:
+        raise ValueError(
+            f"{name} was written by a later version of zerogap (format {version.item()}); upgrade to read it."
+        )
+    return {key: value.item() if value.ndim == 0 else value for key, value in data.items()}
+
+
+def _file_name(file: str | os.PathLike[str]) -> Path:
+    """Return the name with ".npz" at its end, so that reading and writing mean the same file."""
+    name = os.fspath(file)
+    return Path(name if name.endswith(".npz") else f"{name}.npz")

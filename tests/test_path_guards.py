@@ -1,0 +1,132 @@
+"""The guards against rounding in engine "single", each on its own: disturb what they watch over, and see it put right."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_moons
+
+from zerogap import svm_path
+from zerogap.path import single
+from zerogap.path.engine import LEFT
+from zerogap.path.single import SingleEngine
+from zerogap.path.watch import Move, Watch
+
+
+@pytest.fixture
+def engine():
+    X, y = make_moons(200, noise=0.3, random_state=0)
+    return svm_path(X, y, max_events=150).engine
+
+
+def left_over(engine):
+    """How far p_E = 0 and q_E = y_E are from true, from the lines themselves."""
+    E, K = engine.system.points, engine.K
+    p = engine.g[E] + engine.u0 + K[np.ix_(E, E)] @ engine.u
+    q = engine.v0 + K[np.ix_(E, E)] @ engine.v
+    return np.abs(p).max() + engine.lam * np.abs(q - engine.y[E]).max()
+
+
+def test_the_pull_is_summed_afresh_after_so_many_events(monkeypatch):
+    X, y = make_moons(300, noise=0.3, random_state=0)
+    monkeypatch.setattr(single, "REFRESH_EVERY", 50)
+    engine = svm_path(X, y, max_events=60).engine
+    exact = engine.K[:, engine.status == LEFT] @ (engine.y * engine.w)[engine.status == LEFT]
+    engine.g += 1e-6  # as if rounding had gathered
+    while engine.counts.events % 50 != 1:
+        engine.step(1e-9)
+    exact = engine.K[:, engine.status == LEFT] @ (engine.y * engine.w)[engine.status == LEFT]
+    np.testing.assert_allclose(engine.g, exact, atol=1e-11)
+
+
+def test_the_pull_is_summed_afresh_when_lam_has_halved(engine):
+    engine.g += 1e-9
+    engine._pull_lam = 2.0 * engine.lam + 1e-9
+    engine.counts.events = 1  # far from the next refresh by number
+    while not np.isclose(engine._pull_lam, engine.lam):
+        engine.step(1e-9)
+        assert engine.counts.events < 10
+    exact = engine.K[:, engine.status == LEFT] @ (engine.y * engine.w)[engine.status == LEFT]
+    np.testing.assert_allclose(engine.g, exact, atol=1e-11)
+
+
+def test_a_solution_is_refined_once(engine, monkeypatch):
+    """A factor that has lost digits is made up for by what the solution leaves over."""
+    solve = engine.system.solve
+    monkeypatch.setattr(engine.system, "solve", lambda r, t: tuple(x * (1.0 + 1e-6) for x in solve(r, t)))
+    monkeypatch.setattr(engine, "_refine", lambda x, bias, totals, *, with_pull: (x, bias))
+    engine._solve_lines()
+    assert left_over(engine) <= 1e-10
+
+
+def test_what_stays_unsure_is_refined_further(engine, monkeypatch):
+    solve = engine.system.solve
+    monkeypatch.setattr(engine.system, "solve", lambda r, t: tuple(x * (1.0 + 1e-3) for x in solve(r, t)))
+    engine._solve_lines()
+    assert left_over(engine) <= 1e-8
+
+
+def test_refining_with_the_pull_forgets_what_is_wrong_in_it(engine):
+    E = engine.system.points
+    x, bias = np.stack([engine.u, engine.v]), np.array([engine.u0, engine.v0])
+    totals = np.array([-engine.capped, 0.0])
+    engine.g += 1e-5 * np.random.default_rng(0).standard_normal(engine.y.size)
+    left = engine.status == LEFT
+    exact = engine.K[np.ix_(E, np.flatnonzero(left))] @ (engine.y * engine.w)[left]
+    for with_pull, is_right in ((True, True), (False, False)):
+        (u, _), (u0, _) = engine._refine(x, bias, totals, with_pull=with_pull)
+        p = exact + u0 + engine.K[np.ix_(E, E)] @ u
+        assert (np.abs(p).max() <= 1e-12) == is_right
+
+
+def test_long_segments_are_solved_for_exactly(engine, monkeypatch):
+    calls = []
+    solve = SingleEngine._solve_lines
+    monkeypatch.setattr(
+        SingleEngine,
+        "_solve_lines",
+        lambda self, *, exactly=False: calls.append(exactly) or solve(self, exactly=exactly),
+    )
+    monkeypatch.setattr(single, "LONG", 1.0)  # every segment is long
+    engine.step(1e-9)
+    assert True in calls
+    calls.clear()
+    monkeypatch.setattr(single, "LONG", 0.0)
+    engine.step(1e-9)
+    assert True not in calls
+
+
+def test_lines_that_were_much_steeper_meanwhile_are_not_trusted(engine):
+    engine._solve_lines()
+    size = float(np.abs(engine.u).sum() + engine.lam * np.abs(engine.v).sum())
+    assert engine._are_true(0.0, size)
+    assert not engine._are_true(2.0 * engine._tolerance(), size)  # what is left over
+    steep = 1e3 * engine._tolerance() / engine._ulp
+    assert engine._are_true(0.0, steep)  # steep now: all they can be
+    assert not engine._are_true(0.0, size)  # but flat again, with the rounding of then
+
+
+def test_margins_of_the_last_segment_are_met_with_room(monkeypatch):
+    X = np.array([[0.0, 0.0], [1.0, 0.3], [3.0, 1.0], [4.0, 0.2]])
+    engine = svm_path(X, [0, 0, 1, 1], kernel="linear", C_max=1e6).engine
+    assert engine._n_capped == 0
+    engine.watch.q *= 1.0 - 1e-12
+    engine._clear_margins()
+    assert (engine.y * engine.watch.q).min() >= 1.0
+
+
+def test_without_capped_points_nothing_is_left_of_their_pull(engine):
+    left = np.flatnonzero(engine.status == LEFT)
+    engine.g += 1e-9
+    for i in left:
+        engine._set(int(i), 0)
+    assert engine._n_capped == 0
+    assert not engine.g.any()
+    assert engine.capped == 0.0
+
+
+def test_a_watch_covers_moves_as_long_as_they_are_allowed():
+    watch = Watch(np.eye(3), np.ones(3), 25)
+    assert watch.covers(Move(1e9, 1e9, 1e9))  # all are watched
+    watch.is_narrow, watch._allowed, watch._since = True, Move(1.0, 1.0, 1.0), Move(0.5, 0.5, 0.5)
+    assert watch.covers(Move(0.5, 0.5, 0.5))
+    for k in range(3):
+        assert not watch.covers(Move(*np.where(np.arange(3) == k, 0.6, 0.1)))

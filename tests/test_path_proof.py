@@ -1,0 +1,289 @@
+"""The largest gap over every C, in closed form, against certificates at many C, and paths that are wrong somewhere."""
+
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from conftest import KINDS, points
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+from zerogap import SVC, Gram, Path, SVCPath, svm_path
+from zerogap.loop import Status
+from zerogap.path import LP, proof
+from zerogap.path.path import LargestGap
+from zerogap.path.proof import Piece, Proof
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+@pytest.fixture(scope="module")
+def cancer_path(cancer):
+    return svm_path(*cancer)
+
+
+def proved_again(path):
+    """The proof from the stored segments, begun anew."""
+    path._proof, path._proved, path._largest = None, 0, LargestGap(0.0, np.nan)
+    return path.largest
+
+
+def random_C(path, count, seed=0):
+    return 10 ** np.random.default_rng(seed).uniform(np.log10(path.C[0]), np.log10(path.C[-1]), count)
+
+
+def within_segments(path, seed=0):
+    """A C within every segment, at a random place, and two hardly inside its ends."""
+    rng = np.random.default_rng(seed)
+    lam, end = path.lam[:-1], path.lam[1:]
+    return [1.0 / (lam + t * (end - lam)) for t in (rng.random(lam.size), 1e-6, 1.0 - 1e-6)]
+
+
+def test_no_certificate_is_above_the_largest_gap(cancer_path):
+    largest = cancer_path.largest
+    assert largest.gap <= 1e-9
+    assert cancer_path.C[0] <= largest.C <= cancer_path.C[-1]
+    for C in (cancer_path.C, random_C(cancer_path, 300), *within_segments(cancer_path)):
+        assert cancer_path.worst_certificate(C).relative_gap <= largest.gap + 1e-11  # the certificate's own rounding
+
+
+def worst_on_a_grid(path, per_segment=300):
+    """The largest gap by brute force: dense algebra in extended precision on a fine grid of every segment."""
+    K, y, w = path.gram.full().astype(np.longdouble), path.y, path.points.weight
+    worst = 0.0
+    for k, (begin, end, segment, _) in enumerate(path.segments()):
+        status = path.sets_at(k)
+        for lam in begin + np.linspace(0.0, 1.0, per_segment) ** 2 * (end - begin):
+            b = np.where(status == 2, y * w, 0.0)
+            b[segment.points] = segment.coefficients(lam)
+            b = y * np.clip(y * b, 0.0, w)
+            bias = segment.bias(lam)
+            F = K @ b + bias
+            h = lam - y * F
+            gap = np.maximum((w - y * b) * h, -y * b * h).sum() + abs(bias * b.astype(np.longdouble).sum())
+            primal = 0.5 * b @ (F - bias) + (w * np.maximum(h, 0.0)).sum()
+            worst = max(worst, float(gap / primal))
+    return worst
+
+
+def approximate(path, error, seed=0):
+    """Disturb all lines of a path, and the bias: an approximate path with a gap worth the name."""
+    rng = np.random.default_rng(seed)
+    for k, segment in enumerate(path._segments):
+        path._segments[k] = segment._replace(
+            u=segment.u * (1.0 + error * rng.standard_normal(segment.u.size)),
+            u0=segment.u0 + error * rng.standard_normal(),
+        )
+    return path
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("error", [1e-3, 1e-6])
+@pytest.mark.parametrize("kind", ["plain", "duplicates", "one-against-many"])
+def test_is_the_maximum_over_a_fine_grid(kind, error, kernel):
+    X, y, _ = points(kind)
+    path = approximate(svm_path(X, y, kernel=kernel, C_min=1e-2, C_max=10.0), error)
+    largest, grid = proved_again(path).gap, worst_on_a_grid(path)
+    assert grid <= largest * (1 + 1e-9)
+    # What takes a coefficient outside its box back there is bounded, not followed; without it the two agree.
+    assert largest <= 30.0 * grid
+
+
+def test_without_coefficients_outside_the_maximum_is_exact():
+    """Only the bias is wrong, so that points are on the wrong side of the margin, and switch."""
+    X, y, _ = points("plain")
+    path = svm_path(X, y, C_min=1e-2, C_max=10.0)
+    for k, segment in enumerate(path._segments):
+        path._segments[k] = segment._replace(u0=segment.u0 + 0.05 * (-1) ** k, v0=segment.v0 + 0.1)
+    assert proved_again(path).gap == pytest.approx(worst_on_a_grid(path, 2000), rel=1e-3)
+
+
+@pytest.mark.parametrize("what", ["u", "v", "u0", "v0", "end"])
+def test_one_wrong_segment_is_found(cancer, what):
+    path = svm_path(*cancer, C_max=10.0)
+    k = len(path) // 2
+    segment = path._segments[k]
+    begin, end = path.C[k], path.C[k + 1]
+    wrong = {
+        "u": segment._replace(u=segment.u + 1e-3 * np.eye(1, segment.u.size)[0]),
+        "v": segment._replace(v=segment.v * (1 + 1e-3)),
+        "u0": segment._replace(u0=segment.u0 + 1e-3),
+        "v0": segment._replace(v0=segment.v0 + 1e-3),
+        "end": segment._replace(points=np.append(segment.points[:-1], np.setdiff1d(np.arange(100), segment.points)[0])),
+    }
+    path._segments[k] = wrong[what]
+    largest = proved_again(path)
+    assert largest.gap > 1e-8
+    assert begin * (1 - 1e-9) <= largest.C <= end * (1 + 1e-9)  # and not further on, where it is right again
+
+
+def test_a_transition_left_out_is_found(cancer):
+    path = svm_path(*cancer, C_max=10.0)
+    left = next(k for k, t in enumerate(path._transitions) if k > 100 and t.target == 2)
+    path._transitions[left] = path._transitions[left]._replace(target=0)
+    assert proved_again(path.seal(path.status)).gap > 1e-6
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_data_is_proved(kind, kernel):
+    X, y, _ = points(kind)
+    size = np.abs(Gram(X, kernel).diagonal).mean()
+    path = svm_path(X, y, kernel=kernel, C_min=1e-3 / size, C_max=1e2 / size)
+    assert path.n_unproved == 0
+    assert path.largest_gap_ <= 1e-9
+    assert path.worst_certificate(np.concatenate(within_segments(path))).relative_gap <= path.largest_gap_ + 1e-11
+
+
+def test_decision_values_are_carried_in_twice_the_precision(plain):
+    X, y, _ = plain
+    path = svm_path(X, y)
+    exact = [
+        sum(Fraction(k) * Fraction(b) for k, b in zip(row, path._proof.b, strict=True)) for row in path.gram.full().T
+    ]
+    carried = [Fraction(a) + Fraction(b) for a, b in zip(path._proof.F, path._proof.lost, strict=True)]
+    assert max(abs(a - b) for a, b in zip(exact, carried, strict=True)) <= 1e-25
+
+
+def test_blocks_and_chunks_do_not_matter(plain, monkeypatch):
+    X, y, _ = plain
+    path = approximate(svm_path(X, y, C_max=10.0), 1e-4)
+    whole = proved_again(path).gap
+    for block, chunk in ((1, 3), (7, 5), (1000, 1000)):
+        monkeypatch.setattr(proof, "BLOCK", block)
+        monkeypatch.setattr(proof, "CHUNK", chunk)
+        assert proved_again(path).gap == pytest.approx(whole, rel=1e-9)
+
+
+def test_rounding_counts_unless_sums_are_sharper(cancer_path, monkeypatch):
+    sharp = proved_again(cancer_path).gap
+    monkeypatch.setattr(proof, "SHARP", np.inf)
+    assert proved_again(cancer_path).gap > 10.0 * sharp
+    monkeypatch.undo()
+    proved_again(cancer_path)
+
+
+def test_a_kernel_that_is_no_inner_product_has_wider_bounds():
+    K = np.array([[1.0, 3.0], [3.0, 1.0]])
+    y, w = np.array([1.0, -1.0]), np.ones(2)
+    assert (Proof(K, y, w, np.zeros(2), np.zeros(2)).norm == 1.0).all()
+    np.testing.assert_allclose(Proof(K, y, w, np.zeros(2), np.zeros(2), is_positive=False).norm, np.sqrt(3.0))
+
+
+def test_a_dual_that_is_not_positive_proves_nothing():
+    path = svm_path(*points("plain")[:2], C_max=10.0)
+    path._segments[0] = path._segments[0]._replace(u=path._segments[0].u - 1e3)
+    assert proved_again(path).gap == 1.0
+
+
+def test_it_is_kept_when_stored_and_goes_on_when_resumed(cancer, tmp_path):
+    part = svm_path(*cancer, C_max=1.0)
+    part.save(tmp_path / "p")
+    loaded = Path.load(tmp_path / "p")
+    assert loaded.largest == part.largest  # needs no kernel matrix
+    loaded.gram = part.gram
+    svm_path(*cancer, resume=loaded, C_max=10.0)
+    svm_path(*cancer, resume=part, C_max=10.0)
+    assert loaded.n_unproved == part.n_unproved == 0
+    assert max(loaded.largest_gap_, part.largest_gap_) <= 1e-9
+    assert proved_again(loaded).gap <= 1e-9
+
+
+@pytest.mark.parametrize("engine", ["lp", "hastie"])
+def test_other_engines_have_it_too(cancer, engine):
+    X, y = cancer[0][:200], cancer[1][:200]
+    path = svm_path(X, y, engine=engine, C_max=10.0)
+    assert path.worst_certificate(random_C(path, 100)).relative_gap <= path.largest_gap_ < 0.1
+
+
+def test_an_lp_path_beyond_its_tolerance_says_so(plain, monkeypatch):
+    X, y, _ = plain
+    options = LP(epsilon_kkt=1e-9, epsilon_smo=1e-11, tau=1e-9, tau_2=1e-13)
+    svm_path(X, y, engine=options, C_min=1e-2, C_max=10.0)
+    monkeypatch.setattr(LP, "violation", property(lambda self: 1e-15))
+    with pytest.warns(RuntimeWarning, match="not exact"):
+        svm_path(X, y, engine=options, C_min=1e-2, C_max=10.0)
+
+
+@pytest.mark.parametrize("C_min", [1e-6, 1e-10, 1e-15])
+def test_the_smallest_C_costs_no_digits(cancer, cancer_path, C_min):
+    path = svm_path(*cancer, C_min=C_min)
+    assert path.largest_gap_ <= 1e-9
+    assert path.C[0] == pytest.approx(C_min)
+    assert path.worst_certificate(random_C(path, 50)).relative_gap <= 1e-9
+    assert [event[1:] for event in path.events] == [event[1:] for event in cancer_path.events]
+    np.testing.assert_allclose(path.C[1:], cancer_path.C[1:], rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-2, 1e-4, 1e-6, 1e-10])
+def test_small_features_cost_no_digits(cancer, scale):
+    path = svm_path(cancer[0] * scale, cancer[1], kernel="linear")
+    assert path.largest_gap_ <= 1e-9
+    assert path.worst_certificate().relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e-3, 1e3, 1e8])
+@pytest.mark.parametrize("engine", ["single", "lp", "hastie"])
+def test_the_unit_of_the_kernel_does_not_matter(scale, engine):
+    X, y, _ = points("plain")
+    one = svm_path(X, y, kernel="linear", engine=engine, C_min=1e-3, C_max=10.0)
+    path = svm_path(X * scale, y, kernel="linear", engine=engine, C_min=1e-3 / scale**2, C_max=10.0 / scale**2)
+    if engine != "lp":  # whose constants are the paper's
+        C, expected = (np.array([event.C for event in p.events]) for p in (path, one))
+        np.testing.assert_allclose(C * scale**2, expected, rtol=1e-7)
+    assert path.largest_gap_ <= {"single": 1e-9, "hastie": 1e-6, "lp": 1e-3}[engine]
+
+
+def test_however_large_C_becomes_the_last_segment_is_exact(cancer):
+    path = svm_path(*cancer, C_max=1e9)
+    assert path.largest_gap_ <= 1e-9
+    assert path.worst_certificate(np.geomspace(100.0, 1e9, 50)).relative_gap <= 1e-9
+
+
+def test_an_event_found_late_leaves_no_coefficient_outside(cancer):
+    """Between the end of a segment and lines that begin outside the box the path goes on straight."""
+    path = svm_path(*cancer)
+    w, worst = path.points.weight, 0.0
+    for begin, end, segment, _ in path.segments():
+        for lam in (begin, end):
+            a = path.y[segment.points] * segment.coefficients(lam)
+            worst = max(worst, np.max(np.maximum(-a, a - w[segment.points]), initial=0.0))
+    assert worst <= 2e-14
+
+
+# SVCPath.at is as honest.
+
+
+def test_at_says_what_its_certificate_says(plain):
+    X, y, _ = plain
+    model = SVCPath(C_max=10.0).fit(X, y)
+    assert model.largest_gap_ == model.path_.largest_gap_ <= 1e-9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.at(1.0).status_ is Status.CONVERGED
+    k = len(model.path_) // 2
+    model.path_._segments[k] = model.path_._segments[k]._replace(v=0.9 * model.path_._segments[k].v)
+    C = float(np.sqrt(model.path_.C[k] * model.path_.C[k + 1]))
+    with pytest.warns(ConvergenceWarning, match=r"relative duality gap of .*tol=1e-09"):
+        wrong = model.at(C)
+    assert isinstance(wrong, SVC)
+    assert wrong.status_ is not Status.CONVERGED
+    assert wrong.duality_gap_ > 1e-9
+
+
+def test_a_segment_is_all_the_proof_needs():
+    """Two points: b = min(1, lam / |x - z|²) from both ends, by hand."""
+    K, y = np.array([[0.0, 0.0], [0.0, 4.0]]), np.array([-1.0, 1.0])
+    path = svm_path(np.array([[0.0], [2.0]]), y, kernel="linear", C_max=10.0)
+    assert path.C[1] == pytest.approx(0.5)
+    pieces = [Piece(*piece) for piece in path.segments()]
+    begun = Proof(K, path.y, np.ones(2), path.start, path.scaled_at(path.lam[0]))
+    begun.follow(pieces)
+    assert begun.done == len(pieces)
+    assert begun.largest.gap <= 1e-12
