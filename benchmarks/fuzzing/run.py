@@ -123,7 +123,7 @@ def _execute(case: Case, scope: dict[str, Any]) -> None:
 def _where(error: BaseException) -> str:
     """The innermost line of zerogap that the exception passed through."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [f for f in frames if "zerogap" in f.filename or "fuzzing" in f.filename] or frames
+    ours = [f for f in frames if "zerogap" in Path(f.filename).parts] or frames
     return f"{Path(ours[-1].filename).name}:{ours[-1].lineno} {ours[-1].name}"
 
 
