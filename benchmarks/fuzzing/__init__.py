@@ -1,0 +1,1 @@
+"""The parts of the campaign ``benchmarks/fuzz.py``: drawing cases, the independent evaluation, the checks, the workers."""
