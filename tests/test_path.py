@@ -423,3 +423,27 @@ def test_the_backup_leaves_a_tie_and_says_so(plain, monkeypatch):
     assert path.status == "complete"
     between = np.sqrt(path.C[1:] * path.C[:-1])
     assert path.worst_certificate(np.concatenate([path.C, between])).relative_gap <= 1e-9
+
+
+def test_points_far_from_zero_have_the_same_path():
+    """The linear kernel is then taken about another origin; the bias is told for the points as they are."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-32, 32, (60, 3)) / 16
+    y = X[:, 0] + 0.5 * rng.standard_normal(60) > 0
+    near, far = (svm_path(X + shift, y, kernel="linear") for shift in (0.0, 1e6))
+    assert far.largest_gap_ <= 1e-9
+    np.testing.assert_allclose(far.C, near.C, rtol=1e-9)
+    for C in (0.01, 1.0, 100.0):
+        beta = far.coefficients_at(C)
+        w = beta @ X
+        assert far.certificate_at(C).primal == pytest.approx(near.certificate_at(C).primal, rel=1e-9)
+        # bias = near's - <w, shift>, of which float64 keeps 1e-16 of the latter.
+        shift = 1e6 * w.sum()
+        assert far.bias_at(C) + shift == pytest.approx(near.bias_at(C), abs=1e-14 * 1e6 * np.abs(w).sum() + 1e-9)
+    model = SVCPath(kernel="linear").fit(X + 1e6, y)
+    np.testing.assert_allclose(
+        model.decision_function(X + 1e6, C=1.0), X @ (near.coefficients_at(1.0) @ X) + near.bias_at(1.0), atol=1e-8
+    )
+    np.testing.assert_allclose(
+        model.at(1.0).decision_function(X + 1e6), model.decision_function(X + 1e6, C=1.0), atol=1e-8
+    )

@@ -307,8 +307,8 @@ class Gram:
         size, d = np.abs(beta), self.X.shape[1]
         scale = self._magnitude[rows] * float(self._magnitude @ size)
         # Sums of m and of d pairs (Ogita, Rump and Oishi), and the operations of an exponential or a power.
-        own = {"rbf": 2000.0, "poly": 16.0 * self.kernel.degree}.get(self.kernel.name, 0.0)
-        error = 2.0 * ((support.size + 4.0) ** 2 + max(1, self.kernel.degree) * (d + 4.0) ** 2 + own) * UNIT**2 * scale
+        more = {"rbf": 2000.0, "poly": 16.0 * self.kernel.degree}.get(self.kernel.name, 0.0)
+        error = 2.0 * ((support.size + 4.0) ** 2 + max(1, self.kernel.degree) * (d + 4.0) ** 2 + more) * UNIT**2 * scale
         error += 4.0 * UNIT * self.kernel.tau**2 * abs(math.fsum(beta.tolist()))
         return Product(high, low, error + UNDERFLOW * (d + 2.0) * float(size.sum()))
 

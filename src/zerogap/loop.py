@@ -292,6 +292,7 @@ class _Run:
         self.now: Certificate = self.problem.estimate(self.state.beta, self.state.residual)
         self.before: Certificate | None = None
         self.is_fresh = True  # whether the residual has just been computed from the data
+        self.is_certified = False  # and whether the certificate has
         self.refreshed_at = self.steps
         self.largest = self._size()  # of the residuals and the sums they are made of, so far
         self.progress, self.idle = _Progress(self.steps, self.state.beta), 0
@@ -326,7 +327,7 @@ class _Run:
         except Exceeded:  # a product that was not finished has changed nothing
             self.info = Info(0, np.inf)
         self.steps += self.info.iterations
-        self.is_fresh = False
+        self.is_fresh = self.is_certified = False
         if not np.isfinite(self.state.beta).all():  # beyond float64: the last point that was not is kept
             self.is_finite = False
             self.state.beta[:] = before
@@ -363,7 +364,7 @@ class _Run:
         if not self._is_met() and (self._is_met(rounding=0.0) or (is_last and self.now.rounding > self.now.gap)):
             with suppress(Exceeded):
                 self.now = self.problem.certify(self.state.beta, self.state.residual, precisely=True, drift=drift)
-        self.rounding = self.now.rounding
+        self.rounding, self.is_certified = self.now.rounding, True
 
     def _is_met(self, **changes: Any) -> bool:
         return self.stop.is_met(replace(self.now, **changes) if changes else self.now, self.before)
@@ -435,10 +436,9 @@ class _Run:
         with unlimited():
             if status in (Status.MAX_TIME, Status.INTERRUPTED) and self._is_dear():
                 self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self._drift())
-            elif status in (Status.MAX_TIME, Status.INTERRUPTED, Status.MAX_STEPS, Status.STOPPED):
-                self._certify()
-            elif status in (Status.EXHAUSTED, Status.DIVERGED, Status.UNBOUNDED) or not self.is_finite:
-                self._certify(is_last=True)
+            elif not self.is_certified:
+                limits_reached = (Status.MAX_TIME, Status.INTERRUPTED, Status.MAX_STEPS, Status.STOPPED)
+                self._certify(is_last=status not in limits_reached)
         beta = self.state.beta.copy()
         return Solution(
             beta, self.now.bias, self.now, status, self.steps, self.trace, self.asked, self.solver, self.state

@@ -217,10 +217,10 @@ class DualProblem:
 
     def rounding(self, beta: np.ndarray) -> float:
         """Return about how far rounding puts a residual off: no KKT violation below this can be told from zero."""
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             size = np.abs(self.target).max() + np.abs(beta).sum() * self.gram.diagonal.max()
             size += np.abs(self.ridge * beta).max()
-        return float(min(np.finfo(float).eps * size, HUGE))
+        return float(np.finfo(float).eps * size) if size < HUGE else HUGE
 
     def objective(self, beta: np.ndarray, residual: np.ndarray | None = None) -> float:
         """Return D(beta)."""
@@ -412,7 +412,9 @@ class DualProblem:
             return 0.0
         if self.is_hard:
             return self._widest_bias(r)
-        return self._root_of_slopes(r) if self.has_ridge else self._root_of_steps(r)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bias = self._root_of_slopes(r) if self.has_ridge else self._root_of_steps(r)
+        return bias if np.isfinite(bias) else 0.0
 
     @cached_property
     def _steps(self) -> tuple[np.ndarray, float]:
@@ -502,6 +504,12 @@ class DualProblem:
             k = int(np.argmax(room))
             if 0 < abs(drift) < room[k]:
                 beta[k] -= drift
+            elif abs(drift) > 16.0 * UNIT * float(
+                np.abs(beta).sum()
+            ):  # no free one, and more than rounding: off a bound
+                room = beta - self.lower if drift > 0 else self.upper - beta
+                k = int(np.argmax(room))
+                beta[k] -= np.sign(drift) * min(abs(drift), room[k])
         return beta
 
 

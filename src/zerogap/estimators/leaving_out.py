@@ -55,7 +55,7 @@ def leave_one_out(model: SVC, *, max_time: float | None = None) -> LeaveOneOut:
         validation.check_positive("max_time", max_time, advice="It is in seconds; use None for no limit.")
     values = np.full(training.rows.codes.size, np.nan)
     with training.lock, limits(model.max_time), limits(max_time) as limit:
-        with suppress(Exceeded):
+        with suppress(Exceeded), np.errstate(over="ignore", invalid="ignore"):
             _fill(values, model, training)
         status = cut_short(limit) if np.isnan(values).any() else None
     return _result(model, training.rows.codes, values, status or Status.CONVERGED)

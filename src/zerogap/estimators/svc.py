@@ -205,7 +205,7 @@ class SVC(ClassifierMixin, KernelMachine):
     def _change(self, training: Training, change: Callable[[], int]) -> "SVC":
         """Let the exact solution of two classes follow a change of the rows."""
         began = time.perf_counter()
-        with training.lock, limits(self.max_time) as limit:
+        with training.lock, limits(self.max_time) as limit, np.errstate(over="ignore", invalid="ignore"):
             return self._take_over(training, change(), began, limit)
 
     def _refit(self, rows: Rows, starts: np.ndarray) -> "SVC":
@@ -221,7 +221,8 @@ class SVC(ClassifierMixin, KernelMachine):
                 f"got {np.unique(y).tolist()} only. Gather rows until all are there."
             )
         began = time.perf_counter()
-        with limits(self.max_time if classes.size == 2 else None) as limit:
+        limit_of_all = limits(self.max_time if classes.size == 2 else None)
+        with limit_of_all as limit, np.errstate(over="ignore", invalid="ignore"):
             self.fit(X, y, sample_weight)
             training, evaluations = self._kept_training(), self.kernel_evaluations_
             training.is_growing = True

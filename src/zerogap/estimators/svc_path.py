@@ -156,7 +156,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         beta = path.coefficients_at(C)
         certificate = path.certificate_at(C)
         status = Status.CONVERGED if certificate.relative_gap <= model.tol else Status.STALLED
-        solution = Solution(beta, path.bias_at(C), certificate, status, 0, Trace(), problem, SMO(), None)
+        solution = Solution(beta, path.own_bias_at(C), certificate, status, 0, Trace(), problem, SMO(), None)
         if status is not Status.CONVERGED:
             model._warn([solution])
         codes = (self._y == self.classes_[1]).astype(int)
@@ -168,7 +168,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         K = self._against(X)
         C = self._default(C)
         betas = np.atleast_2d([self.path_.scaled_at(1.0 / c) * c for c in np.atleast_1d(self._checked(C))])
-        values = betas @ K + np.atleast_1d(self.path_.bias_at(np.atleast_1d(C)))[:, None]
+        values = betas @ K + np.atleast_1d(self.path_.own_bias_at(np.atleast_1d(C)))[:, None]
         return values[0] if np.ndim(C) == 0 else values
 
     def predict(self, X: Any, C: Any = None) -> np.ndarray:
@@ -197,5 +197,5 @@ class SVCPath(ClassifierMixin, KernelMachine):
         return C
 
     def _checked(self, C: Any) -> Any:
-        self.path_.bias_at(np.atleast_1d(C))  # refuses what is outside the path
+        self.path_.own_bias_at(np.atleast_1d(C))  # refuses what is outside the path
         return C

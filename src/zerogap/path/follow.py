@@ -160,6 +160,8 @@ class _Data:
         gram = Gram(self.X, self.kernel, **self.options)
         path = Path(self.y, self.points, np.zeros(self.y.size), 1.0 / C_min, gram)
         path.X = self.X
+        if gram.kernel.centre is not None:
+            path.offset = gram.kernel.moved(self.X) @ gram.kernel.centre
         return path
 
     def check_same(self, path: Path) -> Path:

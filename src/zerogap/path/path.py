@@ -42,6 +42,7 @@ class Path:
     def __init__(self, y: np.ndarray, points: Distinct, status: np.ndarray, lam: float, gram: Gram | None = None):
         self.y, self.points, self.gram = y, points, gram  # y: -1/+1 over the distinct points
         self.start = status.astype(np.int8)  # sets of the distinct points at the start
+        self.offset = np.zeros(y.size)  # <x - centre, centre>, where the linear kernel was taken about a centre
         self.lam = np.array([lam])
         self.status = "started"  # or "complete", "max_events", "max_time", "interrupted"
         self.X: Any = None  # the distinct points, to compare with when the path is resumed; None if it was loaded
@@ -192,13 +193,15 @@ class Path:
         return self._for_each(C, lambda lam: self.points.spread(self.scaled_at(lam) / lam))
 
     def bias_at(self, C: Any) -> Any:
-        """Return the bias, a number, or one for each of an array of C."""
+        """Return the bias, a number, or one for each of an array of C, of f(x) = sum_i beta_i k(x_i, x) + bias."""
+        return self._for_each(C, lambda lam: self._bias(lam) - self.scaled_at(lam) @ self.offset / lam)
 
-        def bias(lam: float) -> float:
-            segment = self._segments[self._position(lam)]
-            return segment.bias(lam) / lam
+    def own_bias_at(self, C: Any) -> Any:
+        """Return the bias that goes with the kernel the path was made with, whose linear form may have another origin."""
+        return self._for_each(C, self._bias)
 
-        return self._for_each(C, bias)
+    def _bias(self, lam: float) -> float:
+        return self._segments[self._position(lam)].bias(lam) / lam
 
     def certificate_at(self, C: Any) -> Any:
         """Return the certificate of the solution at C, computed from the data; a list of them for an array of C."""
@@ -327,6 +330,7 @@ class Path:
             "proved": len(self._segments) - self.n_unproved, "largest_gap": self._largest_known()[0],
             "largest_gap_C": self._largest_known()[1],
             "reached": np.zeros(0) if self.reached is None else self.reached, "digest": self.digest or digest_of(self.X),
+            "offset": self.offset,
             "event_lam": np.array([t.lam for t in self._transitions]),
             "event": np.array([t[1:] for t in self._transitions], dtype=np.int64).reshape(-1, 3),
         }  # fmt: skip
@@ -336,7 +340,7 @@ class Path:
         """Return the path that ``to_dict`` described."""
         points = Distinct(*(np.asarray(data[name]) for name in ("rows", "group", "weight", "share")))
         path = cls(np.asarray(data["y"]), points, np.asarray(data["start"]), 1.0, gram)
-        path.lam = np.asarray(data["lam"])
+        path.lam, path.offset = np.asarray(data["lam"]), np.asarray(data["offset"])
         path.counts = Counts(**{name: type(value)(data[name]) for name, value in asdict(Counts()).items()})
         edges = np.concatenate([[0], np.cumsum(data["sizes"])])
         parts = [slice(a, b) for a, b in pairwise(edges)]

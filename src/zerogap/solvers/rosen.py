@@ -441,10 +441,18 @@ def _direction(q, direction, active, has_sum, conjugate, square, tol):
             count += 1
             mean += q[k]
     mean = mean / count if has_sum and count > 0 else 0.0
+    rest = (
+        0.0  # of a large mean the digits that one number cannot hold: without them the direction would not sum to zero
+    )
+    if has_sum:
+        for k in range(q.size):
+            if active[k]:
+                rest += q[k] - mean
+        rest = rest / count if count > 0 else 0.0
     spread, now = 0.0, 0.0
     for k in range(q.size):
         if active[k]:
-            g = q[k] - mean
+            g = (q[k] - mean) - rest
             spread = max(spread, abs(g))
             now += g * g
     if spread <= tol:
@@ -452,12 +460,12 @@ def _direction(q, direction, active, has_sum, conjugate, square, tol):
     ratio = now / square if conjugate and square > 0 else 0.0
     slope = 0.0
     for k in range(q.size):
-        g = q[k] - mean if active[k] else 0.0
+        g = (q[k] - mean) - rest if active[k] else 0.0
         direction[k] = g + ratio * direction[k] if active[k] else 0.0
         slope += g * direction[k]
     if abs(slope - now) > 0.5 * now:  # rounding has spoilt it: the old direction is far from orthogonal to the gradient
         for k in range(q.size):
-            direction[k] = q[k] - mean if active[k] else 0.0
+            direction[k] = (q[k] - mean) - rest if active[k] else 0.0
         slope = now
     return slope, now
 
