@@ -129,7 +129,7 @@ def test_a_gap_that_rounding_holds_up_is_not_blamed_on_the_solver(plain):
     X, y, _ = plain
     for solver in ("smo", "simple-svm", "smo-keerthi", "smo-platt", "rosen"):
         solution = solve(DualProblem.hinge(Gram(X), y, 1e5), solver, stop=RelativeGap(1e-25))
-        assert solution.status is Status.STALLED
+        assert solution.status is Status.PRECISION
 
 
 # Kernels that are no inner products.
@@ -226,7 +226,8 @@ def test_conflicting_duplicates_have_a_minimum_whatever_their_scale(solver, scal
     X, y = np.array([[1.0], [1.0]]) * scale, np.array([1.0, -1.0])
     problem = DualProblem.squared_hinge(Gram(X, "linear"), y, 1e12)
     solution = solve(problem, solver, stop=RelativeGap(1e-6), max_steps=100_000)
-    assert solution.status is Status.CONVERGED
+    # At K = 1e14 even sums of 32 digits leave 1e-5 of the objective open.
+    assert solution.status is (Status.CONVERGED if scale < 1e7 else Status.PRECISION)
     # With beta = (a, -a) the kernel cancels, and a²/C - 2a is least at C.
     np.testing.assert_allclose(solution.beta, [1e12, -1e12], rtol=1e-6)
 

@@ -306,7 +306,9 @@ class Gram:
                 precision.add_to(high, low, own.kernel.tau**2 * math.fsum(beta.tolist()))
         size, d = np.abs(beta), self.X.shape[1]
         scale = self._magnitude[rows] * float(self._magnitude @ size)
-        error = 64.0 * (support.size + 8.0 * (d + 64.0) * max(1, self.kernel.degree)) * UNIT**2 * scale
+        # Sums of m and of d pairs (Ogita, Rump and Oishi), and the operations of an exponential or a power.
+        own = {"rbf": 2000.0, "poly": 16.0 * self.kernel.degree}.get(self.kernel.name, 0.0)
+        error = 2.0 * ((support.size + 4.0) ** 2 + max(1, self.kernel.degree) * (d + 4.0) ** 2 + own) * UNIT**2 * scale
         error += 4.0 * UNIT * self.kernel.tau**2 * abs(math.fsum(beta.tolist()))
         return Product(high, low, error + UNDERFLOW * (d + 2.0) * float(size.sum()))
 

@@ -82,11 +82,11 @@ class SimpleSVM:
         tolerance = max(min(self.tolerance, 0.5 * until), smallest)
         entered, is_quiet = self._exchange(problem, state, active, most, tolerance)
         _bring_into_step(problem, active, is_quiet)
-        if active.is_unbounded and not problem.is_hard:  # the ridge bounds the dual: it was lost to rounding
-            is_quiet, tolerance = True, smallest
-        elif _has_gone_wrong(problem, active, objective):
+        if _has_gone_wrong(problem, active, objective):
             with limits.unlimited():
                 return _back_to(state, before, problem.residual(before)), Info(entered, np.inf, is_done=True)
+        if active.is_unbounded and not problem.is_hard:  # the ridge bounds the dual: it was lost to rounding
+            is_quiet, tolerance = True, smallest
         is_done = is_quiet and tolerance == smallest
         is_unbounded = active.is_unbounded and problem.is_hard
         return state, Info(entered, _violation(problem, state), is_done, is_unbounded=is_unbounded)
