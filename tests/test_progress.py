@@ -191,7 +191,7 @@ def test_indefinite_kernels_end_with_a_feasible_point_and_an_honest_status(kerne
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            solution = solve(problem, solver, stop=RelativeGap(1e-6), max_steps=300_000)
+            solution = solve(problem, solver, stop=RelativeGap(1e-6), max_steps=30_000)
         beta = solution.beta
         assert np.isfinite(beta).all()
         assert (beta >= problem.lower).all()

@@ -320,15 +320,15 @@ def test_rows_not_asked_for_are_not_computed():
     ("cache_size", "tol"),
     [
         pytest.param(1000, 1e-7, id="all"),
-        pytest.param(1, 1e-3, id="small-cache"),
-        pytest.param(1, 1e-7, id="small-cache-to-the-end", marks=pytest.mark.long),
+        pytest.param(0.5, 1e-3, id="small-cache"),
+        pytest.param(0.5, 1e-7, id="small-cache-to-the-end", marks=pytest.mark.long),
     ],
 )
 @pytest.mark.parametrize("second_order", [True, False])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("name", ["hinge", "squared_hinge", "epsilon_insensitive"])
 def test_shrinking_changes_nothing_but_the_cost(cache_size, tol, second_order, fit_intercept, name):
-    X, y = moons(1500)
+    X, y = moons(1500 if cache_size > 1 else 1100)
     runs = []
     for shrinking in (True, False):
         gram = Gram(X, gamma=2.0, cache_size=cache_size)
@@ -337,7 +337,7 @@ def test_shrinking_changes_nothing_but_the_cost(cache_size, tol, second_order, f
     shrunk, plain_run = runs
     assert shrunk.status is plain_run.status is Status.CONVERGED
     assert shrunk.certificate.dual == pytest.approx(plain_run.certificate.dual, rel=2 * tol)
-    assert shrunk.state.memory.points.size < 1500
+    assert shrunk.state.memory.points.size < len(y)
 
 
 @pytest.mark.parametrize("solver", [SMO(), SMO(second_order=False)], ids=str)
