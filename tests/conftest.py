@@ -1,6 +1,7 @@
 """Seeded problems that many tests share, and how the suite runs: the same examples everywhere, side by side."""
 
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -23,6 +24,9 @@ def pytest_configure(config):
     if getattr(config.option, "numprocesses", None):
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(name, "1")
+    # A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: tests that press it would wait.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

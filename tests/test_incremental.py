@@ -292,8 +292,9 @@ def histories(count):
         yield X, y, weight if rng.random() < 0.5 else np.ones(n), options, rng
 
 
-def test_histories_of_many_kinds_end_where_a_fit_does():
-    for X, y, weight, options, rng in histories(150):
+@pytest.mark.parametrize("count", [40, pytest.param(150, marks=pytest.mark.long)])
+def test_histories_of_many_kinds_end_where_a_fit_does(count):
+    for X, y, weight, options, rng in histories(count):
         model, held = SVC(**options).partial_fit(X[:4], y[:4], sample_weight=weight[:4]), np.arange(4)
         for k in range(4, len(y), 4):
             rows = np.arange(k, min(k + 4, len(y)))

@@ -44,7 +44,7 @@ def assert_exact(model, X, y, rows=None, weight=None):
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
 def test_every_row_of_a_small_set_is_as_if_never_seen(model):
-    X, y = cancer(70)
+    X, y = cancer(50)
     assert_exact(clone(model).fit(X, y), X, y)
 
 
@@ -52,7 +52,7 @@ def test_every_row_of_a_small_set_is_as_if_never_seen(model):
 def test_breast_cancer(loss):
     X, y = cancer()
     model = SVC(loss=loss).fit(X, y)
-    some = np.concatenate([model.support_[::6], np.setdiff1d(np.arange(len(y)), model.support_)[::40]])
+    some = np.concatenate([model.support_[::12], np.setdiff1d(np.arange(len(y)), model.support_)[::80]])
     result = assert_exact(model, X, y, some)
     assert 0.015 < result.error < 0.035
     assert model.score(X, y) > 1 - result.error

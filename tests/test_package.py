@@ -42,19 +42,30 @@ def python(code: str, path: Path, **environment: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, env=kept, capture_output=True, text=True).stdout
 
 
-def test_where_nothing_can_be_written_code_is_compiled_in_memory_and_nothing_is_said(tmp_path):
+ONE_FUNCTION = (
+    "import numpy as np, zerogap; from zerogap.solvers.pair import pair_step; zero, one = np.zeros(2), np.ones(2); "
+    "print(zerogap.__file__, *pair_step(0, 1, 0.0, one, zero, zero, one, 0.0, 0.5 * one, np.array([0.5, 0.0])))"
+)
+A_MODEL = (
+    "import zerogap; model = zerogap.SVC().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]); "
+    "print(zerogap.__file__, model.predict([[0.1], [2.9]]).tolist(), model.status_.name)"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "result"),
+    [(ONE_FUNCTION, "0.25 0.75 0.25"), pytest.param(A_MODEL, "[0, 1] CONVERGED", marks=pytest.mark.long)],
+    ids=["function", "model"],
+)
+def test_where_nothing_can_be_written_code_is_compiled_in_memory_and_nothing_is_said(code, result, tmp_path):
     """A read-only installation and no home: files stand where Numba would make its folders, so that not even root can."""
     shutil.copytree(Path(zerogap.__file__).parent, tmp_path / "zerogap", ignore=shutil.ignore_patterns("__pycache__"))
     for folder in [tmp_path / "zerogap", *(tmp_path / "zerogap").rglob("*/")]:
         (folder / "__pycache__").write_text("no folder")
-    code = (
-        "import zerogap; model = zerogap.SVC().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]); "
-        "print(zerogap.__file__, model.predict([[0.1], [2.9]]).tolist(), model.status_.name)"
-    )
     home = tmp_path / "home"
     home.write_text("no folder")
     said = python(f"import warnings; warnings.simplefilter('error'); {code}", tmp_path, HOME=str(home))
-    assert said == f"{tmp_path / 'zerogap' / '__init__.py'} [0, 1] CONVERGED\n"
+    assert said == f"{tmp_path / 'zerogap' / '__init__.py'} {result}\n"
     assert not list(tmp_path.rglob("*.nbc"))
 
 

@@ -50,12 +50,13 @@ def within_segments(path, seed=0):
     return [1.0 / (lam + t * (end - lam)) for t in (rng.random(lam.size), 1e-6, 1.0 - 1e-6)]
 
 
-def test_no_certificate_is_above_the_largest_gap(cancer_path):
+@pytest.mark.parametrize("one_in", [8, pytest.param(1, marks=pytest.mark.long)])
+def test_no_certificate_is_above_the_largest_gap(cancer_path, one_in):
     largest = cancer_path.largest
     assert largest.gap <= 1e-9
     assert cancer_path.C[0] <= largest.C <= cancer_path.C[-1]
     for C in (cancer_path.C, random_C(cancer_path, 300), *within_segments(cancer_path)):
-        assert gap_seen(cancer_path, C) <= largest.gap + 1e-11  # the certificate's own rounding
+        assert gap_seen(cancer_path, C[::one_in]) <= largest.gap + 1e-11  # the certificate's own rounding
 
 
 def worst_on_a_grid(path, per_segment=300):
@@ -106,7 +107,7 @@ def test_without_coefficients_outside_the_maximum_is_exact():
     path = svm_path(X, y, C_min=1e-2, C_max=10.0)
     for k, segment in enumerate(path._segments):
         path._segments[k] = segment._replace(u0=segment.u0 + 0.05 * (-1) ** k, v0=segment.v0 + 0.1)
-    assert proved_again(path).gap == pytest.approx(worst_on_a_grid(path, 2000), rel=1e-3)
+    assert proved_again(path).gap == pytest.approx(worst_on_a_grid(path, 700), rel=1e-3)
 
 
 @pytest.mark.parametrize("what", ["u", "v", "u0", "v0", "end"])

@@ -178,7 +178,8 @@ def awkward(n=24):
 
 @pytest.mark.parametrize("solver", EVERYONE.values(), ids=EVERYONE)
 @pytest.mark.parametrize("kernel", INDEFINITE)
-def test_indefinite_kernels_end_with_a_feasible_point_and_an_honest_status(kernel, solver):
+@pytest.mark.parametrize("max_steps", [30_000, pytest.param(300_000, marks=pytest.mark.long)])
+def test_indefinite_kernels_end_with_a_feasible_point_and_an_honest_status(kernel, solver, max_steps):
     X, y, t = awkward()
     for name, formulation in [*FORMULATIONS.items(), ("gp", None)]:
         is_fixed = solver in ("gradient-ascent", "sor")
@@ -191,7 +192,7 @@ def test_indefinite_kernels_end_with_a_feasible_point_and_an_honest_status(kerne
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            solution = solve(problem, solver, stop=RelativeGap(1e-6), max_steps=300_000)
+            solution = solve(problem, solver, stop=RelativeGap(1e-6), max_steps=max_steps)
         beta = solution.beta
         assert np.isfinite(beta).all()
         assert (beta >= problem.lower).all()

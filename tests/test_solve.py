@@ -10,7 +10,7 @@ import pytest
 from conftest import SOLVERS, points
 
 from zerogap import DualGrowth, DualProblem, Gram, KKTViolation, RelativeGap, Solution, Status, loop, solve
-from zerogap.solvers import SMO, PlattSMO, SimpleSMO
+from zerogap.solvers import SMO, PlattSMO, SimpleSMO, smo
 from zerogap.solvers.smo import _restrict, _sample
 
 
@@ -317,18 +317,19 @@ def test_rows_not_asked_for_are_not_computed():
 
 
 @pytest.mark.parametrize(
-    ("cache_size", "tol"),
+    ("n", "cache_size", "tol"),
     [
-        pytest.param(1000, 1e-7, id="all"),
-        pytest.param(1, 1e-3, id="small-cache"),
-        pytest.param(1, 1e-7, id="small-cache-to-the-end", marks=pytest.mark.long),
+        pytest.param(1500, 1000, 1e-7, id="all"),
+        pytest.param(700, 0.4, 1e-2, id="small-cache"),
+        pytest.param(1500, 1, 1e-7, id="small-cache-to-the-end", marks=pytest.mark.long),
     ],
 )
 @pytest.mark.parametrize("second_order", [True, False])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("name", ["hinge", "squared_hinge", "epsilon_insensitive"])
-def test_shrinking_changes_nothing_but_the_cost(cache_size, tol, second_order, fit_intercept, name):
-    X, y = moons(1500)
+def test_shrinking_changes_nothing_but_the_cost(n, cache_size, tol, second_order, fit_intercept, name, monkeypatch):
+    monkeypatch.setattr(smo, "SHRINK_FROM", 500)
+    X, y = moons(n)
     runs = []
     for shrinking in (True, False):
         gram = Gram(X, gamma=2.0, cache_size=cache_size)
@@ -337,7 +338,7 @@ def test_shrinking_changes_nothing_but_the_cost(cache_size, tol, second_order, f
     shrunk, plain_run = runs
     assert shrunk.status is plain_run.status is Status.CONVERGED
     assert shrunk.certificate.dual == pytest.approx(plain_run.certificate.dual, rel=2 * tol)
-    assert shrunk.state.memory.points.size < 1500
+    assert shrunk.state.memory.points.size < n
 
 
 @pytest.mark.parametrize("solver", [SMO(), SMO(second_order=False)], ids=str)
