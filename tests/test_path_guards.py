@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
-from zerogap import svm_path
+from zerogap import SVCPath, svm_path
 from zerogap.path import single
 from zerogap.path.engine import LEFT
 from zerogap.path.single import SingleEngine
@@ -142,3 +142,29 @@ def test_an_exact_solution_sums_the_pull_exactly_too(engine, monkeypatch):
     monkeypatch.setattr(SingleEngine, "_refine", noted)
     engine._solve_lines(exactly=True)
     assert calls == [True]
+
+
+@pytest.mark.parametrize("engine", ["single", "lp"])
+@pytest.mark.parametrize(
+    "kernel",
+    [{"kernel": "sigmoid", "coef0": -0.5}, {"kernel": "poly", "coef0": -1.0}, {"kernel": lambda A, B: -(A @ B.T)}],
+)
+def test_indefinite_kernels_are_refused_at_the_door(kernel, engine):
+    X, y = np.random.default_rng(0).standard_normal((12, 3)), np.arange(12) % 2
+    options = {"gamma": 0.5, **kernel}
+    with pytest.raises(ValueError, match=r"svm_path needs a positive semidefinite kernel.*use SVC"):
+        svm_path(X, y, engine=engine, **options)
+    with pytest.raises(ValueError, match="svm_path needs a positive semidefinite kernel"):
+        SVCPath(engine=engine, **options).fit(X, y)
+
+
+def test_kernels_that_are_positive_on_the_data_are_not_refused():
+    X, y = np.random.default_rng(0).standard_normal((12, 3)), np.arange(12) % 2
+    for kernel in ({"kernel": lambda A, B: A @ B.T}, {"kernel": "sigmoid", "gamma": 1e-300, "coef0": 0.5}):
+        assert svm_path(X, y, **kernel).largest_gap_ <= 1e-9
+
+
+def test_a_path_without_any_gap_names_a_c_of_its_own():
+    path = svm_path(np.zeros((2, 1)), [0, 1], kernel="linear", engine="lp")
+    assert path.largest_gap_ == 0.0
+    assert path.C[0] <= path.largest.C <= path.C[-1]

@@ -158,6 +158,7 @@ class _Data:
     def begin(self, C_min: float) -> Path:
         """Return a path without a segment."""
         gram = Gram(self.X, self.kernel, **self.options)
+        _refuse_indefinite(gram)
         path = Path(self.y, self.points, np.zeros(self.y.size), 1.0 / C_min, gram)
         path.X = self.X
         if gram.kernel.centre is not None:
@@ -206,6 +207,18 @@ def _are_equal(X: Any, other: Any) -> bool:
         return X.shape == other.shape and abs(X - other).nnz == 0
     X, other = (Z.toarray() if sp.issparse(Z) else Z for Z in (X, other))
     return np.array_equal(X, other)
+
+
+def _refuse_indefinite(gram: Gram) -> None:
+    """Along an indefinite kernel the solution is no continuous path: ask the matrix, where the kernel does not tell."""
+    if gram.kernel.is_positive or gram.kernel.name == "precomputed":
+        return
+    if not validation.is_positive_semidefinite(gram.full()):
+        raise ValueError(
+            f"svm_path needs a positive semidefinite kernel; the {gram.kernel.name} kernel has a negative eigenvalue on this "
+            "data, so the dual problem is not convex and has no path. Choose another kernel, such as rbf, or use SVC, which "
+            "finds a stationary point at one C."
+        )
 
 
 def _refuse_overflow(path: Path, C_max: float) -> None:

@@ -149,7 +149,8 @@ class Path:
         if self.n_unproved:
             with limits.unlimited():
                 self.prove()
-        return self._largest_known()
+        known = self._largest_known()
+        return known if known.gap > 0.0 else LargestGap(0.0, float(self.C[0]))  # no gap anywhere: any C has the largest
 
     @property
     def largest_gap_(self) -> float:
