@@ -34,6 +34,7 @@ WARNINGS: tuple[tuple[type[Warning], str], ...] = (
     (UserWarning, r".*kernel is not positive semidefinite on this data"),
     (RuntimeWarning, r"The path is not exact"),
     (RuntimeWarning, r"The path met a tie"),
+    (RuntimeWarning, r"The .* kernel has too few digits"),
     (RuntimeWarning, r"No exactly optimal free set was found"),
 )
 

@@ -394,6 +394,7 @@ class _Run:
     def verdict(self) -> Status | None:
         """Return how the run ends, or None if it goes on."""
         if self.info.is_unbounded or self.problem.is_unbounded(self.state.beta, self.state.residual):
+            self._certify()
             has_grown = not self.now.dual < 0  # else rounding has taken the point somewhere, not a dual without bound
             return Status.UNBOUNDED if self.problem.may_be_unbounded and has_grown else Status.PRECISION
         if self.info.is_divergent:

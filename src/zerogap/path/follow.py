@@ -100,6 +100,7 @@ def svm_path(
     path.seal(status)
     if len(path) > 1 and not path.n_unproved:
         _warn_if_lost(path, options)
+        _warn_if_rough(path)
     return path
 
 
@@ -363,6 +364,25 @@ def _warn_if_lost(path: Path, options: Options) -> None:
         warnings.warn(
             f"The path is not exact: the relative gap at C={C:g} is {gap:.1e}, where {promised:.1g} or less was expected. "
             "Look at path.certificate_at(C), and fit SVC where it is large; scaled features and a smaller C_max help.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_if_rough(path: Path) -> None:
+    """The proof is about kernel values as they were computed.  Those of rbf are good to 1e-11; of others the data are asked.
+
+    Their rounding grows with the coefficients, so that the last breakpoint shows it.
+    """
+    assert path.gram is not None
+    if path.gram.kernel.name in ("rbf", "precomputed", "callable"):
+        return
+    certificate = path.certificate_at(float(path.C[-1]))
+    gap = certificate.gap / (abs(certificate.primal) + np.finfo(float).tiny)
+    if gap > max(EXACT, 10.0 * path.largest_gap_):
+        warnings.warn(
+            f"The {path.gram.kernel.name} kernel has too few digits on this data: the path is exact for its values as float64 has "
+            f"them, but at C={path.C[-1]:g} the relative gap is {gap:.1e}. Centre and scale the features, or lower the degree.",
             RuntimeWarning,
             stacklevel=3,
         )
