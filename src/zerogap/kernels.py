@@ -61,7 +61,8 @@ def centre_of(X: Any) -> np.ndarray | None:
         if not (np.isfinite(mean).all() and np.abs(mean).max(initial=0.0) > FAR_OFF * spread):
             return None
     unit = np.ldexp(1.0, int(np.frexp(max(spread, np.finfo(float).tiny))[1]))
-    centre = np.where(np.abs(mean) < 2.0**52 * unit, np.rint(mean / unit) * unit, mean)
+    with np.errstate(over="ignore"):  # where the quotient overflows, the mean is taken
+        centre = np.where(np.abs(mean) < 2.0**52 * unit, np.rint(mean / unit) * unit, mean)
     return centre if np.isfinite(centre).all() else None
 
 
