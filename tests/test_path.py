@@ -447,3 +447,28 @@ def test_points_far_from_zero_have_the_same_path():
     np.testing.assert_allclose(
         model.at(1.0).decision_function(X + 1e6), model.decision_function(X + 1e6, C=1.0), atol=1e-8
     )
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e8])
+def test_the_path_of_scaled_points_is_as_exact_however_large_c_becomes(scale):
+    X = np.random.default_rng(0).standard_normal((300, 4))
+    y = X.sum(axis=1) > 0.1
+    path = svm_path(X * scale, y, kernel="linear", C_min=1e-2 / scale**2, C_max=1e13 / scale**2)
+    assert path.worst_certificate().relative_gap <= 1e-9
+    assert path.largest_gap_ <= 1e-9
+
+
+def test_bias_and_coefficients_belong_to_the_kernel_that_was_asked_for(tmp_path):
+    """Far from zero the linear kernel is computed about a centre: that must not be seen."""
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    y = X[:, 0] + 0.5 * np.random.default_rng(1).standard_normal(40) > 0
+    far, path = X + 1e5, svm_path(X + 1e5, y, kernel="linear", C_max=10.0)
+    assert path.gram.kernel.centre is not None
+    near = svm_path(X, y, kernel="linear", C_max=10.0)
+    path.save(tmp_path / "path.npz")
+    for C in (1e-3, 0.1, 5.0):
+        beta = path.coefficients_at(C)
+        values = far @ (beta @ (far - 1e5)) + path.bias_at(C)
+        expected = X @ (near.coefficients_at(C) @ X) + near.bias_at(C)
+        np.testing.assert_allclose(values, expected, rtol=0, atol=1e-8)  # products of 1e5 keep eleven digits
+        assert Path.load(tmp_path / "path.npz").bias_at(C) == path.bias_at(C)

@@ -108,9 +108,9 @@ def test_margins_of_the_last_segment_are_met_with_room(monkeypatch):
     X = np.array([[0.0, 0.0], [1.0, 0.3], [3.0, 1.0], [4.0, 0.2]])
     engine = svm_path(X, [0, 0, 1, 1], kernel="linear", C_max=1e6).engine
     assert engine._n_capped == 0
-    engine.watch.q *= 1.0 - 1e-12
+    engine.v *= 1.0 - 1e-12
     engine._clear_margins()
-    assert (engine.y * engine.watch.q).min() >= 1.0
+    assert (engine.y * (engine.K[:, engine.system.points] @ engine.v + engine.v0)).min() >= 1.0
 
 
 def test_without_capped_points_nothing_is_left_of_their_pull(engine):

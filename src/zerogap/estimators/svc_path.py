@@ -156,7 +156,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         beta = path.coefficients_at(C)
         certificate = path.certificate_at(C)
         status = Status.CONVERGED if certificate.relative_gap <= model.tol else Status.STALLED
-        solution = Solution(beta, path.own_bias_at(C), certificate, status, 0, Trace(), problem, SMO(), None)
+        solution = Solution(beta, path.bias_in_gram(C), certificate, status, 0, Trace(), problem, SMO(), None)
         if status is not Status.CONVERGED:
             model._warn([solution])
         codes = (self._y == self.classes_[1]).astype(int)
@@ -166,9 +166,10 @@ class SVCPath(ClassifierMixin, KernelMachine):
     def decision_function(self, X: Any, C: Any = None) -> np.ndarray:
         """Return f(x), positive for ``classes_[1]``: (n,) for one C, (k, n) for an array of k."""
         K = self._against(X)
-        C = self._default(C)
-        betas = np.atleast_2d([self.path_.scaled_at(1.0 / c) * c for c in np.atleast_1d(self._checked(C))])
-        values = betas @ K + np.atleast_1d(self.path_.own_bias_at(np.atleast_1d(C)))[:, None]
+        C, path = self._default(C), self.path_
+        several = [float(c) for c in np.atleast_1d(C)]
+        values = np.atleast_2d([path.beta_at(c) for c in several]) @ K
+        values += np.array([[path.bias_in_gram(c)] for c in several])
         return values[0] if np.ndim(C) == 0 else values
 
     def predict(self, X: Any, C: Any = None) -> np.ndarray:
@@ -194,8 +195,4 @@ class SVCPath(ClassifierMixin, KernelMachine):
     def _default(self, C: Any) -> Any:
         if C is None:
             return float(np.clip(self.C, self.breakpoints_[0], self.breakpoints_[-1]))
-        return C
-
-    def _checked(self, C: Any) -> Any:
-        self.path_.own_bias_at(np.atleast_1d(C))  # refuses what is outside the path
         return C

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from zerogap import validation
 from zerogap.distinct import distinct
-from zerogap.gram import Gram
+from zerogap.gram import Gram, Product
 from zerogap.kernels import NAMES, Kernel, centre_of, gamma_value
 from zerogap.limits import Exceeded, check, limits
 from zerogap.path.engine import NotStarted, Options, Segment, Transition
@@ -162,8 +162,6 @@ class _Data:
         _refuse_indefinite(gram)
         path = Path(self.y, self.points, np.zeros(self.y.size), 1.0 / C_min, gram)
         path.X = self.X
-        if gram.kernel.centre is not None:
-            path.offset = gram.kernel.moved(self.X) @ gram.kernel.centre
         return path
 
     def check_same(self, path: Path) -> Path:
@@ -267,7 +265,20 @@ def _in_units(gram: Gram) -> tuple[Gram, float]:
     if size == 0.0 or 1.0 / MODERATE <= size <= MODERATE:
         return gram, 1.0
     unit = 2.0 ** np.floor(np.log2(size))
-    return Gram(gram.full() / unit, "precomputed"), float(unit)
+    return _Scaled(gram, float(unit)), float(unit)
+
+
+class _Scaled(Gram):
+    """A kernel matrix divided by a power of two, which still knows the data for sums in twice the precision."""
+
+    def __init__(self, gram: Gram, unit: float):
+        super().__init__(gram.full() / unit, "precomputed")
+        self._of_data, self._unit = gram, unit
+
+    def precise_dot(self, beta: np.ndarray, rows: np.ndarray) -> Product:
+        """Return K beta at some rows in twice the precision."""
+        high, low, error = self._of_data.precise_dot(beta, rows)
+        return Product(high / self._unit, low / self._unit, error / self._unit)
 
 
 def _constant_from(gram: Gram, y: np.ndarray, w: np.ndarray) -> float:

@@ -1,6 +1,7 @@
 """Path: breakpoints, events, and on every segment the coefficients of the elbow, from which the rest follows."""
 
 import hashlib
+import math
 from collections.abc import Iterable
 from dataclasses import asdict
 from itertools import pairwise
@@ -42,7 +43,6 @@ class Path:
     def __init__(self, y: np.ndarray, points: Distinct, status: np.ndarray, lam: float, gram: Gram | None = None):
         self.y, self.points, self.gram = y, points, gram  # y: -1/+1 over the distinct points
         self.start = status.astype(np.int8)  # sets of the distinct points at the start
-        self.offset = np.zeros(y.size)  # <x - centre, centre>, where the linear kernel was taken about a centre
         self.lam = np.array([lam])
         self.status = "started"  # or "complete", "max_events", "max_time", "interrupted"
         self.X: Any = None  # the distinct points, to compare with when the path is resumed; None if it was loaded
@@ -55,6 +55,9 @@ class Path:
         self._transitions: list[Transition] = []
         self._moved = np.zeros((0, 2), dtype=np.int64)
         self._tail: list[float] = []
+        # <x, centre> of the points, for a linear kernel about a centre: beta times this is what its bias has too much.
+        is_moved = gram is not None and gram.kernel.centre is not None
+        self.lever = gram.kernel.moved(gram.X) @ gram.kernel.centre if is_moved else np.zeros(y.size)  # type: ignore[union-attr]
         self.digest = ""  # of X, kept when the path is stored
         self._proof: Proof | None = None
         self._proved, self._largest = 0, LargestGap(0.0, np.nan)  # segments that were proved before those of the proof
@@ -150,7 +153,9 @@ class Path:
             with limits.unlimited():
                 self.prove()
         known = self._largest_known()
-        return known if known.gap > 0.0 else LargestGap(0.0, float(self.C[0]))  # no gap anywhere: any C has the largest
+        # Without any gap every C has the largest; and the proof may have gone a little further than the path.
+        C = self.C
+        return LargestGap(known.gap, float(min(known.C, C[-1]) if known.gap > 0.0 else C[0]))
 
     @property
     def largest_gap_(self) -> float:
@@ -191,18 +196,30 @@ class Path:
 
     def coefficients_at(self, C: Any) -> np.ndarray:
         """Return the signed coefficients beta over the rows of the data, (n,), or (k, n) for an array of k values of C."""
-        return self._for_each(C, lambda lam: self.points.spread(self.scaled_at(lam) / lam))
+        return self._for_each(C, lambda C: self.points.spread(self.beta_at(C)))
+
+    def beta_at(self, C: float) -> np.ndarray:
+        """Return beta over the distinct points, within the box; what rounding left of sum(beta) is put right."""
+        lam = self._lam(C)
+        segment, status, most = self._segments[k := self._position(lam)], self.sets_at(k), C * self.points.weight
+        beta = np.where(status == LEFT, self.y * most, 0.0)
+        # On the last segment u is zero and beta is v itself, without any rounding, however large C is.
+        is_plain = segment.origin == 0.0
+        beta[segment.points] = C * segment.u + segment.v if is_plain else C * segment.coefficients(lam)
+        return _settled(self.y * np.clip(self.y * beta, 0.0, most), most)
 
     def bias_at(self, C: Any) -> Any:
-        """Return the bias, a number, or one for each of an array of C, of f(x) = sum_i beta_i k(x_i, x) + bias."""
-        return self._for_each(C, lambda lam: self._bias(lam) - self.scaled_at(lam) @ self.offset / lam)
+        """Return the bias, a number, or one for each of an array of C: f(x) = sum_i beta_i k(x_i, x) + bias."""
+        return self._for_each(C, self._bias_at)
 
-    def own_bias_at(self, C: Any) -> Any:
-        """Return the bias that goes with the kernel the path was made with, whose linear form may have another origin."""
-        return self._for_each(C, self._bias)
+    def bias_in_gram(self, C: float) -> float:
+        """Return the bias that goes with ``gram.kernel``, whose origin may have been moved."""
+        lam = self._lam(C)
+        return float(self._segments[self._position(lam)].bias(lam)) / lam
 
-    def _bias(self, lam: float) -> float:
-        return self._segments[self._position(lam)].bias(lam) / lam
+    def _bias_at(self, C: float) -> float:
+        bias = self.bias_in_gram(C)
+        return bias - math.fsum(self.beta_at(C) * self.lever) if self.lever.any() else bias
 
     def certificate_at(self, C: Any) -> Any:
         """Return the certificate of the solution at C, computed from the data; a list of them for an array of C."""
@@ -222,11 +239,7 @@ class Path:
         """Certify a few C at once: the kernel matrix is read once for all of them."""
         gram = self._known_gram()
         problems = [DualProblem.hinge(gram, self.y, float(c), sample_weight=self.points.weight) for c in C]
-        betas = [
-            # 1/lam may round away from C
-            problem.settle(np.clip(self.scaled_at(self._lam(c)) * c, problem.lower, problem.upper))
-            for c, problem in zip(C, problems, strict=True)
-        ]
+        betas = [np.clip(self.beta_at(float(c)), p.lower, p.upper) for c, p in zip(C, problems, strict=True)]
         values = np.stack(betas) @ gram.full()
         certificates = [p.certify(b, p.target - f) for p, b, f in zip(problems, betas, values, strict=True)]
         return [
@@ -303,8 +316,8 @@ class Path:
 
     def _for_each(self, C: Any, value: Any) -> Any:
         if np.ndim(C) == 0:
-            return value(self._lam(float(C)))
-        return np.array([value(self._lam(float(c))) for c in np.asarray(C)])
+            return value(float(C))
+        return np.array([value(float(c)) for c in np.asarray(C)])
 
     def __len__(self) -> int:
         return self.lam.size
@@ -324,14 +337,14 @@ class Path:
         joined = [np.concatenate(empty + [getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
         return {
             "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
-            "share": self.points.share, "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
+            "lever": self.lever, "share": self.points.share,
+            "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
             "elbow": joined[0].astype(np.int64), "u": joined[1], "v": joined[2],
             **{name: np.array([getattr(s, name) for s in self._segments]) for name in ("u0", "v0", "origin")},
             "before": np.array(self._before, dtype=np.int64), **asdict(self.counts),
             "proved": len(self._segments) - self.n_unproved, "largest_gap": self._largest_known()[0],
             "largest_gap_C": self._largest_known()[1],
             "reached": np.zeros(0) if self.reached is None else self.reached, "digest": self.digest or digest_of(self.X),
-            "offset": self.offset,
             "event_lam": np.array([t.lam for t in self._transitions]),
             "event": np.array([t[1:] for t in self._transitions], dtype=np.int64).reshape(-1, 3),
         }  # fmt: skip
@@ -341,7 +354,7 @@ class Path:
         """Return the path that ``to_dict`` described."""
         points = Distinct(*(np.asarray(data[name]) for name in ("rows", "group", "weight", "share")))
         path = cls(np.asarray(data["y"]), points, np.asarray(data["start"]), 1.0, gram)
-        path.lam, path.offset = np.asarray(data["lam"]), np.asarray(data["offset"])
+        path.lam, path.lever = np.asarray(data["lam"]), np.asarray(data["lever"])
         path.counts = Counts(**{name: type(value)(data[name]) for name, value in asdict(Counts()).items()})
         edges = np.concatenate([[0], np.cumsum(data["sizes"])])
         parts = [slice(a, b) for a, b in pairwise(edges)]
@@ -377,3 +390,17 @@ def digest_of(X: Any) -> str:
         return ""
     rows = X.toarray() if sp.issparse(X) else np.ascontiguousarray(X)
     return hashlib.blake2b((rows + 0.0).tobytes(), digest_size=16).hexdigest()
+
+
+def _settled(beta: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """Put what rounding left in sum(beta) on a free coefficient; in place.
+
+    The smaller that is, the less is left: of those that have room for it, the one with the least.
+    """
+    for _ in range(2):
+        drift, room = math.fsum(beta), np.minimum(np.abs(beta), most - np.abs(beta))
+        fitting = np.flatnonzero(room > 4.0 * abs(drift))
+        if drift == 0.0 or not fitting.size:
+            break
+        beta[fitting[np.argmin(room[fitting])]] -= drift
+    return beta

@@ -28,7 +28,7 @@ from zerogap.path.engine import ELBOW, LEFT, Segment, Transition, two_sum
 BLOCK = 32  # segments whose decision values are computed at once
 CHUNK = 128  # rows of the kernel matrix that are summed before they are added to the rest: short sums round less
 SHARP = 5e-10  # above this a gap is computed again with decision values in twice the precision
-ROUGH = 1e-6  # change of a coefficient that is not rounding
+ROUGH = 1e-10  # change of a coefficient that is not rounding
 SPLIT = 2.0**27 + 1.0  # halves the digits of a number (Veltkamp)
 UNIT = 2.0**-53  # the relative error of one operation
 ULP = 8.0 * UNIT  # of a decision value and a margin, once K b is known
@@ -84,10 +84,11 @@ class Proof:
         """Go along more segments; ``limits.Exceeded`` leaves the proof where it is, to be gone on with."""
         for begin in range(0, len(pieces), BLOCK):
             limits.check()
-            block = _Block(self, pieces[begin : begin + BLOCK])
+            some = pieces[begin : begin + BLOCK]
+            block = _Block(self, [part for piece in some for part in _parts(piece)])
             self._note(block)
             self._carry(block)
-            self.done += len(block.lam)
+            self.done += len(some)
 
     def _note(self, block: "_Block") -> None:
         """Take note of the segments of a block whose gap is above the largest known."""
@@ -101,9 +102,8 @@ class Proof:
             if ratio > self._known():
                 lam, end = block.lam[k], block.end[k]
                 gap = ratio / (1.0 + ratio) if np.isfinite(ratio) else 1.0
-                self.largest = LargestGap(
-                    gap, 1.0 / float(end if np.isinf(where) else (lam + end * where) / (1.0 + where))
-                )
+                at = end if np.isinf(where) else (lam + end * where) / (1.0 + where)
+                self.largest = LargestGap(gap, 1.0 / float(at))
 
     def _known(self) -> float:
         gap = self.largest.gap
@@ -183,6 +183,19 @@ class _Block:
         if np.abs(jumps).max(initial=0.0) > ROUGH:  # but not of a path that is wrong
             return at_ends[:-1, self.U] + jumps @ rows[:, self.U], at_ends
         return at_ends[:-1, self.U] + _in_single(jumps, rows[:, self.U]), at_ends
+
+
+def _parts(piece: Piece) -> list[Piece]:
+    """Cut a segment on which the solution is in proportion to lam at a power of two, and let it end at the next one.
+
+    There lam v is exact, where the rounding of v would be seen at every larger C; a little more of C is covered then.
+    """
+    lam, end, segment, transitions = piece
+    if segment.origin != 0.0 or segment.u0 != 0.0 or segment.u.any():
+        return [piece]
+    cut, beyond = (float(np.ldexp(0.5, int(np.frexp(at)[1]))) for at in (lam, end))
+    parts = [Piece(lam, max(cut, beyond), segment, transitions)] if lam > max(cut, beyond) else []
+    return [*parts, Piece(cut, beyond, segment, [] if parts else transitions)] if cut > beyond else parts
 
 
 def _in_single(x: np.ndarray, K: np.ndarray) -> np.ndarray:

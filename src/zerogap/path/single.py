@@ -54,6 +54,10 @@ TIE = 1e-10  # events nearer than this, relative to lam or to the box, happen at
 OUTSIDE = 1e-14  # a coefficient beyond its bound by more than this part of its box is not there by rounding alone
 
 UNSURE = 1e-10  # a coefficient that refinement changes by more than this is not known well enough
+# On the last segment margins are measured for points this near to them, and what they are short by, up to so much, is made
+# up for; in so many trials.  They are then clear by more than rounding makes of it.
+NEAR, SHORT, LENGTHS, CLEAR = 1e-6, 1e-9, 50, 1e-13
+
 NOISE = 1e-12  # part of the fastest rate of an exchange that is rounding
 
 # Transitions at one and the same C before a tie is settled as a whole, and before that is given up.
@@ -275,13 +279,30 @@ class SingleEngine(Engine):
     def _clear_margins(self) -> None:
         """Stretch the last segment by about its rounding error, so that every margin is met however large C becomes.
 
-        Without capped points F = lam q, and a margin short by 1e-14 costs C times that at each of the points on it.
+        Without capped points F = lam q, and a margin short by 1e-14 costs C times that at each of the points on it.  Rounding
+        v changes margins anew every time: a few lengths are tried.
         """
-        short = float((1.0 - self.y * self.watch.q).max())
-        if short < 1e-9:
-            stretch = 1.0 + 2.0 * max(short, 0.0) + 1e-13
-            self.v, self.v0 = self.v * stretch, self.v0 * stretch
-            self.watch.q *= stretch
+        near, stretch = np.flatnonzero(self.y * self.watch.q < 1.0 + NEAR), 1.0
+        for _ in range(LENGTHS):
+            v = _without_sum(self.v * stretch)
+            least, most = self._bias_between(v, near)
+            short = 0.5 * (least - most) + CLEAR * (1.0 + abs(least))
+            if short > SHORT:
+                return
+            if short <= 0.0:
+                self.v, self.v0 = v, 0.5 * (least + most)
+                self.watch.q *= stretch
+                return
+            stretch += max(0.5 * short, CLEAR)
+
+    def _bias_between(self, v: np.ndarray, near: np.ndarray) -> tuple[float, float]:
+        """Return which biases meet the margins of the points near them, by the kernel matrix and by the data both."""
+        E, beta, (high, low) = self.system.points, np.zeros(self.y.size), np.zeros((2, near.size))
+        add_exactly(self.K, E, v, near, high, low)
+        beta[E] = v
+        product, y = self.gram.precise_dot(beta, near), self.y[near]
+        short = 1.0 - np.minimum(y * (high + low), y * (product.high + product.low) - product.error)
+        return float(short[y > 0].max(initial=-np.inf)), float(-short[y < 0].max(initial=-np.inf))
 
     def _next_event(self, lam_end: float) -> Event:
         """Find the next event; of those that happen at once, the one that keeps the elbow farthest from dependent.
@@ -518,6 +539,15 @@ class SingleEngine(Engine):
         ends = np.where(rising, bounds, -np.inf)
         self.system.append(int(np.argmax(ends)))
         self._set(int(np.argmax(ends)), ELBOW)
+
+
+def _without_sum(v: np.ndarray) -> np.ndarray:
+    """Put what rounding left in sum(v) on its smallest coefficient that is larger than that: there nothing is rounded."""
+    drift = math.fsum(v)
+    larger = np.flatnonzero(np.abs(v) > 4.0 * abs(drift))
+    if drift and larger.size:
+        v[larger[np.argmin(np.abs(v[larger]))]] -= drift
+    return v
 
 
 def _shortened(event: Event, lam: float) -> Event:
