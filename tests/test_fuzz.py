@@ -1,4 +1,4 @@
-"""A thousand cases of the campaign in benchmarks/fuzz.py, and tests of its own evaluation: it has to see what is false."""
+"""Cases of the campaign in benchmarks/fuzz.py (long: a thousand), and tests of its evaluation: it has to see what is false."""
 
 import sys
 from dataclasses import replace
@@ -16,11 +16,17 @@ from fuzzing.pool import campaign
 from fuzzing.run import run, write_snippet
 from fuzzing.truth import Digits, KernelSpec, Long, evaluate
 
-SEED, CASES, CHUNK = 2026, 1000, 25
+SEED, QUICK, CASES, CHUNK = 2026, 400, 1000, 25
 LIMIT = 60.0  # seconds of processor time; a case needs some hundredths, once its code is compiled
 
 
-@pytest.mark.parametrize("first", range(0, CASES, CHUNK))
+@pytest.mark.parametrize(
+    "first",
+    [
+        *range(0, QUICK, CHUNK),
+        *(pytest.param(first, marks=pytest.mark.long) for first in range(QUICK, CASES, CHUNK)),
+    ],
+)
 def test_nothing_is_false_hangs_or_breaks(first):
     failed = [o for o in (run(SEED, number, limit=LIMIT) for number in range(first, first + CHUNK)) if o.failures]
     assert not failed, "\n\n".join(str(outcome.snippet) for outcome in failed)

@@ -59,7 +59,7 @@ def test_no_certificate_is_above_the_largest_gap(cancer_path, one_in):
         assert gap_seen(cancer_path, C[::one_in]) <= largest.gap + 1e-11  # the certificate's own rounding
 
 
-def worst_on_a_grid(path, per_segment=300):
+def worst_on_a_grid(path, per_segment=150):
     """The largest gap by brute force: dense algebra in extended precision on a fine grid of every segment."""
     K, y, w = path.gram.full().astype(np.longdouble), path.y, path.points.weight
     worst = 0.0
