@@ -393,7 +393,7 @@ def _warn_if_rough(path: Path) -> None:
     if gap > max(EXACT, 10.0 * path.largest_gap_):
         warnings.warn(
             f"The {path.gram.kernel.name} kernel has too few digits on this data: the path is exact for its values as float64 "
-            f"has them, but at C={path.C[-1]:g} the relative gap is {gap:.1e}. Centre and scale the features, or lower the degree.",
+            f"has them, but at C={path.C[-1]:g} the relative gap is {gap:.1e}. Centre and scale the features.",
             RuntimeWarning,
             stacklevel=3,
         )
