@@ -26,7 +26,10 @@ from zerogap.compiled import inline, jit
 from zerogap.path.engine import ELBOW, LEFT, Segment, Transition, two_sum
 
 BLOCK = 32  # segments whose decision values are computed at once
-CHUNK = 128  # rows of the kernel matrix that are summed before they are added to the rest: short sums round less
+CHUNK = 64  # rows of the kernel matrix that are summed before they are added to the rest: short sums round less
+TILE = (
+    2**18
+)  # multiplications in one call of BLAS: of larger ones it makes threads, which wait for each other on a busy machine
 SHARP = 5e-10  # above this a gap is computed again with decision values in twice the precision
 ROUGH = 1e-10  # change of a coefficient that is not rounding
 SPLIT = 2.0**27 + 1.0  # halves the digits of a number (Veltkamp)
@@ -176,13 +179,15 @@ class _Block:
         at_ends = np.zeros((len(self.ends) + 1, rows.shape[1]))
         for k in range(0, len(rows), CHUNK):
             limits.check()
-            at_ends[1:] += self.ends[:, k : k + CHUNK] @ rows[k : k + CHUNK]
+            _add_product_of(self.ends[:, k : k + CHUNK], rows[k : k + CHUNK], at_ends[1:])
         # A segment begins where the one before ends but for rounding: of that little, half the digits are enough.
         jumps = self.begins.copy()
         jumps[1:] -= self.ends[:-1]
+        at_begins, columns = at_ends[:-1, self.U], rows[:, self.U]
         if np.abs(jumps).max(initial=0.0) > ROUGH:  # but not of a path that is wrong
-            return at_ends[:-1, self.U] + jumps @ rows[:, self.U], at_ends
-        return at_ends[:-1, self.U] + _in_single(jumps, rows[:, self.U]), at_ends
+            _add_product_of(jumps, columns, at_begins)
+            return at_begins, at_ends
+        return at_begins + _in_single(jumps, columns), at_ends
 
 
 def _parts(piece: Piece) -> list[Piece]:
@@ -198,10 +203,19 @@ def _parts(piece: Piece) -> list[Piece]:
     return [*parts, Piece(cut, beyond, segment, [] if parts else transitions)] if cut > beyond else parts
 
 
+def _add_product_of(x: np.ndarray, K: np.ndarray, total: np.ndarray) -> None:
+    """Add x K to a matrix, a few columns at a time."""
+    width = max(TILE // max(x.size, 1), 16)
+    for k in range(0, K.shape[1], width):
+        total[:, k : k + width] += x @ K[:, k : k + width]
+
+
 def _in_single(x: np.ndarray, K: np.ndarray) -> np.ndarray:
     """Return x K, computed in single precision, of numbers that may be too small for it."""
     size, scale = np.abs(x).max(initial=0.0) or 1.0, np.abs(K).max(initial=0.0) or 1.0
-    return (x / size).astype(np.float32) @ (K / scale).astype(np.float32) * (size * scale)
+    total = np.zeros((len(x), K.shape[1]), dtype=np.float32)
+    _add_product_of((x / size).astype(np.float32), (K / scale).astype(np.float32), total)
+    return total * (size * scale)
 
 
 @jit
