@@ -37,9 +37,10 @@ from zerogap.path.engine import (
 )
 from zerogap.path.tie import movers
 from zerogap.path.watch import UNWATCHED, Move, Watch, departure
-from zerogap.stopping import RelativeGap
+from zerogap.stopping import PlainGap
 
-START = RelativeGap(1e-12)  # of the solution the path starts from; the elbow is then made exact
+MOST_COORDINATES = 200_000  # that are read to compute kernel values in twice the precision: some milliseconds
+START = PlainGap(1e-12)  # of the solution the path starts from; the elbow is then made exact
 
 # The pull of the capped points is summed afresh after so many events, and whenever lam has halved: what rounding leaves in
 # it counts relative to lam.
@@ -296,12 +297,16 @@ class SingleEngine(Engine):
             stretch += max(0.5 * short, CLEAR)
 
     def _bias_between(self, v: np.ndarray, near: np.ndarray) -> tuple[float, float]:
-        """Return which biases meet the margins of the points near them, by the kernel matrix and by the data both."""
+        """Return which biases meet the margins of the points near them, by the kernel matrix and, if not too dear, the data."""
         E, beta, (high, low) = self.system.points, np.zeros(self.y.size), np.zeros((2, near.size))
         add_exactly(self.K, E, v, near, high, low)
-        beta[E] = v
-        product, y = self.gram.precise_dot(beta, near), self.y[near]
-        short = 1.0 - np.minimum(y * (high + low), y * (product.high + product.low) - product.error)
+        y = self.y[near]
+        margin = y * (high + low)
+        if self.gram.kernel.name == "linear" or E.size * near.size * self.gram.X.shape[1] <= MOST_COORDINATES:
+            beta[E] = v
+            product = self.gram.precise_dot(beta, near)
+            margin = np.minimum(margin, y * (product.high + product.low) - product.error)
+        short = 1.0 - margin
         return float(short[y > 0].max(initial=-np.inf)), float(-short[y < 0].max(initial=-np.inf))
 
     def _next_event(self, lam_end: float) -> Event:
