@@ -39,7 +39,7 @@ from zerogap.path.tie import movers
 from zerogap.path.watch import UNWATCHED, Move, Watch, departure
 from zerogap.stopping import PlainGap
 
-MOST_COORDINATES = 200_000  # that are read to compute kernel values in twice the precision: some milliseconds
+MOST_COORDINATES = 20_000  # that are read to compute kernel values in twice the precision: half a millisecond
 START = PlainGap(1e-12)  # of the solution the path starts from; the elbow is then made exact
 
 # The pull of the capped points is summed afresh after so many events, and whenever lam has halved: what rounding leaves in
