@@ -154,6 +154,13 @@ class Gram:
         copied.forget()
         return copied
 
+    def seems_positive(self) -> bool:
+        """Whether the matrix is positive semidefinite: known of the kernel, or tried on some hundred of the points."""
+        if self.kernel.is_positive or self.kernel.name == "precomputed":
+            return True
+        sample = np.unique(np.linspace(0, self.n - 1, 300).astype(int))
+        return validation.is_positive_semidefinite(self.kernel(self.X[sample], self.X[sample]))
+
     def is_same_as(self, other: "Gram") -> bool:
         """Whether this is the matrix of the same points with the same kernel."""
         if self.kernel != other.kernel or self.X.shape != other.X.shape or sp.issparse(self.X) != sp.issparse(other.X):

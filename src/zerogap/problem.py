@@ -206,10 +206,8 @@ class DualProblem:
     @property
     def may_be_unbounded(self) -> bool:
         """Whether the dual objective can grow for ever: with a box or a ridge, and an inner product, it cannot."""
-        kernel = self.gram.kernel
-        is_positive = kernel.is_positive or kernel.name == "precomputed"
         is_tiny = self.gram.diagonal.max() < 1e-130  # so that coefficients are beyond float64 before they can tell
-        return (self.is_hard and not is_tiny) or not is_positive
+        return (self.is_hard and not is_tiny) or not self.gram.seems_positive()
 
     def residual(self, beta: np.ndarray) -> np.ndarray:
         """Return t - (K + diag(ridge)) beta, minus the gradient of the smooth part of D."""
@@ -467,7 +465,8 @@ class DualProblem:
 
     def feasible(self, beta: np.ndarray) -> np.ndarray:
         """Return a feasible point near beta: clipped to the box, then the side in excess scaled down."""
-        beta = np.clip(np.asarray(beta, dtype=np.float64), self.lower, self.upper)
+        beta = np.asarray(beta, dtype=np.float64)
+        beta = np.clip(np.where(np.isfinite(beta), beta, 0.0), self.lower, self.upper)
         if self.total is None:
             return beta
         excess = math.fsum([*beta, -self.total])

@@ -178,10 +178,7 @@ class KernelMachine(BaseEstimator):
 
     def _warn_if_indefinite(self, gram: Gram) -> None:
         """Kernels that need not be inner products are tried on a sample of the points."""
-        if gram.kernel.is_positive or gram.kernel.name == "precomputed":
-            return
-        sample = np.unique(np.linspace(0, gram.n - 1, 300).astype(int))
-        if not validation.is_positive_semidefinite(gram.kernel(gram.X[sample], gram.X[sample])):
+        if not gram.seems_positive():
             warnings.warn(
                 f"The {gram.kernel.name} kernel is not positive semidefinite on this data: the dual problem is not convex, and "
                 "the duality gap proves a stationary point only. Another kernel, such as rbf, has no such problem.",
