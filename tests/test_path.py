@@ -6,6 +6,7 @@ import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 from conftest import KINDS, points
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -342,7 +343,14 @@ def test_bad_input_is_refused(plain):
 # SVCPath.
 
 
-@parametrize_with_checks([SVCPath(C_max=10.0)])
+def wrong_checks(estimator):
+    """Before 1.7 scikit-learn makes other classes of the labels for a binary estimator when it has shuffled them."""
+    reason = "the two fits it compares are given different labels"
+    names = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+    return dict.fromkeys(names, reason) if sklearn.__version__.startswith("1.6.") else {}
+
+
+@parametrize_with_checks([SVCPath(C_max=10.0)], expected_failed_checks=wrong_checks)
 def test_scikit_learns_estimator_checks(estimator, check):
     check(estimator)
 
