@@ -200,7 +200,7 @@ def test_a_start_that_finds_no_optimal_elbow_goes_on_and_says_so(moons, monkeypa
         raise FloatingPointError
 
     monkeypatch.setattr(SingleEngine, "_enter", never)
-    monkeypatch.setattr(single_module, "START", single_module.RelativeGap(1e-2))
+    monkeypatch.setattr(single_module, "START", single_module.PlainGap(1e-2))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         path = svm_path(*moons, C_min=1.0, C_max=1.1)
