@@ -294,3 +294,14 @@ def test_a_segment_is_all_the_proof_needs():
     begun.follow(pieces)
     assert begun.done == len(pieces)
     assert begun.largest.gap <= 1e-12
+
+
+def test_a_segment_in_proportion_to_lam_need_not_be_the_last():
+    """With as much weight capped on both sides u is zero, although events are still to come."""
+    rng = np.random.default_rng(192270)
+    n, d = int(rng.integers(2, 30)), int(rng.integers(1, 4))
+    X = rng.integers(0, 3, size=(n, d)).astype(float)
+    y = np.concatenate([[-1, 1], rng.choice([-1, 1], size=n - 2)])
+    path = svm_path(X, y, kernel="linear", sample_weight=rng.choice([0.5, 1.0, 2.0], size=n), C_max=100.0)
+    assert any(not segment.u.any() and segment.v.any() for segment in path._segments[:-1])
+    assert path.largest_gap_ <= 1e-12

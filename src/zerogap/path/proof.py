@@ -88,10 +88,19 @@ class Proof:
         for begin in range(0, len(pieces), BLOCK):
             limits.check()
             some = pieces[begin : begin + BLOCK]
-            block = _Block(self, [part for piece in some for part in _parts(piece)])
+            block = _Block(self, self._cut(some))
             self._note(block)
             self._carry(block)
             self.done += len(some)
+
+    def _cut(self, pieces: list[Piece]) -> list[Piece]:
+        """Cut the segment behind which nothing changes any more: that without a capped point."""
+        capped, cut = set(np.flatnonzero(self.status == LEFT).tolist()), []
+        for piece in pieces:
+            for t in piece.transitions:
+                (capped.add if t.target == LEFT else capped.discard)(t.point)
+            cut += [piece] if capped else _parts(piece)
+        return cut
 
     def _note(self, block: "_Block") -> None:
         """Take note of the segments of a block whose gap is above the largest known."""
