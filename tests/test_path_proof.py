@@ -304,4 +304,4 @@ def test_a_segment_in_proportion_to_lam_need_not_be_the_last():
     y = np.concatenate([[-1, 1], rng.choice([-1, 1], size=n - 2)])
     path = svm_path(X, y, kernel="linear", sample_weight=rng.choice([0.5, 1.0, 2.0], size=n), C_max=100.0)
     assert any(not segment.u.any() and segment.v.any() for segment in path._segments[:-1])
-    assert path.largest_gap_ <= 1e-12
+    assert path.largest_gap_ <= 1e-9  # what is promised of every path
