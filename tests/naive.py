@@ -74,6 +74,15 @@ def _reference_objective(problem: DualProblem) -> float:
     return solution.obj_val
 
 
+def gap_of_rounding(problem: DualProblem, beta: np.ndarray) -> float:
+    """What the gap can be where no residual is known better than rounding allows: that, times the boxes of the free points.
+
+    A run ends when the KKT violation is ten roundings of the residual, and may then be a few times that.
+    """
+    free = (beta > problem.lower) & (beta < problem.upper) & (beta != 0)
+    return 100.0 * problem.rounding(beta) * float((problem.upper - problem.lower)[free].sum())
+
+
 def assert_optimal(solution: Solution, problem: DualProblem) -> None:
     """Converged to a gap of 1e-8, feasible, and with the reference's objective, whose own two bounds agree to 1e-8."""
     assert solution.status is Status.CONVERGED
