@@ -53,7 +53,8 @@ def test_the_gap_goes_far_below_what_is_asked(plain):
     """The free set is solved for directly: once it is the right one, all digits are there."""
     X, y, _ = plain
     for C in (0.1, 10.0, 1000.0):
-        assert solve(DualProblem.hinge(Gram(X), y, C), "simple-svm", stop=RelativeGap(1e-12)).status is Status.CONVERGED
+        # A unit in the last place of sum|beta|, times C for each of twenty free points, is 4e-12 of the objective at C = 1000.
+        assert solve(DualProblem.hinge(Gram(X), y, C), "simple-svm", stop=RelativeGap(1e-11)).status is Status.CONVERGED
 
 
 def test_a_gap_below_rounding_ends_for_want_of_precision(plain):

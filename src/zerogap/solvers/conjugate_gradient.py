@@ -334,5 +334,6 @@ def _log_corner(length: list[float], kept: list[float]) -> float:
     lam, gamma = np.array(length), np.array(kept[:-1])
     diagonal = 1 / lam
     diagonal[1:] += gamma / lam[:-1]
-    values, vectors = scipy.linalg.eigh_tridiagonal(diagonal, np.sqrt(gamma) / lam[:-1], lapack_driver="stev")
+    beside = np.sqrt(gamma) / lam[:-1]
+    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1))
     return float(vectors[0] ** 2 @ np.log(values))
