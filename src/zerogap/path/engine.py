@@ -13,6 +13,7 @@ from zerogap import limits
 from zerogap.compiled import inline, jit
 from zerogap.gram import Gram
 from zerogap.loop import Solution, solve
+from zerogap.precision import add_product
 from zerogap.problem import DualProblem
 from zerogap.stopping import Stop
 
@@ -238,29 +239,4 @@ def add_exactly(K, rows, x, E, total, error):
     for j in range(rows.size):
         row, a = K[rows[j]], x[j]
         for k in range(E.size):
-            total[k], error[k] = _add_product(total[k], error[k], row[E[k]], a)
-
-
-@inline
-def _add_product(total, error, a, b):
-    """Add a b to an unevaluated sum."""
-    product, lost = two_product(a, b)
-    total, rest = two_sum(total, product)
-    return total, error + (lost + rest)
-
-
-@inline
-def two_sum(a, b):
-    """Return a + b and what rounding took from it (Knuth)."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-@inline
-def two_product(a, b):
-    """Return a b and what rounding took from it (Dekker); halves by Veltkamp's constant, 2^27 + 1."""
-    product, large, wide = a * b, 134217729.0 * a, 134217729.0 * b
-    a_high, b_high = large - (large - a), wide - (wide - b)
-    a_low, b_low = a - a_high, b - b_high
-    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+            total[k], error[k] = add_product(total[k], error[k], row[E[k]], a)

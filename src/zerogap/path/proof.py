@@ -23,7 +23,8 @@ import numpy as np
 
 from zerogap import limits
 from zerogap.compiled import inline, jit
-from zerogap.path.engine import ELBOW, LEFT, Segment, Transition, two_sum
+from zerogap.path.engine import ELBOW, LEFT, Segment, Transition
+from zerogap.precision import two_sum
 
 BLOCK = 32  # segments whose decision values are computed at once
 CHUNK = 64  # rows of the kernel matrix that are summed before they are added to the rest: short sums round less
