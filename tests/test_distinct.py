@@ -61,3 +61,31 @@ def test_equal_sparse_rows_are_merged_however_they_are_written():
         np.testing.assert_array_equal(part, was)
     module._hash(X, np.ones(4), 0)  # handed the caller's matrix itself
     assert X.data.size == 6
+
+
+@pytest.mark.parametrize("weights", ["equal", "uneven", "tiny beside large"])
+def test_shares_of_a_coefficient_sum_to_it_exactly(weights):
+    """Where K is large, K times what rounding takes from the sum would be seen: only the smallest row's last digit may be."""
+    rng = np.random.default_rng(3)
+    for n in (2, 3, 7, 19, 100):
+        weight = {
+            "equal": np.ones(n),
+            "uneven": rng.uniform(0.1, 10.0, size=n),
+            "tiny beside large": 10.0 ** rng.uniform(-6, 6, size=n),
+        }[weights]
+        points = distinct(np.ones((n, 1)), np.ones(n), weight)
+        for beta in rng.standard_normal(20):
+            parts = points.spread(np.array([beta]))
+            left = abs(math.fsum([*parts, -beta]))
+            assert left <= (0.0 if weights == "equal" else 0.5 * np.spacing(np.abs(parts).min()))
+            np.testing.assert_allclose(parts, beta * weight / math.fsum(weight), rtol=0.0, atol=1e-15 * abs(beta))
+
+
+def test_no_row_gets_more_than_its_cap():
+    rng = np.random.default_rng(4)
+    weight = 10.0 ** rng.uniform(-6, 6, size=30)
+    points = distinct(np.ones((30, 1)), np.ones(30), weight)
+    for C in 10.0 ** rng.uniform(-3, 3, size=20):
+        parts = points.spread(C * points.weight, C)
+        assert (parts <= C * weight * (1 + 1e-15)).all()
+        np.testing.assert_allclose(parts, C * weight, rtol=1e-9)

@@ -1,3 +1,4 @@
+import math
 import os
 import signal
 from fractions import Fraction
@@ -466,6 +467,13 @@ def test_the_path_of_scaled_points_is_as_exact_however_large_c_becomes(scale):
     assert path.largest_gap_ <= 1e-9
 
 
+def summed_exactly(beta, X, bias):
+    """Return sum_i beta_i <x_i, x> + bias at every row, rounded once."""
+    rows = [[Fraction(v) for v in row] for row in X]
+    w = [sum(Fraction(b) * row[k] for b, row in zip(beta, rows, strict=True)) for k in range(X.shape[1])]
+    return np.array([float(sum(a * v for a, v in zip(w, row, strict=True)) + Fraction(bias)) for row in rows])
+
+
 def test_bias_and_coefficients_belong_to_the_kernel_that_was_asked_for(tmp_path):
     """Far from zero the linear kernel is computed about a centre: that must not be seen."""
     X = np.random.default_rng(0).standard_normal((40, 2))
@@ -476,7 +484,42 @@ def test_bias_and_coefficients_belong_to_the_kernel_that_was_asked_for(tmp_path)
     path.save(tmp_path / "path.npz")
     for C in (1e-3, 0.1, 5.0):
         beta = path.coefficients_at(C)
-        values = far @ (beta @ (far - 1e5)) + path.bias_at(C)
+        values = summed_exactly(beta, far, path.bias_at(C))
         expected = X @ (near.coefficients_at(C) @ X) + near.bias_at(C)
         np.testing.assert_allclose(values, expected, rtol=0, atol=1e-8)  # products of 1e5 keep eleven digits
         assert Path.load(tmp_path / "path.npz").bias_at(C) == path.bias_at(C)
+
+
+@pytest.mark.parametrize("kernel", ["poly", "linear"])
+def test_rows_of_a_huge_kernel_have_the_gap_of_their_points(kernel):
+    """All rows in one place: K is one number, 1e14 or 1e16, and the rounding of sum(beta) times K is in every decision value."""
+    n = 19
+    X, y = np.full((n, 1), -95799999.0 if kernel == "linear" else 1e-9), np.where(np.arange(n) == 8, 1.0, -1.0)
+    k = X[0, 0] ** 2 if kernel == "linear" else 1e14
+    path = svm_path(X, y, kernel=kernel, gamma=1.0, degree=7, coef0=100.0, C_min=1e-4, C_max=1e3)
+    for C in np.geomspace(1e-4, 1e3, 23):
+        total, bias = math.fsum(path.coefficients_at(C)), path.bias_at(C)
+        assert total * k + bias == pytest.approx(-1.0, abs=1e-9)  # the heavier class is on its margin
+
+
+def test_the_bias_far_from_the_origin_takes_what_rounding_leaves_of_the_sum():
+    """What sum(beta) is off by, times |x|² = 4e9, would be seen in every decision value."""
+    rng = np.random.default_rng(0)
+    X = 32600.0 + np.round(rng.standard_normal((8, 4)), 3)
+    y = np.where(rng.standard_normal(8) > 0, 1.0, -1.0)
+    path = svm_path(X, y, kernel="linear", C_min=0.02, C_max=100.0, merge_duplicates=False)
+    centred = X - path.gram.kernel.centre
+    for C in np.geomspace(0.02, 100.0, 29):
+        beta = path.coefficients_at(C)
+        expected = centred @ (beta @ centred) + path.bias_in_gram(C)
+        lost = 1e-15 * np.abs(beta).sum() * 32600.0 * np.abs(centred).sum(axis=1).max()  # <x - c, c> is rounded
+        np.testing.assert_allclose(summed_exactly(beta, X, path.bias_at(C)), expected, rtol=0.0, atol=lost)
+
+
+def test_a_kernel_without_digits_is_told_wherever_it_shows():
+    """An outlier at 2.7e10: the kernel is 1e36 in one place and 1e-3 elsewhere.  The gap is 0.999 at some C, but none at C_max."""
+    values = np.array([0.26898208454375333, 0.4511940901124054, 0.30118626397076415, -2.74e10])
+    X = values[[0, 1, 1, 2, 0, 1, 0, 0, 2, 0, 0, 0, 2, 3, 1, 2, 2, 2, 1, 1], None]
+    y = np.where(X[:, 0] == values[1], 1.0, -1.0)
+    with pytest.warns(RuntimeWarning, match=r"poly kernel has too few digits.*Centre and scale"):
+        svm_path(X, y, kernel="poly", gamma=0.00331, degree=2, C_min=0.295, C_max=34800.0)

@@ -560,7 +560,8 @@ def check_incremental(check: Checker, scope: dict[str, Any]) -> None:
         _models_agree(check, problem, model, fresh)
         if case.facts["left_out"] is not None and not problem.is_indefinite and problem.has_finite_kernel:
             _check_left_out(check, problem, scope)
-    elif "UNBOUNDED" in statuses and "CONVERGED" in statuses:
+    elif "UNBOUNDED" in statuses and "CONVERGED" in statuses and not problem.is_indefinite:
+        # Without convexity a start may lead to a stationary point, and another to a ray on which the objective rises for ever.
         check.fail("incremental", f"model says {model.status_.name}, a fresh fit {fresh.status_.name}")
 
 

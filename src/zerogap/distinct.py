@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from zerogap.compiled import jit
+from zerogap.precision import two_product, two_sum
+
 
 class Distinct(NamedTuple):
     """The distinct points of a data set, and where they came from."""
@@ -19,9 +22,17 @@ class Distinct(NamedTuple):
     weight: np.ndarray  # (m,) summed weights
     share: np.ndarray  # (n,) part of its point's weight that each row brings
 
-    def spread(self, beta: np.ndarray) -> np.ndarray:
-        """Return coefficients over the rows from those over the points: duplicates share theirs by weight."""
-        return np.where(self.group >= 0, beta[self.group] * self.share, 0.0)
+    def spread(self, beta: np.ndarray, scale: float = np.inf) -> np.ndarray:
+        """Return coefficients over the rows from those over the points: duplicates share theirs by weight.
+
+        What the rows of a point have is, summed exactly, what the point has; but no row has more than ``scale`` times its
+        weight.  The larger share comes first, so that what rounding leaves is as small as the smallest.
+        """
+        kept = np.flatnonzero(self.group >= 0)
+        if kept.size == self.rows.size:
+            return np.where(self.group >= 0, beta[self.group] * self.share, 0.0)
+        rows = kept[np.lexsort((-self.share[kept], self.group[kept]))]
+        return _shared(beta, rows, self.group, self.share, scale * self.weight)
 
     def gather(self, beta: np.ndarray) -> np.ndarray:
         """Return coefficients over the points from those over the rows."""
@@ -48,6 +59,30 @@ def distinct(X: Any, y: np.ndarray, weight: np.ndarray, *, merge: bool = True) -
     group[kept] = member
     share[kept] = weight[kept] / total[member]
     return Distinct(kept[first], group, total, share)
+
+
+@jit
+def _shared(beta, rows, group, share, most):
+    """Return beta of the rows, which are sorted by their points: what rounding takes from one is given to the next."""
+    parts, total, rest = np.zeros(group.size), np.zeros(beta.size), np.zeros(beta.size)
+    for row in rows:
+        g = group[row]
+        total[g], lost = two_sum(total[g], share[row])
+        rest[g] += lost
+    last, carry = -1, 0.0
+    for row in rows:
+        g = group[row]
+        if g != last:
+            last, carry = g, 0.0
+        part, lost = two_product(beta[g], share[row])
+        missing = part * ((1.0 - total[g]) - rest[g])  # shares are rounded too: they need not sum to one
+        part, carry = two_sum(part, carry + (lost + missing))
+        limit = share[row] * most[g]
+        if abs(part) > limit:
+            carry += part - np.copysign(limit, part)
+            part = np.copysign(limit, part)
+        parts[row] = part
+    return parts
 
 
 def _sums(weight: np.ndarray, member: np.ndarray, count: int) -> np.ndarray:

@@ -24,6 +24,10 @@ from zerogap.progress import PathProgress
 
 EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have, at any C
 
+ROUGH = 1e-7  # the same with all that rounding may have done to kernel values and sums, much of which is only a bound
+SAMPLES = 5  # C at which that is asked
+PRECISE = 2  # of which so many are looked at in twice the precision, if need be
+
 # Engines work with kernel values of moderate size: others are divided by a power of two, and lam with them.
 MODERATE = 1e6
 OVERFLOW = 1e300
@@ -381,19 +385,20 @@ def _warn_if_lost(path: Path, options: Options) -> None:
 
 
 def _warn_if_rough(path: Path) -> None:
-    """The proof is about kernel values as they were computed.  Those of rbf are good to 1e-11; of others the data are asked.
-
-    Their rounding grows with the coefficients, so that the last breakpoint shows it.
-    """
+    """The proof is about kernel values as they were computed; here the data are asked, at a few C of all sizes."""
     assert path.gram is not None
-    if path.gram.kernel.name in ("rbf", "precomputed", "callable"):
+    samples = np.unique(np.clip(np.geomspace(path.C[0], path.C[-1], SAMPLES), path.C[0], path.C[-1]))
+    coarse = [certificate.relative_gap for certificate in path.certificates(samples, precisely=False)]
+    suspect = [samples[k] for k in np.argsort(coarse)[-PRECISE:] if coarse[k] > EXACT]
+    if not suspect:
         return
-    certificate = path.certificate_at(float(path.C[-1]))
-    gap = certificate.gap / (abs(certificate.primal) + np.finfo(float).tiny)
-    if gap > max(EXACT, 10.0 * path.largest_gap_):
+    worst, C = max(((path.certificate_at(C), C) for C in suspect), key=lambda found: found[0].relative_gap)
+    gap = worst.gap / (abs(worst.primal) + np.finfo(float).tiny)
+    known = 10.0 * path.largest_gap_  # of which the user has been told
+    if gap > max(EXACT, known) or worst.relative_gap > max(ROUGH, known):
         warnings.warn(
             f"The {path.gram.kernel.name} kernel has too few digits on this data: the path is exact for its values as float64 "
-            f"has them, but at C={path.C[-1]:g} the relative gap is {gap:.1e}. Centre and scale the features.",
+            f"has them, but at C={C:g} the relative gap is {max(gap, worst.relative_gap):.1e}. Centre and scale the features.",
             RuntimeWarning,
             stacklevel=3,
         )

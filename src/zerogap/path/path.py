@@ -16,6 +16,7 @@ from zerogap.distinct import Distinct
 from zerogap.gram import Gram
 from zerogap.path.engine import LEFT, Counts, Engine, Segment, Transition
 from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
+from zerogap.precision import dot
 from zerogap.problem import Certificate, DualProblem
 from zerogap.storage import read_arrays, write_arrays
 
@@ -55,9 +56,10 @@ class Path:
         self._transitions: list[Transition] = []
         self._moved = np.zeros((0, 2), dtype=np.int64)
         self._tail: list[float] = []
-        # <x, centre> of the points, for a linear kernel about a centre: beta times this is what its bias has too much.
-        is_moved = gram is not None and gram.kernel.centre is not None
-        self.lever = gram.kernel.moved(gram.X) @ gram.kernel.centre if is_moved else np.zeros(y.size)  # type: ignore[union-attr]
+        # For a linear kernel about a centre c: <x - c, c> of the points, and |c|².  Its bias has <w, c> too much.
+        centre = None if gram is None else gram.kernel.centre
+        self.lever = np.zeros(y.size) if centre is None else gram.kernel.moved(gram.X) @ centre  # type: ignore[union-attr]
+        self.squared_centre = 0.0 if centre is None else float(centre @ centre)
         self.digest = ""  # of X, kept when the path is stored
         self._proof: Proof | None = None
         self._proved, self._largest = 0, LargestGap(0.0, np.nan)  # segments that were proved before those of the proof
@@ -196,7 +198,11 @@ class Path:
 
     def coefficients_at(self, C: Any) -> np.ndarray:
         """Return the signed coefficients beta over the rows of the data, (n,), or (k, n) for an array of k values of C."""
-        return self._for_each(C, lambda C: self.points.spread(self.beta_at(C)))
+        return self._for_each(C, self._coefficients_at)
+
+    def _coefficients_at(self, C: float) -> np.ndarray:
+        points, beta = self.points, self.points.spread(self.beta_at(C), C)
+        return _settled(beta, C * np.where(points.group >= 0, points.share * points.weight[points.group], 0.0))
 
     def beta_at(self, C: float) -> np.ndarray:
         """Return beta over the distinct points, within the box; what rounding left of sum(beta) is put right."""
@@ -219,12 +225,15 @@ class Path:
 
     def _bias_at(self, C: float) -> float:
         bias = self.bias_in_gram(C)
-        return bias - math.fsum(self.beta_at(C) * self.lever) if self.lever.any() else bias
+        if self.squared_centre == 0.0:
+            return bias
+        beta, group = self._coefficients_at(C), self.points.group
+        # sum(beta) is zero but for rounding; far from the origin that little is seen as well.
+        return bias - dot(beta, self.lever[group]) - math.fsum(beta) * self.squared_centre
 
     def certificate_at(self, C: Any) -> Any:
         """Return the certificate of the solution at C, computed from the data; a list of them for an array of C."""
-        self._known_gram()
-        several = [c for part in self._chunks(np.atleast_1d(C)) for c in self._certify(part)]
+        several = [c for part in self._chunks(np.atleast_1d(C)) for c in self.certificates(part)]
         return several[0] if np.ndim(C) == 0 else several
 
     def _known_gram(self) -> Gram:
@@ -235,16 +244,19 @@ class Path:
             )
         return self.gram
 
-    def _certify(self, C: np.ndarray) -> list[Certificate]:
-        """Certify a few C at once: the kernel matrix is read once for all of them."""
+    def certificates(self, C: np.ndarray, *, precisely: bool = True) -> list[Certificate]:
+        """Certify a few C at once, so that the kernel matrix is read once for all of them.
+
+        Those of which rounding is the larger part are computed again in twice the precision.
+        """
         gram = self._known_gram()
         problems = [DualProblem.hinge(gram, self.y, float(c), sample_weight=self.points.weight) for c in C]
         betas = [np.clip(self.beta_at(float(c)), p.lower, p.upper) for c, p in zip(C, problems, strict=True)]
-        values = np.stack(betas) @ gram.full()
-        certificates = [p.certify(b, p.target - f) for p, b, f in zip(problems, betas, values, strict=True)]
+        residuals = [p.target - f for p, f in zip(problems, np.stack(betas) @ gram.full(), strict=True)]
+        found = [p.certify(b, r) for p, b, r in zip(problems, betas, residuals, strict=True)]
         return [
-            p.certify(b, p.target - f, precisely=True) if c.relative_gap > SHARP and c.rounding > c.gap else c
-            for c, p, b, f in zip(certificates, problems, betas, values, strict=True)
+            p.certify(b, r, precisely=True) if precisely and c.relative_gap > SHARP and c.rounding > c.gap else c
+            for c, p, b, r in zip(found, problems, betas, residuals, strict=True)
         ]
 
     @staticmethod
@@ -254,7 +266,7 @@ class Path:
     def worst_certificate(self, C: Any = None) -> Certificate:
         """Return the certificate with the largest relative gap over some C, by default all breakpoints."""
         worst = [
-            max(self._certify(part), key=lambda c: c.relative_gap)
+            max(self.certificates(part), key=lambda c: c.relative_gap)
             for part in self._chunks(self.C if C is None else np.atleast_1d(C))
         ]
         return max(worst, key=lambda c: c.relative_gap)
@@ -337,7 +349,7 @@ class Path:
         joined = [np.concatenate(empty + [getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
         return {
             "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
-            "lever": self.lever, "share": self.points.share,
+            "lever": self.lever, "squared_centre": self.squared_centre, "share": self.points.share,
             "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
             "elbow": joined[0].astype(np.int64), "u": joined[1], "v": joined[2],
             **{name: np.array([getattr(s, name) for s in self._segments]) for name in ("u0", "v0", "origin")},
@@ -355,6 +367,7 @@ class Path:
         points = Distinct(*(np.asarray(data[name]) for name in ("rows", "group", "weight", "share")))
         path = cls(np.asarray(data["y"]), points, np.asarray(data["start"]), 1.0, gram)
         path.lam, path.lever = np.asarray(data["lam"]), np.asarray(data["lever"])
+        path.squared_centre = float(data["squared_centre"])
         path.counts = Counts(**{name: type(value)(data[name]) for name, value in asdict(Counts()).items()})
         edges = np.concatenate([[0], np.cumsum(data["sizes"])])
         parts = [slice(a, b) for a, b in pairwise(edges)]
