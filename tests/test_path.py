@@ -492,7 +492,7 @@ def test_bias_and_coefficients_belong_to_the_kernel_that_was_asked_for(tmp_path)
 
 @pytest.mark.parametrize("kernel", ["poly", "linear"])
 def test_rows_of_a_huge_kernel_have_the_gap_of_their_points(kernel):
-    """All rows in one place: K is one number, 1e14 or 1e16, and the rounding of sum(beta) times K is in every decision value."""
+    """All rows in one place: K is one number, 1e14 or 1e16, and K times the rounding of sum(beta) is in every f(x)."""
     n = 19
     X, y = np.full((n, 1), -95799999.0 if kernel == "linear" else 1e-9), np.where(np.arange(n) == 8, 1.0, -1.0)
     k = X[0, 0] ** 2 if kernel == "linear" else 1e14
@@ -517,7 +517,7 @@ def test_the_bias_far_from_the_origin_takes_what_rounding_leaves_of_the_sum():
 
 
 def test_a_kernel_without_digits_is_told_wherever_it_shows():
-    """An outlier at 2.7e10: the kernel is 1e36 in one place and 1e-3 elsewhere.  The gap is 0.999 at some C, but none at C_max."""
+    """An outlier at 2.7e10: the kernel is 1e36 in one place and 1e-3 elsewhere.  At some C the gap is 0.999, at C_max none."""
     values = np.array([0.26898208454375333, 0.4511940901124054, 0.30118626397076415, -2.74e10])
     X = values[[0, 1, 1, 2, 0, 1, 0, 0, 2, 0, 0, 0, 2, 3, 1, 2, 2, 2, 1, 1], None]
     y = np.where(X[:, 0] == values[1], 1.0, -1.0)
