@@ -523,3 +523,36 @@ def test_a_kernel_without_digits_is_told_wherever_it_shows():
     y = np.where(X[:, 0] == values[1], 1.0, -1.0)
     with pytest.warns(RuntimeWarning, match=r"poly kernel has too few digits.*Centre and scale"):
         svm_path(X, y, kernel="poly", gamma=0.00331, degree=2, C_min=0.295, C_max=34800.0)
+
+
+def test_coefficients_without_enough_digits_are_told():
+    """Labels drawn on two points: nothing is separated, beta grows with C, and its last digit times K = 2e6 is seen."""
+    rng = np.random.default_rng(5)
+    X, y = rng.integers(0, 2, size=(40, 1)).astype(float), np.where(rng.standard_normal(40) > 0, 1.0, -1.0)
+    with pytest.warns(RuntimeWarning, match=r"too few digits.*the coefficients' last digits alone.*smaller C"):
+        svm_path(1448.0 * X, y, kernel="linear", C_min=0.04, C_max=3e5)
+    svm_path(X, y, kernel="linear", C_min=0.04, C_max=1e3)  # nothing of the sort: a warning would be an error
+
+
+def test_the_bias_about_a_far_origin_says_when_it_has_too_few_digits():
+    rng = np.random.default_rng(0)
+    X = np.round(1024.0 * rng.standard_normal((16, 2))) / 1024.0  # x + 1e9 has all its digits
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(16) > 0, 1.0, -1.0)
+    near, far = (svm_path(X + shift, y, kernel="linear", C_min=1.0, C_max=1e4) for shift in (1e5, 1e9))
+    near.bias_at(1e3)  # silent
+    with pytest.warns(RuntimeWarning, match=r"so far from the origin.*too few digits at C=1000.*SVCPath"):
+        far.bias_at(1e3)
+    values = SVCPath(kernel="linear", C_min=1.0, C_max=1e4).fit(X + 1e9, y).decision_function(X + 1e9, C=1e3)
+    expected = SVCPath(kernel="linear", C_min=1.0, C_max=1e4).fit(X, y).decision_function(X, C=1e3)
+    np.testing.assert_allclose(values, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_the_bias_is_finite_where_rounding_takes_a_class_off_its_margin():
+    """Kernel values of 1e33 that differ in their last digits: the margins of the last segment are lost."""
+    base = [(0, 0), (0.2, 0), (-0.4, 0), (-1.4, 0), (1.8, 0), (0, -0.3), (0, 1.3), (-0.33, -0.1)]
+    X = np.array(base) - 24.4
+    y = np.array([1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    w = np.array([3.4e5, 3.5e4, 1.1e5, 9.8e3, 2.3e2, 8.4, 2.8e-4, 8.1e-3])
+    with pytest.warns(RuntimeWarning):
+        path = svm_path(X, y, kernel="poly", degree=8, coef0=100.0, C_min=909.0, C_max=1e8, sample_weight=w)
+    assert np.isfinite(path.bias_at(np.geomspace(909.0, 1e8, 9))).all()

@@ -26,7 +26,8 @@ class Distinct(NamedTuple):
         """Return coefficients over the rows from those over the points: duplicates share theirs by weight.
 
         What the rows of a point have is, summed exactly, what the point has; but no row has more than ``scale`` times its
-        weight.  The larger share comes first, so that what rounding leaves is as small as the smallest.
+        weight by more than a few units in the last place.  The larger share comes first, so that what rounding leaves is as
+        small as the smallest.
         """
         kept = np.flatnonzero(self.group >= 0)
         if kept.size == self.rows.size:
@@ -77,7 +78,7 @@ def _shared(beta, rows, group, share, most):
         part, lost = two_product(beta[g], share[row])
         missing = part * ((1.0 - total[g]) - rest[g])  # shares are rounded too: they need not sum to one
         part, carry = two_sum(part, carry + (lost + missing))
-        limit = share[row] * most[g]
+        limit = share[row] * most[g] * (1.0 + 2.0**-51)
         if abs(part) > limit:
             carry += part - np.copysign(limit, part)
             part = np.copysign(limit, part)

@@ -25,6 +25,7 @@ from zerogap.progress import PathProgress
 EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have, at any C
 
 ROUGH = 1e-7  # the same with all that rounding may have done to kernel values and sums, much of which is only a bound
+UNIT = 2.0**-53  # the relative error of a rounded number
 SAMPLES = 5  # C at which that is asked
 PRECISE = 2  # of which so many are looked at in twice the precision, if need be
 
@@ -386,22 +387,45 @@ def _warn_if_lost(path: Path, options: Options) -> None:
 
 def _warn_if_rough(path: Path) -> None:
     """The proof is about kernel values as they were computed; here the data are asked, at a few C of all sizes."""
-    assert path.gram is not None
     samples = np.unique(np.clip(np.geomspace(path.C[0], path.C[-1], SAMPLES), path.C[0], path.C[-1]))
-    coarse = [certificate.relative_gap for certificate in path.certificates(samples, precisely=False)]
-    suspect = [samples[k] for k in np.argsort(coarse)[-PRECISE:] if coarse[k] > EXACT]
+    coarse = path.certificates(samples, precisely=False)
+    gaps = np.array([certificate.relative_gap for certificate in coarse])
+    suspect = [k for k in np.argsort(gaps)[-PRECISE:] if gaps[k] > EXACT]
     if not suspect:
         return
-    worst, C = max(((path.certificate_at(C), C) for C in suspect), key=lambda found: found[0].relative_gap)
-    gap = worst.gap / (abs(worst.primal) + np.finfo(float).tiny)
     known = 10.0 * path.largest_gap_  # of which the user has been told
-    if gap > max(EXACT, known) or worst.relative_gap > max(ROUGH, known):
+    noise = np.array([_noise(path, C, abs(c.primal)) for C, c in zip(samples, coarse, strict=True)])
+    if noise.max() > max(ROUGH, known):
+        C = samples[np.argmax(noise)]
         warnings.warn(
-            f"The {path.gram.kernel.name} kernel has too few digits on this data: the path is exact for its values as float64 "
-            f"has them, but at C={C:g} the relative gap is {max(gap, worst.relative_gap):.1e}. Centre and scale the features.",
+            f"The {_kernel(path)} kernel has too few digits on this data: the path is exact, but at C={C:g} the coefficients' "
+            f"last digits alone make a relative gap of {noise.max():.1e}. Centre and scale the features, or end at a smaller C.",
             RuntimeWarning,
             stacklevel=3,
         )
+        return
+    worst, C = max(((path.certificate_at(samples[k]), samples[k]) for k in suspect), key=lambda found: found[0].relative_gap)
+    gap = worst.gap / (abs(worst.primal) + np.finfo(float).tiny)
+    if gap > max(EXACT, known) or worst.relative_gap > max(ROUGH, known):
+        warnings.warn(
+            f"The {_kernel(path)} kernel has too few digits on this data: the path is exact for its values as float64 has them, "
+            f"but at C={C:g} the relative gap is {max(gap, worst.relative_gap):.1e}. Centre and scale the features.",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+
+
+def _kernel(path: Path) -> str:
+    assert path.gram is not None
+    return path.gram.kernel.name
+
+
+def _noise(path: Path, C: float, primal: float) -> float:
+    """Return the relative gap that the rounding of each coefficient at C makes through the points on the margin."""
+    assert path.gram is not None
+    E, size = path.margin_at(C), np.abs(path.beta_at(C))
+    noise = UNIT * C * float(path.points.weight[E] @ (np.abs(path.gram.full()[E]) @ size))
+    return noise / primal if noise < OVERFLOW * primal else (np.inf if noise > 0.0 else 0.0)
 
 
 def _promised(path: Path, options: Options, C: float) -> float:

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import warnings
 from collections.abc import Iterable
 from dataclasses import asdict
 from itertools import pairwise
@@ -16,11 +17,12 @@ from zerogap.distinct import Distinct
 from zerogap.gram import Gram
 from zerogap.path.engine import LEFT, Counts, Engine, Segment, Transition
 from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
-from zerogap.precision import dot
+from zerogap.precision import dot, products
 from zerogap.problem import Certificate, DualProblem
 from zerogap.storage import read_arrays, write_arrays
 
 SHARP = 1e-11  # a relative gap above this is computed again in twice the precision, if rounding is most of it
+FAR = 1e-7  # relative gap of f(x) about an origin far from the points, above which there is a warning
 SETS = ("right", "elbow", "left")
 
 
@@ -56,10 +58,12 @@ class Path:
         self._transitions: list[Transition] = []
         self._moved = np.zeros((0, 2), dtype=np.int64)
         self._tail: list[float] = []
-        # For a linear kernel about a centre c: <x - c, c> of the points, and |c|².  Its bias has <w, c> too much.
+        # For a linear kernel about a centre c: <x - c, c> of the points, as pairs, and |c|².  Its bias has <w, c> too much.
         centre = None if gram is None else gram.kernel.centre
-        self.lever = np.zeros(y.size) if centre is None else gram.kernel.moved(gram.X) @ centre  # type: ignore[union-attr]
-        self.squared_centre = 0.0 if centre is None else float(centre @ centre)
+        self.lever, self.squared_centre = np.zeros((2, y.size)), 0.0
+        if gram is not None and centre is not None:
+            self.lever = np.stack(products(gram.X, centre, centre, np.zeros_like(centre)))
+            self.squared_centre = float(centre @ centre)
         self.digest = ""  # of X, kept when the path is stored
         self._proof: Proof | None = None
         self._proved, self._largest = 0, LargestGap(0.0, np.nan)  # segments that were proved before those of the proof
@@ -214,6 +218,10 @@ class Path:
         beta[segment.points] = C * segment.u + segment.v if is_plain else C * segment.coefficients(lam)
         return _settled(self.y * np.clip(self.y * beta, 0.0, most), most)
 
+    def margin_at(self, C: float) -> np.ndarray:
+        """Return the distinct points of the elbow at C."""
+        return self._segments[self._position(self._lam(C))].points
+
     def bias_at(self, C: Any) -> Any:
         """Return the bias, a number, or one for each of an array of C: f(x) = sum_i beta_i k(x_i, x) + bias."""
         return self._for_each(C, self._bias_at)
@@ -227,9 +235,30 @@ class Path:
         bias = self.bias_in_gram(C)
         if self.squared_centre == 0.0:
             return bias
-        beta, group = self._coefficients_at(C), self.points.group
+        beta, (high, low) = self._coefficients_at(C), self.lever[:, self.points.group]
         # sum(beta) is zero but for rounding; far from the origin that little is seen as well.
-        return bias - dot(beta, self.lever[group]) - math.fsum(beta) * self.squared_centre
+        total = math.fsum(beta)
+        bias -= dot(beta, high) + (dot(beta, low) + total * self.squared_centre)
+        self._warn_if_far(C, total, bias)
+        return bias
+
+    def _warn_if_far(self, C: float, total: float, bias: float) -> None:
+        """About the origin f(x) is off by sum(beta) <c, x - c> and the rounding of the bias: tell where that is a gap."""
+        if self.gram is None:
+            return
+        beta, X = self.beta_at(C), self.gram.kernel.moved(self.gram.X)
+        reach = math.sqrt(self.squared_centre) * float(np.sqrt(np.square(X).sum(axis=1).max()))
+        off = abs(total) * reach + float(np.spacing(abs(bias)))
+        gap = C * off * float(self.points.weight[self.margin_at(C)].sum())
+        primal = float(np.abs(beta).sum()) - 0.5 * float(np.square(beta @ X).sum())
+        if gap > FAR * primal:
+            warnings.warn(
+                f"The points are so far from the origin that f(x) = sum_i beta_i <x_i, x> + bias has too few digits at C={C:g}: "
+                f"a relative gap of {gap / primal if primal > 0 else math.inf:.1e}. Centre the features, or use SVCPath, which "
+                "moves the origin.",
+                RuntimeWarning,
+                stacklevel=5,
+            )
 
     def certificate_at(self, C: Any) -> Any:
         """Return the certificate of the solution at C, computed from the data; a list of them for an array of C."""

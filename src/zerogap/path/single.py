@@ -283,7 +283,9 @@ class SingleEngine(Engine):
         Without capped points F = lam q, and a margin short by 1e-14 costs C times that at each of the points on it.  Rounding
         v changes margins anew every time: a few lengths are tried.
         """
-        near, stretch = np.flatnonzero(self.y * self.watch.q < 1.0 + NEAR), 1.0
+        near, stretch = self.y * self.watch.q < 1.0 + NEAR, 1.0
+        near[self.system.points] = True  # whatever rounding made of their margins: there are some of either class
+        near = np.flatnonzero(near)
         for _ in range(LENGTHS):
             v = _without_sum(self.v * stretch)
             least, most = self._bias_between(v, near)
