@@ -529,7 +529,7 @@ def test_coefficients_without_enough_digits_are_told():
     """Labels drawn on two points: nothing is separated, beta grows with C, and its last digit times K = 2e6 is seen."""
     rng = np.random.default_rng(5)
     X, y = rng.integers(0, 2, size=(40, 1)).astype(float), np.where(rng.standard_normal(40) > 0, 1.0, -1.0)
-    with pytest.warns(RuntimeWarning, match=r"too few digits.*the coefficients' last digits alone.*smaller C"):
+    with pytest.warns(RuntimeWarning, match=r"too few digits.*last digits of its coefficients alone.*smaller C"):
         svm_path(1448.0 * X, y, kernel="linear", C_min=0.04, C_max=3e5)
     svm_path(X, y, kernel="linear", C_min=0.04, C_max=1e3)  # nothing of the sort: a warning would be an error
 

@@ -396,28 +396,22 @@ def _warn_if_rough(path: Path) -> None:
     known = 10.0 * path.largest_gap_  # of which the user has been told
     noise = np.array([_noise(path, C, abs(c.primal)) for C, c in zip(samples, coarse, strict=True)])
     if noise.max() > max(ROUGH, known):
-        C = samples[np.argmax(noise)]
-        warnings.warn(
-            f"The {_kernel(path)} kernel has too few digits on this data: the path is exact, but at C={C:g} the coefficients' "
-            f"last digits alone make a relative gap of {noise.max():.1e}. Centre and scale the features, or end at a smaller C.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        _warn_of_digits(path, samples[np.argmax(noise)], noise.max(), "the last digits of its coefficients alone make")
         return
     worst, C = max(((path.certificate_at(samples[k]), samples[k]) for k in suspect), key=lambda found: found[0].relative_gap)
     gap = worst.gap / (abs(worst.primal) + np.finfo(float).tiny)
     if gap > max(EXACT, known) or worst.relative_gap > max(ROUGH, known):
-        warnings.warn(
-            f"The {_kernel(path)} kernel has too few digits on this data: the path is exact for its values as float64 has them, "
-            f"but at C={C:g} the relative gap is {max(gap, worst.relative_gap):.1e}. Centre and scale the features.",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        _warn_of_digits(path, C, max(gap, worst.relative_gap), "for kernel values with all their digits it has")
 
 
-def _kernel(path: Path) -> str:
+def _warn_of_digits(path: Path, C: float, gap: float, cause: str) -> None:
     assert path.gram is not None
-    return path.gram.kernel.name
+    warnings.warn(
+        f"The {path.gram.kernel.name} kernel has too few digits on this data: the path is exact for its values as float64 has "
+        f"them, but at C={C:g} {cause} a relative gap of {gap:.1e}. Centre and scale the features, or end at a smaller C.",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 def _noise(path: Path, C: float, primal: float) -> float:

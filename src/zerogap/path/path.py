@@ -253,8 +253,8 @@ class Path:
         primal = float(np.abs(beta).sum()) - 0.5 * float(np.square(beta @ X).sum())
         if gap > FAR * primal:
             warnings.warn(
-                f"The points are so far from the origin that f(x) = sum_i beta_i <x_i, x> + bias has too few digits at C={C:g}: "
-                f"a relative gap of {gap / primal if primal > 0 else math.inf:.1e}. Centre the features, or use SVCPath, which "
+                f"The points are so far from the origin that f(x) = sum_i beta_i <x_i, x> + bias has too few digits at "
+                f"C={C:g}: a relative gap of {gap / primal if primal > 0 else math.inf:.1e}. Centre the features, or use SVCPath, which "
                 "moves the origin.",
                 RuntimeWarning,
                 stacklevel=5,
