@@ -434,6 +434,13 @@ def test_the_backup_leaves_a_tie_and_says_so(plain, monkeypatch):
     assert path.worst_certificate(np.concatenate([path.C, between])).relative_gap <= 1e-9
 
 
+def summed_exactly(beta, X, bias):
+    """Return sum_i beta_i <x_i, x> + bias at every row, rounded once."""
+    rows = [[Fraction(v) for v in row] for row in X]
+    w = [sum(Fraction(b) * row[k] for b, row in zip(beta, rows, strict=True)) for k in range(X.shape[1])]
+    return np.array([float(sum(a * v for a, v in zip(w, row, strict=True)) + Fraction(bias)) for row in rows])
+
+
 def test_points_far_from_zero_have_the_same_path():
     """The linear kernel is then taken about another origin; the bias is told for the points as they are."""
     rng = np.random.default_rng(0)
@@ -444,11 +451,13 @@ def test_points_far_from_zero_have_the_same_path():
     np.testing.assert_allclose(far.C, near.C, rtol=1e-9)
     for C in (0.01, 1.0, 100.0):
         beta = far.coefficients_at(C)
-        w = beta @ X
         assert far.certificate_at(C).primal == pytest.approx(near.certificate_at(C).primal, rel=1e-9)
-        # bias = near's - <w, shift>, of which float64 keeps 1e-16 of the latter.
-        shift = 1e6 * w.sum()
-        assert far.bias_at(C) + shift == pytest.approx(near.bias_at(C), abs=1e-14 * 1e6 * np.abs(w).sum() + 1e-9)
+        values, expected = (
+            summed_exactly(p.coefficients_at(C), Z, p.bias_at(C)) for p, Z in ((far, X + 1e6), (near, X))
+        )
+        # Of the bias, about <w, shift>, float64 keeps sixteen digits, and sum(beta) <shift, x> is lost.
+        lost = 1e-16 * 1e6 * np.abs(beta @ X).sum() + abs(math.fsum(beta)) * 1e6 * np.abs(X).sum(axis=1).max()
+        np.testing.assert_allclose(values, expected, rtol=0.0, atol=lost + 1e-9)
     model = SVCPath(kernel="linear").fit(X + 1e6, y)
     np.testing.assert_allclose(
         model.decision_function(X + 1e6, C=1.0), X @ (near.coefficients_at(1.0) @ X) + near.bias_at(1.0), atol=1e-8
@@ -465,13 +474,6 @@ def test_the_path_of_scaled_points_is_as_exact_however_large_c_becomes(scale):
     path = svm_path(X * scale, y, kernel="linear", C_min=1e-2 / scale**2, C_max=1e13 / scale**2)
     assert path.worst_certificate().relative_gap <= 1e-9
     assert path.largest_gap_ <= 1e-9
-
-
-def summed_exactly(beta, X, bias):
-    """Return sum_i beta_i <x_i, x> + bias at every row, rounded once."""
-    rows = [[Fraction(v) for v in row] for row in X]
-    w = [sum(Fraction(b) * row[k] for b, row in zip(beta, rows, strict=True)) for k in range(X.shape[1])]
-    return np.array([float(sum(a * v for a, v in zip(w, row, strict=True)) + Fraction(bias)) for row in rows])
 
 
 def test_bias_and_coefficients_belong_to_the_kernel_that_was_asked_for(tmp_path):
@@ -526,12 +528,16 @@ def test_a_kernel_without_digits_is_told_wherever_it_shows():
 
 
 def test_coefficients_without_enough_digits_are_told():
-    """Labels drawn on two points: nothing is separated, beta grows with C, and its last digit times K = 2e6 is seen."""
-    rng = np.random.default_rng(5)
-    X, y = rng.integers(0, 2, size=(40, 1)).astype(float), np.where(rng.standard_normal(40) > 0, 1.0, -1.0)
-    with pytest.warns(RuntimeWarning, match=r"too few digits.*last digits of its coefficients alone.*smaller C"):
-        svm_path(1448.0 * X, y, kernel="linear", C_min=0.04, C_max=3e5)
-    svm_path(X, y, kernel="linear", C_min=0.04, C_max=1e3)  # nothing of the sort: a warning would be an error
+    """Two places with both labels in each: nothing is separated, beta grows with C, and its last digits times K are seen."""
+    X = np.array(
+        [[1, 1], [1, 0], [1, 1], [1, 1], [1, 1], [1, 0], [1, 0], [1, 0], [1, 0], [1, 0], [1, 0], [1, 0], [1, 1.0]]
+    )
+    y = np.array([-1, 1, 1, 1, 1, -1, 1, -1, 1, -1, -1, 1, 1])
+    w = np.array([148, 9.25, 0.0115, 1080, 1.53e-4, 10.2, 0.247, 53.9, 1.19e5, 3.96e-5, 0.216, 0.00688, 0.0124])
+    options = {"kernel": "poly", "degree": 7, "C_min": 219.0, "merge_duplicates": False}
+    with pytest.warns(RuntimeWarning, match=r"too few digits.*last digits of its coefficients alone may.*smaller C"):
+        svm_path(X, y, C_max=1.25e6, sample_weight=w, **options)
+    svm_path(X, y, C_max=1e3, **options)  # nothing of the sort: a warning would be an error
 
 
 def test_the_bias_about_a_far_origin_says_when_it_has_too_few_digits():
@@ -556,3 +562,35 @@ def test_the_bias_is_finite_where_rounding_takes_a_class_off_its_margin():
     with pytest.warns(RuntimeWarning):
         path = svm_path(X, y, kernel="poly", degree=8, coef0=100.0, C_min=909.0, C_max=1e8, sample_weight=w)
     assert np.isfinite(path.bias_at(np.geomspace(909.0, 1e8, 9))).all()
+
+
+def test_exact_lines_may_end_where_they_begin():
+    """Solved again, the lines of a long segment meet a point at once: then there is no long way to shorten."""
+    bits = "1110 0010 0111 0001 0011 0110 1011 0110 1010 0001 0111 0101 0101 1000 0110 0110 1101"
+    X = 39.0 * np.array([[float(bit) for bit in row] for row in bits.split()])
+    y = np.array([1, 1, -1, -1, 1, 1, -1, 1, 1, -1, 1, 1, -1, 1, 1, 1, 1])
+    with pytest.warns(RuntimeWarning, match="few digits|not exact"):
+        path = svm_path(X, y, kernel="poly", gamma=1.93, degree=5, coef0=0.5, C_min=0.029, C_max=0.849)
+    assert path.status == "complete"
+
+
+def test_what_rounding_leaves_of_the_sum_is_not_put_on_an_outlier():
+    """Its coefficient is 1e-9, its kernel value 2e9: 1e-13 more of it, as capped points round, would be a gap of 1e-5."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 1))
+    X[5] = -2.34e4
+    y = np.where((X[:, 0] > 0) ^ (rng.uniform(size=20) < 0.2), 1.0, -1.0)
+    path = svm_path(X, y, kernel="poly", degree=7, coef0=0.5, C_min=66.0, C_max=1e4)
+    outlier = int(np.argmax(path.gram.diagonal))
+    for C in np.geomspace(66.0, 1e4, 200):
+        segment, beta = path.segment_at(C), path.beta_at(C)
+        if outlier in segment.points:
+            line = C * segment.coefficients(1.0 / C)[segment.points.tolist().index(outlier)]
+            assert beta[outlier] == pytest.approx(line, rel=1e-9)
+        assert abs(math.fsum(beta)) <= 1e-13 * C
+
+
+def test_an_origin_whose_square_overflows_is_no_error():
+    X = 1e155 * np.array([[1.0, 1.0], [1.0 + 1e-9, 1.0], [1.0, 1.0 + 1e-9], [1.0 - 1e-9, 1.0]])
+    path = svm_path(X, [1, -1, 1, -1], kernel="linear", C_min=1e-300, C_max=1e-298)
+    assert np.isfinite(path.coefficients_at(1e-299)).all()

@@ -5,12 +5,15 @@ Veltkamp's constant, so factors have to stay below 1e300: where they do not, the
 Loops run over points, not over coordinates: so they vectorise.
 """
 
+import math
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from zerogap.compiled import inline, jit
+
+SLIGHTLY = 1e10  # so many times a change, a number hardly notices it
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -85,6 +88,21 @@ def add_to(high: np.ndarray, low: np.ndarray, number: float) -> None:
     part = total - high
     low += (high - (total - part)) + (number - part)
     high[:] = total
+
+
+def without_sum(x: np.ndarray, most: Any = np.inf) -> np.ndarray:
+    """Put what rounding left of sum(x) on one entry, which stays within -most to most; in place.
+
+    The smaller that entry, the less is left.  But it must stay what it was: a small one may have a large factor.
+    """
+    for _ in range(2):
+        drift, size = math.fsum(x), np.abs(x)
+        room = np.where(x * drift > 0.0, size, np.minimum(size, most - size))
+        hardly = np.flatnonzero(room > SLIGHTLY * abs(drift))
+        if drift == 0.0 or not hardly.size:
+            break
+        x[hardly[np.argmin(room[hardly])]] -= drift
+    return x
 
 
 def combination(X: Any, centre: np.ndarray, x: np.ndarray) -> Pair:

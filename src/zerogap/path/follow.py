@@ -26,8 +26,8 @@ EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have
 
 ROUGH = 1e-7  # the same with all that rounding may have done to kernel values and sums, much of which is only a bound
 UNIT = 2.0**-53  # the relative error of a rounded number
-SAMPLES = 5  # C at which that is asked
-PRECISE = 2  # of which so many are looked at in twice the precision, if need be
+SAMPLES = 5  # C at which that is asked, and about as many segments
+PRECISE = 2  # so many of them are looked at in twice the precision, if need be; and those of which the bound is rough
 
 # Engines work with kernel values of moderate size: others are divided by a power of two, and lam with them.
 MODERATE = 1e6
@@ -103,8 +103,7 @@ def svm_path(
         except Exceeded:
             status = "interrupted" if limit.was_interrupted else "max_time"
     path.seal(status)
-    if len(path) > 1 and not path.n_unproved:
-        _warn_if_lost(path, options)
+    if len(path) > 1 and not path.n_unproved and not _is_lost(path, options):
         _warn_if_rough(path)
     return path
 
@@ -372,8 +371,8 @@ def _scaled_back(transition: Transition, unit: float) -> Transition:
     return transition if unit == 1.0 else transition._replace(lam=transition.lam * unit)
 
 
-def _warn_if_lost(path: Path, options: Options) -> None:
-    """Compare the largest gap with what the engine promises: one that has lost its way would not notice."""
+def _is_lost(path: Path, options: Options) -> bool:
+    """Compare the largest gap with what the engine promises, and warn: one that has lost its way would not notice."""
     gap, C = path.largest
     promised = _promised(path, options, C)
     if gap > promised:
@@ -383,25 +382,41 @@ def _warn_if_lost(path: Path, options: Options) -> None:
             RuntimeWarning,
             stacklevel=3,
         )
+    return gap > promised
 
 
 def _warn_if_rough(path: Path) -> None:
-    """The proof is about kernel values as they were computed; here the data are asked, at a few C of all sizes."""
-    samples = np.unique(np.clip(np.geomspace(path.C[0], path.C[-1], SAMPLES), path.C[0], path.C[-1]))
+    """The proof is about kernel values as they were computed; here the data are asked, at a few C."""
+    samples = _samples(path)
     coarse = path.certificates(samples, precisely=False)
     gaps = np.array([certificate.relative_gap for certificate in coarse])
-    suspect = [k for k in np.argsort(gaps)[-PRECISE:] if gaps[k] > EXACT]
+    worst_first = np.argsort(-gaps)
+    suspect = [k for rank, k in enumerate(worst_first) if gaps[k] > (EXACT if rank < PRECISE else ROUGH)]
     if not suspect:
         return
-    known = 10.0 * path.largest_gap_  # of which the user has been told
-    noise = np.array([_noise(path, C, abs(c.primal)) for C, c in zip(samples, coarse, strict=True)])
-    if noise.max() > max(ROUGH, known):
-        _warn_of_digits(path, samples[np.argmax(noise)], noise.max(), "the last digits of its coefficients alone make")
+    known = 10.0 * path.largest_gap_  # what the engine may leave
+    noise, lost = (
+        np.array([_relative(gap(path, C), abs(c.primal)) for C, c in zip(samples, coarse, strict=True)])
+        for gap in (_noise, _lost)
+    )
+    if noise.max() > max(ROUGH, known) and lost.max() > EXACT:  # it may be, and some of it is seen
+        _warn_of_digits(
+            path, samples[np.argmax(noise)], noise.max(), "the last digits of its coefficients alone may make"
+        )
         return
-    worst, C = max(((path.certificate_at(samples[k]), samples[k]) for k in suspect), key=lambda found: found[0].relative_gap)
-    gap = worst.gap / (abs(worst.primal) + np.finfo(float).tiny)
+    worst, C = max(
+        ((path.certificate_at(samples[k]), samples[k]) for k in suspect), key=lambda found: found[0].relative_gap
+    )
+    gap = _relative(worst.gap, abs(worst.primal))
     if gap > max(EXACT, known) or worst.relative_gap > max(ROUGH, known):
         _warn_of_digits(path, C, max(gap, worst.relative_gap), "for kernel values with all their digits it has")
+
+
+def _samples(path: Path) -> np.ndarray:
+    """Return a few C of all sizes, and a few in the middle of segments: of all, if there are so few."""
+    C = path.C
+    k = np.unique(np.linspace(0, C.size - 2, SAMPLES - 1).astype(int))
+    return np.unique(np.clip([*np.geomspace(C[0], C[-1], SAMPLES), *np.sqrt(C[k] * C[k + 1])], C[0], C[-1]))
 
 
 def _warn_of_digits(path: Path, C: float, gap: float, cause: str) -> None:
@@ -414,12 +429,27 @@ def _warn_of_digits(path: Path, C: float, gap: float, cause: str) -> None:
     )
 
 
-def _noise(path: Path, C: float, primal: float) -> float:
-    """Return the relative gap that the rounding of each coefficient at C makes through the points on the margin."""
+def _noise(path: Path, C: float) -> float:
+    """Return the gap that the rounding of every coefficient at C may make, through the points on the margin."""
     assert path.gram is not None
-    E, size = path.margin_at(C), np.abs(path.beta_at(C))
-    noise = UNIT * C * float(path.points.weight[E] @ (np.abs(path.gram.full()[E]) @ size))
-    return noise / primal if noise < OVERFLOW * primal else (np.inf if noise > 0.0 else 0.0)
+    E = path.segment_at(C).points
+    off = np.abs(path.gram.full()[E]) @ np.abs(path.beta_at(C))
+    return UNIT * C * float(path.points.weight[E] @ off)
+
+
+def _lost(path: Path, C: float) -> float:
+    """Return the gap of the points on the margin, with the coefficients and the bias as they are read."""
+    assert path.gram is not None
+    E, beta = path.segment_at(C).points, path.beta_at(C)
+    product = path.gram.precise_dot(beta, E)
+    short = 1.0 - path.y[E] * ((product.high + path.bias_in_gram(C)) + product.low)
+    return float(C * path.points.weight[E] @ np.maximum(short, 0.0) - np.abs(beta[E]) @ short)
+
+
+def _relative(gap: float, primal: float) -> float:
+    if gap < OVERFLOW * primal:
+        return gap / primal
+    return np.inf if gap > 0.0 else 0.0
 
 
 def _promised(path: Path, options: Options, C: float) -> float:

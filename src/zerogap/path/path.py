@@ -13,11 +13,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from zerogap import limits
+from zerogap.compiled import HUGE
 from zerogap.distinct import Distinct
 from zerogap.gram import Gram
 from zerogap.path.engine import LEFT, Counts, Engine, Segment, Transition
 from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
-from zerogap.precision import dot, products
+from zerogap.precision import dot, products, without_sum
 from zerogap.problem import Certificate, DualProblem
 from zerogap.storage import read_arrays, write_arrays
 
@@ -62,8 +63,11 @@ class Path:
         centre = None if gram is None else gram.kernel.centre
         self.lever, self.squared_centre = np.zeros((2, y.size)), 0.0
         if gram is not None and centre is not None:
-            self.lever = np.stack(products(gram.X, centre, centre, np.zeros_like(centre)))
-            self.squared_centre = float(centre @ centre)
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.lever = np.stack(products(gram.X, centre, centre, np.zeros_like(centre)))
+                self.squared_centre = min(float(centre @ centre), HUGE)
+            if not np.isfinite(self.lever).all():  # too large to be split into halves
+                self.lever = np.stack([gram.kernel.moved(gram.X) @ centre, np.zeros(y.size)])
         self.digest = ""  # of X, kept when the path is stored
         self._proof: Proof | None = None
         self._proved, self._largest = 0, LargestGap(0.0, np.nan)  # segments that were proved before those of the proof
@@ -206,7 +210,7 @@ class Path:
 
     def _coefficients_at(self, C: float) -> np.ndarray:
         points, beta = self.points, self.points.spread(self.beta_at(C), C)
-        return _settled(beta, C * np.where(points.group >= 0, points.share * points.weight[points.group], 0.0))
+        return without_sum(beta, C * np.where(points.group >= 0, points.share * points.weight[points.group], 0.0))
 
     def beta_at(self, C: float) -> np.ndarray:
         """Return beta over the distinct points, within the box; what rounding left of sum(beta) is put right."""
@@ -216,11 +220,11 @@ class Path:
         # On the last segment u is zero and beta is v itself, without any rounding, however large C is.
         is_plain = segment.origin == 0.0
         beta[segment.points] = C * segment.u + segment.v if is_plain else C * segment.coefficients(lam)
-        return _settled(self.y * np.clip(self.y * beta, 0.0, most), most)
+        return without_sum(self.y * np.clip(self.y * beta, 0.0, most), most)
 
-    def margin_at(self, C: float) -> np.ndarray:
-        """Return the distinct points of the elbow at C."""
-        return self._segments[self._position(self._lam(C))].points
+    def segment_at(self, C: float) -> Segment:
+        """Return the lines that hold at C."""
+        return self._segments[self._position(self._lam(C))]
 
     def bias_at(self, C: Any) -> Any:
         """Return the bias, a number, or one for each of an array of C: f(x) = sum_i beta_i k(x_i, x) + bias."""
@@ -229,7 +233,7 @@ class Path:
     def bias_in_gram(self, C: float) -> float:
         """Return the bias that goes with ``gram.kernel``, whose origin may have been moved."""
         lam = self._lam(C)
-        return float(self._segments[self._position(lam)].bias(lam)) / lam
+        return float(self.segment_at(C).bias(lam)) / lam
 
     def _bias_at(self, C: float) -> float:
         bias = self.bias_in_gram(C)
@@ -249,13 +253,13 @@ class Path:
         beta, X = self.beta_at(C), self.gram.kernel.moved(self.gram.X)
         reach = math.sqrt(self.squared_centre) * float(np.sqrt(np.square(X).sum(axis=1).max()))
         off = abs(total) * reach + float(np.spacing(abs(bias)))
-        gap = C * off * float(self.points.weight[self.margin_at(C)].sum())
+        gap = C * off * float(self.points.weight[self.segment_at(C).points].sum())
         primal = float(np.abs(beta).sum()) - 0.5 * float(np.square(beta @ X).sum())
         if gap > FAR * primal:
             warnings.warn(
                 f"The points are so far from the origin that f(x) = sum_i beta_i <x_i, x> + bias has too few digits at "
-                f"C={C:g}: a relative gap of {gap / primal if primal > 0 else math.inf:.1e}. Centre the features, or use SVCPath, which "
-                "moves the origin.",
+                f"C={C:g}: a relative gap of {gap / primal if primal > 0 else math.inf:.1e}. Centre the features, or use "
+                "SVCPath, which moves the origin.",
                 RuntimeWarning,
                 stacklevel=5,
             )
@@ -432,17 +436,3 @@ def digest_of(X: Any) -> str:
         return ""
     rows = X.toarray() if sp.issparse(X) else np.ascontiguousarray(X)
     return hashlib.blake2b((rows + 0.0).tobytes(), digest_size=16).hexdigest()
-
-
-def _settled(beta: np.ndarray, most: np.ndarray) -> np.ndarray:
-    """Put what rounding left in sum(beta) on a free coefficient; in place.
-
-    The smaller that is, the less is left: of those that have room for it, the one with the least.
-    """
-    for _ in range(2):
-        drift, room = math.fsum(beta), np.minimum(np.abs(beta), most - np.abs(beta))
-        fitting = np.flatnonzero(room > 4.0 * abs(drift))
-        if drift == 0.0 or not fitting.size:
-            break
-        beta[fitting[np.argmin(room[fitting])]] -= drift
-    return beta

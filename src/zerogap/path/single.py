@@ -37,6 +37,7 @@ from zerogap.path.engine import (
 )
 from zerogap.path.tie import movers
 from zerogap.path.watch import UNWATCHED, Move, Watch, departure
+from zerogap.precision import without_sum
 from zerogap.stopping import PlainGap
 
 MOST_COORDINATES = 20_000  # that are read to compute kernel values in twice the precision: half a millisecond
@@ -142,6 +143,7 @@ class SingleEngine(Engine):
         if is_long or not self.watch.covers(event.move):
             self._solve_lines(exactly=is_long)
             event = self._next_event(lam_end)
+            is_long = event.lam < LONG * self.lam  # other lines may meet somebody sooner
         if self._age == 0:  # all have just been looked at
             self.watch.narrow(self.lam, event.move)
         segment = self._lines()
@@ -283,11 +285,11 @@ class SingleEngine(Engine):
         Without capped points F = lam q, and a margin short by 1e-14 costs C times that at each of the points on it.  Rounding
         v changes margins anew every time: a few lengths are tried.
         """
-        near, stretch = self.y * self.watch.q < 1.0 + NEAR, 1.0
-        near[self.system.points] = True  # whatever rounding made of their margins: there are some of either class
-        near = np.flatnonzero(near)
+        is_near, stretch = self.y * self.watch.q < 1.0 + NEAR, 1.0
+        is_near[self.system.points] = True  # whatever rounding made of their margins: there are some of either class
+        near = np.flatnonzero(is_near)
         for _ in range(LENGTHS):
-            v = _without_sum(self.v * stretch)
+            v = without_sum(self.v * stretch)
             least, most = self._bias_between(v, near)
             short = 0.5 * (least - most) + CLEAR * (1.0 + abs(least))
             if short > SHORT:
@@ -546,15 +548,6 @@ class SingleEngine(Engine):
         ends = np.where(rising, bounds, -np.inf)
         self.system.append(int(np.argmax(ends)))
         self._set(int(np.argmax(ends)), ELBOW)
-
-
-def _without_sum(v: np.ndarray) -> np.ndarray:
-    """Put what rounding left in sum(v) on its smallest coefficient that is larger than that: there nothing is rounded."""
-    drift = math.fsum(v)
-    larger = np.flatnonzero(np.abs(v) > 4.0 * abs(drift))
-    if drift and larger.size:
-        v[larger[np.argmin(np.abs(v[larger]))]] -= drift
-    return v
 
 
 def _shortened(event: Event, lam: float) -> Event:
