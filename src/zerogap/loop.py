@@ -73,6 +73,13 @@ class Status(Enum):
         """What happened and what to do."""
         return self.value
 
+    @classmethod
+    def of(cls, certificate: Certificate, tol: float) -> "Status":
+        """Return how a point stands that was found otherwise than by a run: by its certificate alone."""
+        if certificate.relative_gap <= tol:
+            return cls.CONVERGED
+        return cls.PRECISION if certificate.gap <= tol * abs(certificate.primal) else cls.STALLED
+
     # A stored status is its name: the words of advice may change.
 
     @classmethod

@@ -155,8 +155,11 @@ class SVCPath(ClassifierMixin, KernelMachine):
         problem = DualProblem.hinge(path.gram, path.y, C, sample_weight=path.points.weight)
         beta = path.coefficients_at(C)
         certificate = path.certificate_at(C)
-        status = Status.CONVERGED if certificate.relative_gap <= model.tol else Status.STALLED
-        solution = Solution(beta, path.bias_in_gram(C), certificate, status, 0, Trace(), problem, SMO(), None)
+        status, bias = Status.of(certificate, model.tol), path.bias_in_gram(C)
+        least, most = certificate.bias_interval
+        if not least <= bias <= most:  # rounding has moved it: the certificate is about its own
+            bias = certificate.bias
+        solution = Solution(beta, bias, certificate, status, 0, Trace(), problem, SMO(), None)
         if status is not Status.CONVERGED:
             model._warn([solution])
         codes = (self._y == self.classes_[1]).astype(int)

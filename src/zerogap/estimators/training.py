@@ -197,9 +197,7 @@ def certified(problem: DualProblem, training: Training, entered: int, began: flo
     now = problem.certify(beta)
     if now.relative_gap > tol and now.gap <= tol * abs(now.primal):
         now = problem.certify(beta, precisely=True)
-    status = Status.CONVERGED if now.relative_gap <= tol else Status.STALLED
-    if status is Status.STALLED and now.gap <= tol * abs(now.primal):
-        status = Status.PRECISION  # rounding is all there is between this point and the tolerance
+    status = Status.of(now, tol)
     if training.exact is not None and training.exact[1].is_unbounded:
         status = Status.UNBOUNDED
     look = Look(
