@@ -75,7 +75,7 @@ def test_shares_of_a_coefficient_sum_to_it_exactly(weights):
         }[weights]
         points = distinct(np.ones((n, 1)), np.ones(n), weight)
         for beta in rng.standard_normal(20):
-            parts = points.spread(np.array([beta]))
+            parts = points.spread(np.array([beta]), scale=10.0)
             left = abs(math.fsum([*parts, -beta]))
             assert left <= (0.0 if weights == "equal" else 0.5 * np.spacing(np.abs(parts).min()))
             np.testing.assert_allclose(parts, beta * weight / math.fsum(weight), rtol=0.0, atol=1e-15 * abs(beta))
@@ -86,6 +86,6 @@ def test_no_row_gets_more_than_its_cap():
     weight = 10.0 ** rng.uniform(-6, 6, size=30)
     points = distinct(np.ones((30, 1)), np.ones(30), weight)
     for C in 10.0 ** rng.uniform(-3, 3, size=20):
-        parts = points.spread(C * points.weight, C)
-        assert (parts <= C * weight * (1 + 1e-15)).all()
-        np.testing.assert_allclose(parts, C * weight, rtol=1e-9)
+        for parts in (points.spread(C * points.weight, C), points.spread(C * points.weight)):
+            assert (parts <= C * weight * (1 + 2.0**-51)).all()
+            np.testing.assert_allclose(parts, C * weight, rtol=1e-9)

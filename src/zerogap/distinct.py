@@ -22,18 +22,18 @@ class Distinct(NamedTuple):
     weight: np.ndarray  # (m,) summed weights
     share: np.ndarray  # (n,) part of its point's weight that each row brings
 
-    def spread(self, beta: np.ndarray, scale: float = np.inf) -> np.ndarray:
+    def spread(self, beta: np.ndarray, scale: float = 0.0) -> np.ndarray:
         """Return coefficients over the rows from those over the points: duplicates share theirs by weight.
 
-        What the rows of a point have is, summed exactly, what the point has; but no row has more than ``scale`` times its
-        weight by more than a few units in the last place.  The larger share comes first, so that what rounding leaves is as
-        small as the smallest.
+        What the rows of a point have is, summed exactly, what the point has, as far as that is possible: none has more than its
+        share or ``scale`` times its weight, whichever is larger, by more than a unit in the last place.  The larger share comes
+        first, so that what rounding leaves is as small as the smallest.
         """
         kept = np.flatnonzero(self.group >= 0)
         if kept.size == self.rows.size:
             return np.where(self.group >= 0, beta[self.group] * self.share, 0.0)
         rows = kept[np.lexsort((-self.share[kept], self.group[kept]))]
-        return _shared(beta, rows, self.group, self.share, scale * self.weight)
+        return _shared(beta, rows, self.group, self.share, np.maximum(scale * self.weight, np.abs(beta)))
 
     def gather(self, beta: np.ndarray) -> np.ndarray:
         """Return coefficients over the points from those over the rows."""
@@ -78,7 +78,7 @@ def _shared(beta, rows, group, share, most):
         part, lost = two_product(beta[g], share[row])
         missing = part * ((1.0 - total[g]) - rest[g])  # shares are rounded too: they need not sum to one
         part, carry = two_sum(part, carry + (lost + missing))
-        limit = share[row] * most[g] * (1.0 + 2.0**-51)
+        limit = share[row] * most[g] * (1.0 + 2.0**-52)
         if abs(part) > limit:
             carry += part - np.copysign(limit, part)
             part = np.copysign(limit, part)
