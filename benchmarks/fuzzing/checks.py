@@ -18,6 +18,7 @@ LP_VIOLATION = 1e-3  # what engine "lp" puts up with by default, as a violation 
 # Refusals: what the caller asked for cannot be done, and the message says what to do instead.  Anything else is a failure.
 REFUSALS: tuple[tuple[type[BaseException], str], ...] = (
     (ValueError, r"kernel gives values too large for float64 on this data\. Scale the features"),
+    (ValueError, r"gamma='scale' is 1 / .*is too (small|large) for float64\. Scale the features"),
     (ValueError, r"moves one coefficient at a time, which a free bias forbids.*Use a solver that moves pairs"),
     (ValueError, r"solves a linear system: it takes problems without box, tube and bias.*use solver='smo'"),
     (ValueError, r"on its diagonal is not positive definite in float64\. Raise noise"),

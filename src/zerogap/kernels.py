@@ -151,9 +151,10 @@ class Kernel:
     def magnitude(self, X: Any, diagonal: np.ndarray) -> np.ndarray:
         """Return a with |k(x_i, x_j)| <= a_i a_j, the products and powers on the way included."""
         if self.name in ("poly", "sigmoid"):
-            squares = self.gamma * row_norms(X, squared=True) + abs(self.coef0)
-            size = np.sqrt(squares + 1.0) if self.name == "sigmoid" else squares ** (0.5 * self.degree)
-            return np.sqrt(size**2 + self.tau**2)
+            with np.errstate(over="ignore"):  # a tanh is finite where what it is of is not
+                squares = self.gamma * row_norms(X, squared=True) + abs(self.coef0)
+                size = np.sqrt(squares + 1.0) if self.name == "sigmoid" else squares ** (0.5 * self.degree)
+                return np.sqrt(size**2 + self.tau**2)
         slack = 1e-9 * np.abs(diagonal).max() if self.name == "precomputed" else 0.0  # by which it may be indefinite
         return np.sqrt(np.abs(diagonal) + slack)
 
