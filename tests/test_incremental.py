@@ -312,3 +312,20 @@ def test_histories_of_many_kinds_end_where_a_fit_does(count):
         # Both optima lie between their bounds; the sums behind a bound round, each by so much.
         size = np.abs(fresh.dual_coef_).sum() ** 2 * np.abs(fresh._kernel(X[held], X[held])).max() + abs(b.dual)
         assert abs(a.dual - b.dual) <= a.gap + b.gap + 100 * np.finfo(float).eps * size
+
+
+def test_an_indefinite_kernel_leaves_finite_coefficients():
+    """With a negative definite kernel and no bias every step makes the objective fall faster, until float64 ends."""
+
+    def kernel(A, B):
+        return -np.exp(-((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+    X = np.random.default_rng(0).integers(0, 2, size=(25, 2)).astype(float)
+    y = np.where(np.arange(25) % 3, 1, 0)
+    model = SVC(210.0, kernel=kernel, loss="squared_hinge", fit_intercept=False)
+    with pytest.warns(Warning):
+        model.partial_fit(X[:20], y[:20])
+    with pytest.warns(ConvergenceWarning, match="no bound"):
+        model.forget([0, 3]).partial_fit(X[20:], y[20:])
+    assert model.status_ is Status.UNBOUNDED
+    assert np.isfinite(model.dual_coef_).all()

@@ -23,6 +23,7 @@ from zerogap.problem import DualProblem
 
 NOBODY = -1
 ROUNDING = 1e-12  # part of the sum of all coefficients by which theirs may be off its total
+BEYOND = 1e300  # coefficients above this are no result: float64 ends
 NOISE = 1e-14  # part of the longest move that is rounding: a point at its bound does not block a step because of it
 
 
@@ -121,6 +122,8 @@ class ActiveSet:
         most = 50 * problem.n + 1000 if most is None else most
         patience = 2 * problem.n + 100  # violators in a row that move nobody: ties go round in a circle
         count, polish, idle = 0, 2, 0
+        if not np.isfinite(self.beta).all():
+            self.restart(problem)
         self.sync(problem)
         while count < most and idle < patience and not self.is_unbounded and not limits.is_over():
             i = self.worst(problem, max(tolerance, 4.0 * problem.rounding(self.beta)))
@@ -131,6 +134,8 @@ class ActiveSet:
                 polish -= 1
             else:
                 break
+            if not np.abs(self.beta).max() <= BEYOND:  # an indefinite kernel: the objective falls for ever
+                self.beta[:], self.is_unbounded = self.synced, True
             self.sync(problem)
         return count
 

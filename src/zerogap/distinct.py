@@ -76,6 +76,8 @@ def _shared(beta, rows, group, share, most):
         if g != last:
             last, carry = g, 0.0
         part, lost = two_product(beta[g], share[row])
+        if not np.isfinite(lost):  # too large to be split into halves
+            lost = 0.0
         missing = part * ((1.0 - total[g]) - rest[g])  # shares are rounded too: they need not sum to one
         part, carry = two_sum(part, carry + (lost + missing))
         limit = share[row] * most[g] * (1.0 + 2.0**-52)
