@@ -1,5 +1,7 @@
 """Rosen's gradient projection: the closed forms against the paper's matrices, every formulation against a reference QP."""
 
+import math
+
 import naive
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from test_properties import awkward_points, slow, soft
 
 from zerogap import DualProblem, Gram, KKTViolation, RelativeGap, Status, datasets, solve
+from zerogap.kernels import UNIT
 from zerogap.solvers import SMO, Rosen
 from zerogap.solvers.rosen import Look, _choose, _direction, _look
 
@@ -126,6 +129,18 @@ def test_no_step_goes_through_the_kink(name, plain):
         assert naive.objective(problem, state.beta) <= objective + naive.sum_rounding(t.size, size)
         stopped += np.count_nonzero((state.beta == 0) & (before != 0))
     assert stopped >= 5
+
+
+@pytest.mark.parametrize("size", [2, 3, 7, 50])
+def test_a_direction_sums_to_zero_however_little_the_gradients_differ(size):
+    """Gradients one unit in the last place apart: their mean, as one number, is a unit off, as much as they differ."""
+    unit = np.spacing(1.0)
+    for seed in range(20):
+        q = 1.0 + unit * np.random.default_rng(seed).integers(0, 3, size)
+        direction, everyone = np.zeros(size), np.ones(size, dtype=bool)
+        slope, _ = _direction(q, direction, everyone, True, False, 0.0, 0.0)
+        assert (slope > 0) == (np.ptp(q) > 0)
+        assert abs(math.fsum(direction)) <= size * UNIT * np.abs(direction).sum()
 
 
 def test_a_direction_that_rounding_has_spoilt_is_given_up():

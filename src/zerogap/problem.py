@@ -495,17 +495,17 @@ class DualProblem:
 
     def settle(self, beta: np.ndarray) -> np.ndarray:
         """Put what rounding left in sum(beta) - total on the free coefficient with the most room; in place."""
-        if self.total is not None:
-            drift = math.fsum([*beta, -self.total])
+        for _ in range(2):  # a coefficient that was large before leaves a little to rounding once more
+            drift = 0.0 if self.total is None else math.fsum([*beta, -self.total])
+            if drift == 0.0:
+                break
             room = np.minimum(self.upper - beta, beta - self.lower)
             if self.eps:  # a coefficient at zero is not free: |beta| has a kink there
                 room = np.minimum(room, np.abs(beta))
             k = int(np.argmax(room))
-            if 0 < abs(drift) < room[k]:
+            if abs(drift) < room[k]:
                 beta[k] -= drift
-            elif abs(drift) > 16.0 * UNIT * float(
-                np.abs(beta).sum()
-            ):  # no free one, and more than rounding: off a bound
+            elif abs(drift) > 16.0 * UNIT * float(np.abs(beta).sum()):  # none free, and more than rounding: off a bound
                 room = beta - self.lower if drift > 0 else self.upper - beta
                 k = int(np.argmax(room))
                 beta[k] -= np.sign(drift) * min(abs(drift), room[k])

@@ -429,11 +429,12 @@ def _descend(
     return SPENT, most, square
 
 
-@jit_sums
+@jit
 def _direction(q, direction, active, has_sum, conjugate, square, tol):
     """Set the direction d = q - m of the active points, conjugate to the one before if square is given.
 
-    Returns its slope d'q, zero if it counts as no direction, and |q - m|².
+    Returns its slope d'q, zero if it counts as no direction, and |q - m|².  Sums keep their order: in another, the compiler
+    would find that what the mean leaves over is zero.
     """
     count, mean = 0, 0.0
     for k in range(q.size):
@@ -441,9 +442,7 @@ def _direction(q, direction, active, has_sum, conjugate, square, tol):
             count += 1
             mean += q[k]
     mean = mean / count if has_sum and count > 0 else 0.0
-    rest = (
-        0.0  # of a large mean the digits that one number cannot hold: without them the direction would not sum to zero
-    )
+    rest = 0.0  # digits of a large mean that one number cannot hold: without them the direction would not sum to zero
     if has_sum:
         for k in range(q.size):
             if active[k]:
