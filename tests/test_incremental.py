@@ -323,7 +323,7 @@ def test_an_indefinite_kernel_leaves_finite_coefficients():
     X = np.random.default_rng(0).integers(0, 2, size=(25, 2)).astype(float)
     y = np.where(np.arange(25) % 3, 1, 0)
     model = SVC(210.0, kernel=kernel, loss="squared_hinge", fit_intercept=False)
-    with pytest.warns(Warning):
+    with pytest.warns(UserWarning, match="not positive semidefinite"), pytest.warns(ConvergenceWarning):
         model.partial_fit(X[:20], y[:20])
     with pytest.warns(ConvergenceWarning, match="no bound"):
         model.forget([0, 3]).partial_fit(X[20:], y[20:])
