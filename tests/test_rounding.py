@@ -130,3 +130,21 @@ def test_variance_of_shifted_sparse_points_is_that_of_dense_ones():
 def test_what_a_kernel_function_returns_is_checked(function, message):
     with pytest.raises(ValueError, match=message):
         Gram(np.ones((3, 2)), function)
+
+
+@pytest.mark.parametrize("way", ["rearranged", "subset"])
+def test_rows_of_another_matrix_keep_the_error_they_were_computed_with(way):
+    """Two groups far apart: about their middle values have fewer digits than about that of the group that remains."""
+    rng, gamma, beaten = np.random.default_rng(0), 950.0, 0
+    for _ in range(5):
+        X = 1e-2 * rng.standard_normal((12, 3))
+        X[6:] += 1.0
+        whole, kept = Gram(X, gamma=gamma), np.arange(6)
+        whole.fetch(kept)
+        part = whole.rearranged(X[:6], kept, kept) if way == "rearranged" else whole.subset(kept)
+        part.fetch(kept)
+        truth = np.array([float(mp.fsum(row)) for row in true_rbf(X[:6], gamma)])
+        off = np.abs(part.dot(np.ones(6)) - truth)
+        assert (off <= part.dot_error(np.ones(6)) + 1e-15).all()
+        beaten += (off > Gram(X[:6], gamma=gamma).dot_error(np.ones(6)) + 1e-15).any()
+    assert beaten  # the bound of a matrix of these points alone would not do

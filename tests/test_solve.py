@@ -401,6 +401,38 @@ def test_after_so_many_iterations_residual_and_sum_are_made_exact(plain, monkeyp
             assert total >= 0.9e-7
 
 
+def test_a_resumed_run_does_not_take_the_running_residual_for_that_of_the_data(plain):
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 1000.0)
+    first = solve(problem, stop=RelativeGap(1e-12), max_steps=20)
+    true = problem.certify(first.beta)
+    first.state.residual[::2] += 0.1  # far more than rounding would, so that it shows
+    for steps in (20, 21):
+        resumed = solve(problem, stop=RelativeGap(1e-12), max_steps=steps, resume=first)
+        expected = true if steps == 20 else problem.certify(resumed.beta)
+        assert resumed.certificate.gap == pytest.approx(expected.gap, rel=1e-9)
+        assert resumed.certificate.dual >= true.dual - true.rounding
+
+
+def test_resuming_a_converged_run_changes_nothing_though_rounding_decides():
+    """Kernel values of one outlier swamp the others: the gap is that of twice the precision."""
+    few, many, rare = (
+        329.75176992927476,
+        [1776.3247668121508, 397.1549497453665],
+        [4815.165849305791, 251.91249259302543],
+    )
+    X = np.array([many, rare, [few, 104.56719377851032], [few, -11638800000.0]])
+    X = X[[0, 0, 1, 0, 2, 0, 2, 1, 1, 1, 3, 0]]
+    y = np.where(np.arange(12) == 6, -1.0, 1.0)
+    problem = DualProblem.hinge(Gram(X, "poly", degree=5, coef0=100.0), y, 37.9)
+    first = solve(problem, stop=RelativeGap(2.22e-7))
+    assert first.status is Status.CONVERGED
+    assert problem.certify(first.beta).relative_gap > 2.22e-7  # as float64 has it
+    again = solve(problem, stop=RelativeGap(2.22e-7), resume=first)
+    np.testing.assert_array_equal(again.beta, first.beta)
+    assert again.certificate == first.certificate
+
+
 def test_shrinking_survives_a_start_in_which_a_class_is_missing():
     """Three positive points in 1,500, and the first sample holds none of them."""
     rng = np.random.default_rng(2)

@@ -602,7 +602,8 @@ def _check_left_out(check: Checker, problem: Problem, scope: dict[str, Any]) -> 
     low, high = certificate.bias_interval
     gap = certificate.gap + rounding_of(certificate)
     reach = math.sqrt(2 * gap * float(np.diagonal(K).max()))
-    noise = 64 * held.size * UNIT * float((np.abs(K) @ np.abs(np.insert(beta, row, 0.0))).max())
+    # The value may be read off a residual, t - f(x) with a target of one.
+    noise = 64 * held.size * UNIT * float((np.abs(K) @ np.abs(np.insert(beta, row, 0.0))).max()) + 4 * UNIT
     free = bool(((np.abs(beta) > 1e-9 * np.abs(beta).max()) & (np.abs(beta) < 0.999 * np.abs(beta).max())).any())
     if not case.facts["has_bias"]:
         allowed = 4 * reach + noise

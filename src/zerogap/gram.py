@@ -128,6 +128,7 @@ class Gram:
         n, self._memory = self.n, memory
         self._known: tuple[np.ndarray, np.ndarray] | None = None
         self._whole: tuple[Gram, np.ndarray] | None = None  # for a subset, the matrix it is part of and its points
+        self._carried: Reach | None = None  # that of another matrix, if some rows come from there
         self._magnitude = self.kernel.magnitude(self.X, self.diagonal)
         self._complete: np.ndarray | None = self.X if self.kernel.name == "precomputed" else None
         if self._complete is not None:
@@ -183,6 +184,8 @@ class Gram:
         part.X = self.X[np.ix_(points, points)] if self.kernel.name == "precomputed" else self.X[points]
         part._open(max(0.0, self._memory - 8 * self._used * self.n))
         part._whole = (self, points)
+        if self.kernel.name == "rbf":
+            part._carried = self._reach.taken(points)
         return part
 
     def rearranged(self, X: Any, origin: np.ndarray, kept: np.ndarray) -> "Gram":
@@ -206,6 +209,8 @@ class Gram:
             rows[:, new] = other._block(kept, new)
         other.slot[kept], other._row_in[: kept.size] = np.arange(kept.size), kept
         other._used = kept.size
+        if self.kernel.name == "rbf":
+            other._carried = self._reach.taken(origin)
         return other
 
     @property
@@ -292,12 +297,13 @@ class Gram:
         return 1.01 * UNIT * bound + UNDERFLOW * (d + 2.0) * float(size.sum())
 
     @property
-    def _reach(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of rbf: gamma |x - centre|² of the points within reach of the expansion, zero for the others; and who those are."""
+    def _reach(self) -> "Reach":
+        """How far the points of rbf are from the centre; of values from another matrix, from the centre that one had."""
         reach = self._columns.points.reach
         assert reach is not None
         is_far = np.isinf(reach)
-        return np.where(is_far, 0.0, reach), is_far
+        own = Reach(np.where(is_far, 0.0, reach), is_far)
+        return own if self._carried is None else own.joined(self._carried)
 
     def precise_dot(self, beta: np.ndarray, rows: np.ndarray) -> Product:
         """Return K beta at some rows in twice the precision, kernel values included where it is known how and not too dear."""
@@ -498,6 +504,21 @@ class Gram:
                 "Scale the features (StandardScaler), or lower degree or gamma."
             )
         return values
+
+
+class Reach(NamedTuple):
+    """What bounds the error of rbf values: gamma |x - centre|² of the points within reach of the expansion."""
+
+    near: np.ndarray  # zero for the others
+    is_far: np.ndarray  # the others, compared coordinate by coordinate
+
+    def taken(self, points: np.ndarray) -> "Reach":
+        """Return that of some points, nothing for a new one, whose number is -1."""
+        return Reach(np.where(points >= 0, self.near[points], 0.0), (points >= 0) & self.is_far[points])
+
+    def joined(self, other: "Reach") -> "Reach":
+        """Return what holds for values of either matrix."""
+        return Reach(np.maximum(self.near, other.near), self.is_far | other.is_far)
 
 
 @jit

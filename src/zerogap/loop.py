@@ -301,7 +301,11 @@ class _Run:
         self.is_fresh = True  # whether the residual has just been computed from the data
         self.is_certified = False  # and whether the certificate has
         self.refreshed_at = self.steps
-        self.largest = self._size()  # of the residuals and the sums they are made of, so far
+        self.largest = self._size()  # of the residuals and the sums they are made of, since then
+        if isinstance(resume, Solution) and self._is_own(resume):
+            self.is_fresh, self.largest = False, np.inf  # how far its residual may be off, the earlier part knew
+            if np.array_equal(resume.beta, self.state.beta):
+                self.now, self.rounding, self.is_certified = resume.certificate, resume.certificate.rounding, True
         self.progress, self.idle = _Progress(self.steps, self.state.beta), 0
 
     def _begin(self, resume: "Solution | np.ndarray | None") -> None:
@@ -328,6 +332,8 @@ class _Run:
         return resume.state is not None and resume.problem is self.asked and resume.solver == self.solver
 
     def advance(self, most: int) -> None:
+        if np.isinf(self.largest):
+            self._refresh()
         self.before, before = self.now, self.state.beta.copy()
         try:
             self.state, self.info = self.solver.step(self.problem, self.state, most, self.stop.aim(self.now))
@@ -357,7 +363,7 @@ class _Run:
             self.state.residual[:] = residual(self.state.beta)
         except Exceeded:
             return
-        self.is_fresh, self.refreshed_at = True, self.steps
+        self.is_fresh, self.refreshed_at, self.largest = True, self.steps, self._size()
 
     def _certify(self, *, is_last: bool = False) -> None:
         """Look at the data: first cheaply, then in twice the precision, if rounding is what the rule is not met for.
@@ -409,7 +415,8 @@ class _Run:
         if not self.is_finite:
             return Status.PRECISION
         if self.info.is_done or self._is_met():
-            self._certify()
+            if not self.is_certified:
+                self._certify()
             if self._is_met():
                 return Status.CONVERGED
             if self._is_met(rounding=0.0) and not self._is_met(gap=0.0):  # however small the gap becomes
@@ -442,16 +449,21 @@ class _Run:
         return None
 
     def solution(self, status: Status) -> Solution:
-        with unlimited():
-            if status in (Status.MAX_TIME, Status.INTERRUPTED) and self._is_dear():
-                self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self._drift())
-            elif not self.is_certified:
-                limits_reached = (Status.MAX_TIME, Status.INTERRUPTED, Status.MAX_STEPS, Status.STOPPED)
-                self._certify(is_last=status not in limits_reached)
+        if not self.is_certified:
+            self._certify_end(status)
         beta = self.state.beta.copy()
         return Solution(
             beta, self.now.bias, self.now, status, self.steps, self.trace, self.asked, self.solver, self.state
         )
+
+    def _certify_end(self, status: Status) -> None:
+        """Certify the point a run ends at; of one that a limit has ended from the running residual, if that is cheaper."""
+        cut_short = (Status.MAX_TIME, Status.INTERRUPTED, Status.MAX_STEPS, Status.STOPPED)
+        with unlimited():
+            if status in (Status.MAX_TIME, Status.INTERRUPTED) and self._is_dear():
+                self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self._drift())
+            else:
+                self._certify(is_last=status not in cut_short)
 
     @property
     def _can_be_dear(self) -> bool:
