@@ -241,3 +241,14 @@ def test_engines_are_names_or_options(plain, cancer):
         LP(tau_2=0.0)
     model = SVCPath(engine="lp", linear_system="qr", C_max=10.0).fit(*cancer)
     assert model.at(1.0).score(*cancer) > 0.9
+
+
+@pytest.mark.parametrize("engine", ["single", "lp", "hastie"])
+def test_points_without_any_distance_have_a_path_of_one_segment(engine):
+    """A kernel of zeros: only the bias can change, and nothing has to be looked for from one C to the next."""
+    y = np.array([1.0, -1, 1, -1, 1, 1, 1])
+    path = svm_path(np.zeros((7, 7)), y, kernel="precomputed", engine=engine, C_min=1e-9, C_max=1e3)
+    assert path.status == "complete"
+    assert path.C.size == 2
+    assert path.largest_gap_ <= 1e-14
+    assert path.bias_at(1.0) == 1.0

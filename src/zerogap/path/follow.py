@@ -97,7 +97,7 @@ def svm_path(
     with limits(max_time) as limit:
         try:
             if path.engine is None:
-                _start(path, options)
+                _start(path, options, 1.0 / C_max)
             status = _follow(path, C_max, max_events, verbose)
             path.prove()
         except Exceeded:
@@ -236,13 +236,15 @@ def _refuse_overflow(path: Path, C_max: float) -> None:
         )
 
 
-def _start(path: Path, options: Options) -> None:
+def _start(path: Path, options: Options, lam_end: float) -> None:
     """Put an engine at the end of the path, which may be its beginning."""
     assert path.gram is not None
     began, is_new = time.perf_counter(), not path.has_segments
     gram, path.unit = _in_units(path.gram)
     # From some lam on upwards nothing but the bias changes: the engine begins there, where lam is not all that is seen.
-    lam = min(path.lam[-1], _constant_from(gram, path.y, path.points.weight) * path.unit) if is_new else path.lam[-1]
+    lam = path.lam[-1]
+    if is_new:  # without any distance between the points all of the path is like that
+        lam = min(lam, _constant_from(gram, path.y, path.points.weight) * path.unit or lam_end)
     C = path.unit / lam
     try:
         beta = path.reached if is_new else path.scaled_at(path.lam[-1]) * C
@@ -294,9 +296,7 @@ def _constant_from(gram: Gram, y: np.ndarray, w: np.ndarray) -> float:
     K = gram.full()
     distance = np.maximum(gram.diagonal + K[0, 0] - 2.0 * K[0], 1e-15 * np.abs(gram.diagonal).max())
     weight = min(w[y > 0].sum(), w[y < 0].sum())
-    return (
-        float(4.0 * distance.max() * weight) or np.inf
-    )  # twice what it need be; without any distance nothing is known
+    return float(4.0 * distance.max() * weight)  # twice what it need be
 
 
 def _two_classes(y: Any, n: int) -> np.ndarray:

@@ -201,7 +201,11 @@ class LPEngine(TrackingEngine):
             b_ub=np.concatenate(room),
             bounds=[(lam_end / lam - 1.0, None)] + [(None, None)] * d.null.shape[1],
             method="highs-ds",
-            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+            options={
+                "primal_feasibility_tolerance": 1e-10,
+                "dual_feasibility_tolerance": 1e-10,
+                "maxiter": 100 * (m + self.y.size + d.null.shape[1]),  # of degenerate programs some go round in circles
+            },
         )
         if result.status != 0:
             return None
