@@ -173,6 +173,14 @@ def test_what_rounding_left_in_the_sum_goes_to_a_free_coefficient(plain):
         assert ((settled >= problem.lower) & (settled <= problem.upper)).all()
 
 
+def test_a_coefficient_a_little_off_its_bound_goes_there_before_another_leaves_one():
+    problem = DualProblem.hinge(Gram(np.arange(3.0)[:, None]), np.array([-1.0, -1.0, 1.0]), 0.165)
+    settled = problem.settle(np.array([-0.165 + 1.5e-14, 0.0, 0.165]))
+    np.testing.assert_array_equal(settled, [-0.165, 0.0, 0.165])
+    off = problem.settle(np.array([-0.165, 0.0, 0.165 - 1e-3]))  # the way back to its bound, were it only rounding
+    assert math.fsum(off) == 0.0
+
+
 def test_bad_input_is_refused_with_advice(plain):
     X, y, t = plain
     gram = Gram(X)

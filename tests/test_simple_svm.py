@@ -301,3 +301,11 @@ def test_bad_options_are_refused():
         SimpleSVM("random")
     with pytest.raises(ValueError, match="tolerance must be above 0"):
         SimpleSVM(tolerance=0.0)
+
+
+def test_the_sum_is_right_of_a_start_that_needs_no_step():
+    X = np.array([[0.0, -1, -2, -1, -2], [-2, 2, 1, 2, 0], [2, -2, 2, 1, 1]])
+    problem = DualProblem.hinge(Gram(X, "poly", gamma=0.0589, degree=8, coef0=-0.5), np.array([-1.0, -1.0, 1.0]), 0.165)
+    solution = solve(problem, "simple-svm", stop=RelativeGap(3e-3))
+    assert solution.n_iter == 0
+    np.testing.assert_array_equal(solution.beta, [-0.165, 0.0, 0.165])

@@ -1,6 +1,7 @@
 """solve(): the only solver loop, with its outcomes and its trace."""
 
 import copy
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -298,7 +299,7 @@ class _Run:
         self.rounding = 0.0  # of the last certificate from the data: what the stopping rule has to allow for
         self.now: Certificate = self.problem.estimate(self.state.beta, self.state.residual)
         self.before: Certificate | None = None
-        self.is_fresh = True  # whether the residual has just been computed from the data
+        self.is_fresh = self._is_settled()  # whether the residual has just been computed from the data
         self.is_certified = False  # and whether the certificate has
         self.refreshed_at = self.steps
         self.largest = self._size()  # of the residuals and the sums they are made of, since then
@@ -326,6 +327,13 @@ class _Run:
                 )
             start = self.problem.feasible(start)
         self.state = self.solver.init(self.problem, start)
+
+    def _is_settled(self) -> bool:
+        """Whether the sum of the coefficients a solver starts with is right: one that begins by exchanges may leave a little."""
+        problem, beta = self.problem, self.state.beta
+        if problem.total is None or not beta.any():
+            return True
+        return abs(math.fsum([*beta, -problem.total])) <= 2.0 * UNIT * float(np.abs(beta).sum())
 
     def _is_own(self, resume: "Solution") -> bool:
         """Whether a solution is that of an earlier part of this run."""
