@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, make_moons
 
-from zerogap import SVC, DualProblem, Gram, Status, compare, leave_one_out
+from zerogap import SVC, SVR, DualProblem, Gram, Status, compare, leave_one_out
 from zerogap.active_set import ActiveSet
 from zerogap.cli import main
 from zerogap.estimators.training import Training
@@ -113,6 +113,23 @@ def test_every_pair_of_classes_obeys_max_time():
     assert "3 of 3 pairs of classes" in said[0]
     assert "max_time=0.2" in said[0]
     assert all(trace["seconds"][-1] < 30 for trace in model.trace_)
+
+
+@pytest.mark.parametrize("estimator", [SVC, SVR])
+def test_what_comes_before_the_solver_counts_as_time(estimator, monkeypatch):
+    """On a clock that jumps by two seconds while duplicates are merged nothing is left of one second."""
+    clock, late, prepare = time.perf_counter, [0.0], estimator._prepare
+
+    def slowly(self, *arguments):
+        late[0] = 2.0
+        return prepare(self, *arguments)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: clock() + late[0])
+    monkeypatch.setattr(estimator, "_prepare", slowly)
+    X, y = make_moons(50, random_state=0)
+    model, said = caught_warnings(lambda: estimator(max_time=1.0).fit(X, y))
+    assert model.status_ is Status.MAX_TIME
+    assert "max_time=1.0" in said[0]
 
 
 # Rows added and forgotten.

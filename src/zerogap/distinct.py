@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from zerogap.compiled import jit
+from zerogap.compiled import inline, jit
 from zerogap.precision import two_product, two_sum
+
+# Constants of the hash, in its own type: Numba makes a float of a uint64 and an int.
+ZERO, SIGN, HALF, SCATTER = np.uint64(0), np.uint64(1 << 63), np.uint64(33), np.uint64(0xFF51AFD7ED558CCD)
 
 
 class Distinct(NamedTuple):
@@ -48,8 +51,9 @@ def distinct(X: Any, y: np.ndarray, weight: np.ndarray, *, merge: bool = True) -
         group = np.full(y.size, -1)
         group[kept] = np.arange(kept.size)
         return Distinct(kept, group, weight[kept], np.where(weight > 0, 1.0, 0.0))
+    some, target = (X, y) if kept.size == y.size else (X[kept], y[kept])
     for seed in range(8):
-        keys = _hash(X[kept], y[kept], seed)
+        keys = _hash(some, target, seed)
         _, first, member = np.unique(keys, return_index=True, return_inverse=True)
         if _are_equal(X, y, kept, kept[first[member]]):
             break
@@ -103,28 +107,47 @@ def _sums(weight: np.ndarray, member: np.ndarray, count: int) -> np.ndarray:
 
 def _hash(X: Any, y: np.ndarray, seed: int) -> np.ndarray:
     """Return 64 bits for each (row, target); exact integer arithmetic, so equal rows give equal bits, dense or sparse."""
-    factors = np.random.default_rng(seed).integers(1, 2**63, size=X.shape[1] + 1, dtype=np.uint64) * np.uint64(
-        2
-    ) + np.uint64(1)
-    if sp.issparse(X):
-        if not X.has_canonical_format:
-            X = X.copy()  # what the caller has stays as it is
-            X.sum_duplicates()
-        terms = np.concatenate([[np.uint64(0)], _mix(X.data) * factors[X.indices]])
-        sums = np.cumsum(terms, dtype=np.uint64)
-        keys = sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-    else:
-        keys = (_mix(X) * factors[:-1]).sum(axis=1, dtype=np.uint64)
-    return keys + _mix(y) * factors[-1]
+    odd = np.random.default_rng(seed).integers(1, 2**63, size=X.shape[1] + 1, dtype=np.uint64) * np.uint64(2)
+    factors = odd + np.uint64(1)
+    keys = np.zeros(y.size, dtype=np.uint64)
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # what the caller has stays as it is
+        X.sum_duplicates()
+    with np.errstate(over="ignore"):  # what does not fit into 64 bits is not wanted
+        if sp.issparse(X):
+            _add_hash_sparse(_bits(X.data), X.indices, X.indptr, factors, keys)
+        else:
+            _add_hash(_bits(X), factors, keys)
+        _add_hash(_bits(y[:, None]), factors[-1:], keys)
+    return keys
 
 
-def _mix(values: np.ndarray) -> np.ndarray:
-    """Scatter the bits of floats over 64 bits; zero stays zero."""
-    bits = (np.ascontiguousarray(values) + 0.0).view(np.uint64)  # + 0.0 turns -0.0 into 0.0
-    bits ^= bits >> np.uint64(33)
-    bits *= np.uint64(0xFF51AFD7ED558CCD)
-    bits ^= bits >> np.uint64(33)
-    return bits
+def _bits(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values).view(np.uint64)
+
+
+@jit
+def _add_hash(bits, factors, keys):
+    for i in range(bits.shape[0]):
+        for j in range(bits.shape[1]):
+            keys[i] += _mix(bits[i, j]) * factors[j]
+
+
+@jit
+def _add_hash_sparse(bits, indices, edges, factors, keys):
+    for i in range(keys.size):
+        for m in range(edges[i], edges[i + 1]):
+            keys[i] += _mix(bits[m]) * factors[indices[m]]
+
+
+@inline
+def _mix(bits):
+    """Scatter the bits of a float over 64 bits; zero, of either sign, stays zero."""
+    if bits == SIGN:
+        return ZERO
+    bits ^= bits >> HALF
+    bits *= SCATTER
+    return bits ^ (bits >> HALF)
 
 
 def _are_equal(X: Any, y: np.ndarray, rows: np.ndarray, others: np.ndarray) -> bool:

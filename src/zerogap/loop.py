@@ -329,11 +329,11 @@ class _Run:
         self.state = self.solver.init(self.problem, start)
 
     def _is_settled(self) -> bool:
-        """Whether the sum of the coefficients a solver starts with is right: one that begins by exchanges may leave a little."""
+        """Whether the sum of the coefficients at the start is right: a solver that begins by exchanges may leave a little."""
         problem, beta = self.problem, self.state.beta
         if problem.total is None or not beta.any():
             return True
-        return abs(math.fsum([*beta, -problem.total])) <= 2.0 * UNIT * float(np.abs(beta).sum())
+        return bool(abs(math.fsum([*beta, -problem.total])) <= 2.0 * UNIT * np.abs(beta).sum())
 
     def _is_own(self, resume: "Solution") -> bool:
         """Whether a solution is that of an earlier part of this run."""

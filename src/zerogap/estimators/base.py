@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 import warnings
 from typing import Any
 
@@ -86,6 +87,10 @@ class KernelMachine(BaseEstimator):
                 validation.check_flag(name, getattr(self, name))
         if self.max_time is not None:
             validation.check_positive("max_time", self.max_time, advice="It is in seconds; use None for no limit.")
+
+    def _time_left(self, began: float) -> float | None:
+        """Return what is left of ``max_time``: what comes before the solver, merging duplicates above all, takes time too."""
+        return None if self.max_time is None else max(self.max_time - (time.perf_counter() - began), 0.0)
 
     def _chosen_solver(self) -> Any:
         """Return the name of a solver, or a configured one."""

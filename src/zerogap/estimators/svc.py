@@ -119,6 +119,7 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVC":
         """Fit the model to points X (n, d) with labels y; a sample weight of two is the point twice."""
+        began = time.perf_counter()
         self._check_options()
         X, y = self._check_points(X, y, copy=True)
         check_classification_targets(y)
@@ -126,8 +127,8 @@ class SVC(ClassifierMixin, KernelMachine):
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._check_classes(codes, weight)
         points = self._prepare(X, codes.astype(np.float64), weight)
-
-        return self._fit_rows(Rows(X, codes, weight), points, self._starts(X.shape[0]))
+        with limits(self._time_left(began) if self.classes_.size == 2 else None):
+            return self._fit_rows(Rows(X, codes, weight), points, self._starts(X.shape[0]))
 
     def _fit_rows(self, rows: Rows, points: Distinct, starts: np.ndarray | None) -> "SVC":
         """Separate every pair of classes, from coefficients (pairs, n) if they are given; Ctrl-C leaves the rest there."""

@@ -1,5 +1,6 @@
 """Support vector regression."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from sklearn.base import RegressorMixin
 
 from zerogap import validation
 from zerogap.estimators.base import KernelMachine
+from zerogap.limits import limits
 from zerogap.problem import DualProblem
 
 
@@ -64,6 +66,7 @@ class SVR(RegressorMixin, KernelMachine):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVR":
         """Fit the model to points X (n, d) with targets y; a sample weight of two is the point twice."""
+        began = time.perf_counter()
         self._check_options()
         validation.check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
         X, y = self._check_points(X, y, y_numeric=True)
@@ -80,7 +83,8 @@ class SVR(RegressorMixin, KernelMachine):
         )
         last = getattr(self, "_last_beta", None) if self.warm_start else None
         start = points.gather(last) if last is not None and last.shape == y.shape else None
-        solution = self._solve(problem, start, "fit")
+        with limits(self._time_left(began)):
+            solution = self._solve(problem, start, "fit")
         self._warn([solution])
         beta = points.spread(solution.beta)
         if self.warm_start:
