@@ -1,7 +1,6 @@
 """solve(): the only solver loop, with its outcomes and its trace."""
 
 import copy
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -331,9 +330,8 @@ class _Run:
     def _is_settled(self) -> bool:
         """Whether the sum of the coefficients at the start is right: a solver that begins by exchanges may leave a little."""
         problem, beta = self.problem, self.state.beta
-        if problem.total is None or not beta.any():
-            return True
-        return bool(abs(math.fsum([*beta, -problem.total])) <= 2.0 * UNIT * np.abs(beta).sum())
+        size = float(np.abs(beta).sum())
+        return size == 0.0 or bool(abs(problem.excess(beta)) <= 2.0 * UNIT * size)
 
     def _is_own(self, resume: "Solution") -> bool:
         """Whether a solution is that of an earlier part of this run."""
@@ -357,7 +355,7 @@ class _Run:
             self.largest = max(self.largest, self._size())
         if self.steps - self.refreshed_at >= REFRESH_EVERY:
             self._refresh()
-        self.now = replace(self.problem.estimate(self.state.beta, self.state.residual), rounding=self.rounding)
+        self.now = self.problem.estimate(self.state.beta, self.state.residual, self.rounding)
 
     def _size(self) -> float:
         scale = float(np.abs(self.problem.gram.diagonal).max())

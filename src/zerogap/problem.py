@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zerogap import precision, validation
-from zerogap.compiled import HUGE
+from zerogap.compiled import HUGE, jit
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 
@@ -215,10 +215,17 @@ class DualProblem:
 
     def rounding(self, beta: np.ndarray) -> float:
         """Return about how far rounding puts a residual off: no KKT violation below this can be told from zero."""
+        target, diagonal = self._largest
         with np.errstate(over="ignore", invalid="ignore"):
-            size = np.abs(self.target).max() + np.abs(beta).sum() * self.gram.diagonal.max()
-            size += np.abs(self.ridge * beta).max()
-        return float(np.finfo(float).eps * size) if size < HUGE else HUGE
+            size = target + float(np.abs(beta).sum()) * diagonal
+            if self.has_ridge:
+                size += float(np.abs(self.ridge * beta).max())
+        return 2.0 * UNIT * size if size < HUGE else HUGE
+
+    @cached_property
+    def _largest(self) -> tuple[float, float]:
+        """The largest target and the largest kernel value of a point with itself."""
+        return float(np.abs(self.target).max()), float(self.gram.diagonal.max())
 
     def objective(self, beta: np.ndarray, residual: np.ndarray | None = None) -> float:
         """Return D(beta)."""
@@ -235,8 +242,7 @@ class DualProblem:
 
     def bias_interval(self, beta: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
         """Return the two extremes that bound the bias; beta is optimal if and only if they do not cross."""
-        below = float((residual + self.rise(beta)).max())
-        above = float((residual + self.fall(beta)).min())
+        below, above = _extremes(beta, residual, self.lower, self.upper, self.eps)
         if self.total is None:  # the bias is zero, whatever the points ask for
             below, above = max(below, 0.0), min(above, 0.0)
         return below, above
@@ -253,10 +259,10 @@ class DualProblem:
             r = self._plain_residual(beta, residual, drift)
             return self._certificate(beta, self._precise_residual(beta, r) if precisely else r)
 
-    def estimate(self, beta: np.ndarray, residual: np.ndarray) -> Certificate:
-        """Return the certificate that running arrays make believe, rounding left out: to see how far a run has come."""
+    def estimate(self, beta: np.ndarray, residual: np.ndarray, rounding: float = 0.0) -> Certificate:
+        """Return the certificate that running arrays make believe, rounding taken as given: to see how far a run has come."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._certificate(beta, Residual(residual + self.ridge * beta, 0.0, None))
+            return self._certificate(beta, Residual(residual + self.ridge * beta, 0.0, None), rounding)
 
     def precise_residual(self, beta: np.ndarray) -> np.ndarray:
         """Return what ``residual`` does, in twice the precision where that changes the certificate."""
@@ -290,9 +296,9 @@ class DualProblem:
         r.error[rows] = product.error + 2.0 * UNIT * np.abs(rest)  # type: ignore[index]
         return r
 
-    def _certificate(self, beta: np.ndarray, r: Residual) -> Certificate:
+    def _certificate(self, beta: np.ndarray, r: Residual, known_rounding: float = 0.0) -> Certificate:
         plain = r.high + r.low
-        if not (np.isfinite(plain).all() and np.isfinite(beta).all()):
+        if not math.isfinite(plain @ beta):  # neither is one of the two
             return Certificate.nothing()
         residual = plain - self.ridge * beta
         below, above = self.bias_interval(beta, residual)
@@ -300,10 +306,9 @@ class DualProblem:
         dual = objective - (self.eps * float(np.abs(beta).sum()) if self.eps else 0.0)
         bias = self.best_bias(plain)
         gap, rounding = (self._stretched_gap if self.is_hard else self._summed_gap)(beta, r, bias)
-        sum_residual = 0.0 if self.total is None else math.fsum([*beta.tolist(), -self.total])
+        sum_residual = self.excess(beta)
         loose = abs(bias * sum_residual)  # a sum that is not exact moves primal and gap by this
-        if r.error is not None:
-            rounding += self._dual_error(beta, r, objective) + 2.0 * loose
+        rounding += known_rounding if r.error is None else self._dual_error(beta, r, objective) + 2.0 * loose
         gap += loose
         primal = dual + gap
         if not np.isfinite(dual) or np.isnan(primal + rounding):
@@ -463,13 +468,17 @@ class DualProblem:
 
     # Feasible points.
 
+    def excess(self, beta: np.ndarray) -> float:
+        """Return sum(beta) - total, rounded once; zero where nothing constrains the sum."""
+        return 0.0 if self.total is None else math.fsum([*beta.tolist(), -self.total])
+
     def feasible(self, beta: np.ndarray) -> np.ndarray:
         """Return a feasible point near beta: clipped to the box, then the side in excess scaled down."""
         beta = np.asarray(beta, dtype=np.float64)
         beta = np.clip(np.where(np.isfinite(beta), beta, 0.0), self.lower, self.upper)
         if self.total is None:
             return beta
-        excess = math.fsum([*beta, -self.total])
+        excess = self.excess(beta)
         side = beta > 0 if excess > 0 else beta < 0
         weight = np.abs(beta[side]).sum()
         if abs(excess) <= 4.0 * UNIT * np.abs(beta).sum():
@@ -496,7 +505,7 @@ class DualProblem:
     def settle(self, beta: np.ndarray) -> np.ndarray:
         """Put what rounding left in sum(beta) - total on the free coefficient with the most room; in place."""
         for _ in range(2):  # a coefficient that was large before leaves a little to rounding once more
-            drift = 0.0 if self.total is None else math.fsum([*beta, -self.total])
+            drift = self.excess(beta)
             if drift == 0.0:
                 break
             room = np.minimum(self.upper - beta, beta - self.lower)
@@ -515,6 +524,18 @@ class DualProblem:
                 k = int(np.argmax(way))
                 beta[k] -= np.sign(drift) * min(abs(drift), way[k])
         return beta
+
+
+@jit
+def _extremes(beta, residual, lower, upper, eps):
+    """Return the largest lower bound on the bias, of points that can rise, and the least upper one, of those that can fall."""
+    below, above = -HUGE, HUGE
+    for i in range(beta.size):
+        if beta[i] < upper[i]:
+            below = max(below, residual[i] - (eps if beta[i] >= 0 else -eps))
+        if beta[i] > lower[i]:
+            above = min(above, residual[i] - (eps if beta[i] > 0 else -eps))
+    return below, above
 
 
 def _ridge(C: float, weight: np.ndarray) -> np.ndarray:

@@ -330,6 +330,8 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def _class_factors(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return what multiplies C for each class; "balanced" counts a point of weight two twice."""
+        if self.class_weight is None:
+            return np.ones(self.classes_.size)
         if isinstance(self.class_weight, str) and self.class_weight == "balanced":
             sums = np.array([math.fsum(weight[codes == k]) for k in range(self.classes_.size)])
             return math.fsum(weight) / (self.classes_.size * sums)
