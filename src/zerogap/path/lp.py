@@ -17,6 +17,7 @@ from scipy.optimize import linprog
 
 from zerogap import validation
 from zerogap.gram import Gram
+from zerogap.kernels import UNIT
 from zerogap.loop import Solution
 from zerogap.path.bordered import LINEAR_SYSTEMS, Directions
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, optimum, segment_between
@@ -129,7 +130,7 @@ class LPEngine(TrackingEngine):
             self._blocked += 1
         else:
             self._blocked, self._lam_c = 0, self.lam
-        if self.options.check_kkt and self._violation() > self.options.epsilon_kkt:
+        if self.options.check_kkt and self._violation() > self._least_violation():
             self.counts.kkt_backups += 1
             # Where it has just been called it does no good a second time: go on from a little further.
             lam = self.lam if self.lam < self._repaired else max((1 - self.options.gamma) * self.lam, lam_end)
@@ -241,6 +242,11 @@ class LPEngine(TrackingEngine):
         breach = np.where(self.status == ELBOW, np.abs(xi), np.where(self.status == RIGHT, xi, -xi))
         return float(breach.max())
 
+    def _least_violation(self) -> float:
+        """Return the violation that is put up with: what rounding makes of none, if that is more than was asked for."""
+        size = 1.0 + float(np.abs(self.alpha).sum()) / self.lam * float(np.diagonal(self.K).max())
+        return max(self.options.epsilon_kkt, 8.0 * UNIT * size)
+
     def _finish(self, lam_end: float, E: np.ndarray) -> tuple[Segment, float]:
         """Without a capped point nothing changes any more but in proportion to lam."""
         share = lam_end / self.lam
@@ -257,7 +263,7 @@ class LPEngine(TrackingEngine):
     def _back_up(self, lam: float, since: Snapshot) -> tuple[Segment, float]:
         """Solve anew by SMO at lam; from the last event to there, (53) for everyone who has moved."""
         sets = self.status
-        self._take(lam, self.solve_at(lam, self.y * self.alpha, KKTViolation(self.options.epsilon_kkt)))
+        self._take(lam, self.solve_at(lam, self.y * self.alpha, KKTViolation(self._least_violation())))
         self.record(sets)
         self._blocked, self._lam_c, self._repaired = 0, lam, lam
         b = self.y * self.alpha
