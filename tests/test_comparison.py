@@ -19,11 +19,15 @@ mpl.use("Agg")
 FAMILY = ("smo", "smo-mvp", "smo-platt")
 
 
-@pytest.fixture
-def spiral():
+def spiral_problem():
     """Figure 2 of spiral: 300 points, C = 0.5, mu = 10."""
     X, y = datasets.spiral(300, random_state=0)
     return DualProblem.hinge(Gram(X, gamma=10.0), y, 0.5)
+
+
+@pytest.fixture
+def spiral():
+    return spiral_problem()
 
 
 def test_each_solver_does_what_it_does_alone(spiral):
@@ -210,15 +214,19 @@ def test_all_solvers_by_default(plain):
 # Plots.
 
 
+@pytest.fixture(scope="module")
+def traced():
+    return compare(spiral_problem(), ["smo", "smo-mvp", "cg"], distance=True, trace_every=5)
+
+
 @pytest.mark.parametrize("y", ["gap", "dual", "margin", "distance", "violation", "support"])
 @pytest.mark.parametrize("x", ["step", "seconds", "kernel_evaluations"])
-def test_plots_show_the_traces(spiral, x, y):
-    comparison = compare(spiral, ["smo", "smo-mvp", "cg"], distance=True, trace_every=5)
+def test_plots_show_the_traces(traced, x, y):
     figure, ax = plt.subplots()
-    assert comparison.plot(y, x, ax=ax) is ax
+    assert traced.plot(y, x, ax=ax) is ax
     assert [line.get_label() for line in ax.lines] == ["smo", "smo-mvp"]
     for line in ax.lines:
-        trace = comparison.traces[line.get_label()]
+        trace = traced.traces[line.get_label()]
         shown = np.isfinite(trace[y])
         np.testing.assert_array_equal(line.get_xdata(), trace[x][shown])
         np.testing.assert_array_equal(line.get_ydata(), trace[y][shown])
