@@ -19,9 +19,9 @@ mpl.use("Agg")
 FAMILY = ("smo", "smo-mvp", "smo-platt")
 
 
-def spiral_problem():
+def spiral_problem(n=300):
     """Figure 2 of spiral: 300 points, C = 0.5, mu = 10."""
-    X, y = datasets.spiral(300, random_state=0)
+    X, y = datasets.spiral(n, random_state=0)
     return DualProblem.hinge(Gram(X, gamma=10.0), y, 0.5)
 
 
@@ -140,7 +140,9 @@ def test_compilation_is_charged_to_nobody(plain):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_distance_to_the_optimum(spiral, loss):
+@pytest.mark.parametrize("n", [150, pytest.param(300, marks=pytest.mark.long)])
+def test_distance_to_the_optimum(n, loss):
+    spiral = spiral_problem(n)
     spiral = getattr(DualProblem, loss)(spiral.gram, spiral.target, 0.5)
     comparison = compare(spiral, FAMILY, distance=True, trace_every=1, stop=RelativeGap(1e-8))
     assert comparison.reference.certificate.relative_gap <= 1e-12

@@ -344,8 +344,14 @@ def hard_file(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["fit", "--C", "1e6", "--gamma", "1e-3", "--tol", "1e-13", "--solver", "smo-mvp"], ["path", "--gamma", "1e-3"]],
-    ids=lambda arguments: arguments[0],
+    [
+        pytest.param(["path", "--gamma", "1e-3"], id="path"),
+        pytest.param(
+            ["fit", "--C", "1e6", "--gamma", "1e-3", "--tol", "1e-13", "--solver", "smo-mvp"],
+            id="fit",
+            marks=pytest.mark.long,
+        ),
+    ],
 )
 def test_an_interrupted_command_ends_with_130(hard_file, arguments):
     """Wherever it is when Ctrl-C comes: in loading, compiling or solving."""
