@@ -44,10 +44,10 @@ def test_a_point_at_its_bound_does_not_block_because_of_rounding():
     E, beta, side = np.arange(3), np.array([0.5, 0.0, 0.4]), np.ones(3, dtype=np.int8)
     lower, upper = np.zeros(3), np.ones(3)
     d = np.array([0.3, -1e-17, -0.3])
-    assert _first_block(E, d, beta, side, lower, upper) == (1.0, NOBODY)
+    assert _first_block(E, d, beta, side, lower, upper, 1.0) == (1.0, NOBODY)
     d[1] = -1e-10  # this is no rounding
-    assert _first_block(E, d, beta, side, lower, upper) == (0.0, 1)
-    assert _first_block(E, np.array([1.0, 0.0, -1.0]), beta, side, lower, upper) == (0.4, 2)
+    assert _first_block(E, d, beta, side, lower, upper, 1.0) == (0.0, 1)
+    assert _first_block(E, np.array([1.0, 0.0, -1.0]), beta, side, lower, upper, 1.0) == (0.4, 2)
 
 
 @pytest.mark.parametrize("change", ["add", "forget"])

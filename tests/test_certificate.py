@@ -1,5 +1,6 @@
 """The certificate against an evaluation with many digits: what it says is true, whatever float64 has done."""
 
+import functools
 import math
 
 import mpmath as mp
@@ -28,22 +29,29 @@ def awkward(kind, n=14):
     return X, y, t
 
 
+@functools.cache
+def matrix(points, kernel, gamma, coef0):
+    """Return the kernel matrix of points with 300 bits; problems that share the points share it."""
+    Z = [[mp.mpf(v) for v in row] for row in points]
+
+    def k(x, z):
+        if kernel == "rbf":
+            return mp.exp(-mp.mpf(gamma) * sum((p - q) ** 2 for p, q in zip(x, z, strict=True)))
+        product = sum(p * q for p, q in zip(x, z, strict=True))
+        return product if kernel == "linear" else (mp.mpf(gamma) * product + mp.mpf(coef0)) ** 3
+
+    return [[k(x, z) for z in Z] for x in Z]
+
+
 class Truth:
     """Primal, dual and gap of a point with 300 bits, from the raw data."""
 
     def __init__(self, problem, X, kernel, gamma, coef0, beta, bias):
-        Z = [[mp.mpf(float(v)) for v in row] for row in X]
+        K = matrix(tuple(tuple(row) for row in X.tolist()), kernel, gamma, coef0)
         b, t = ([mp.mpf(float(v)) for v in values] for values in (beta, problem.target))
         ridge = [mp.mpf(float(v)) for v in problem.ridge]
         n = len(b)
-
-        def k(x, z):
-            if kernel == "rbf":
-                return mp.exp(-mp.mpf(gamma) * sum((p - q) ** 2 for p, q in zip(x, z, strict=True)))
-            product = sum(p * q for p, q in zip(x, z, strict=True))
-            return product if kernel == "linear" else (mp.mpf(gamma) * product + mp.mpf(coef0)) ** 3
-
-        f = [sum(b[j] * k(Z[i], Z[j]) for j in range(n)) for i in range(n)]
+        f = [sum(b[j] * K[i][j] for j in range(n)) for i in range(n)]
         square = sum(b[i] * f[i] for i in range(n))
         eps = mp.mpf(problem.eps)
         self.dual = sum(t[i] * b[i] for i in range(n)) - square / 2

@@ -19,11 +19,15 @@ mpl.use("Agg")
 FAMILY = ("smo", "smo-mvp", "smo-platt")
 
 
+def spiral_problem(n=300):
+    """Figure 2 of spiral: 300 points, C = 0.5, mu = 10."""
+    X, y = datasets.spiral(n, random_state=0)
+    return DualProblem.hinge(Gram(X, gamma=10.0), y, 0.5)
+
+
 @pytest.fixture
 def spiral():
-    """Figure 2 of spiral: 300 points, C = 0.5, mu = 10."""
-    X, y = datasets.spiral(300, random_state=0)
-    return DualProblem.hinge(Gram(X, gamma=10.0), y, 0.5)
+    return spiral_problem()
 
 
 def test_each_solver_does_what_it_does_alone(spiral):
@@ -136,7 +140,9 @@ def test_compilation_is_charged_to_nobody(plain):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_distance_to_the_optimum(spiral, loss):
+@pytest.mark.parametrize("n", [150, pytest.param(300, marks=pytest.mark.long)])
+def test_distance_to_the_optimum(n, loss):
+    spiral = spiral_problem(n)
     spiral = getattr(DualProblem, loss)(spiral.gram, spiral.target, 0.5)
     comparison = compare(spiral, FAMILY, distance=True, trace_every=1, stop=RelativeGap(1e-8))
     assert comparison.reference.certificate.relative_gap <= 1e-12
@@ -210,15 +216,19 @@ def test_all_solvers_by_default(plain):
 # Plots.
 
 
+@pytest.fixture(scope="module")
+def traced():
+    return compare(spiral_problem(), ["smo", "smo-mvp", "cg"], distance=True, trace_every=5)
+
+
 @pytest.mark.parametrize("y", ["gap", "dual", "margin", "distance", "violation", "support"])
 @pytest.mark.parametrize("x", ["step", "seconds", "kernel_evaluations"])
-def test_plots_show_the_traces(spiral, x, y):
-    comparison = compare(spiral, ["smo", "smo-mvp", "cg"], distance=True, trace_every=5)
+def test_plots_show_the_traces(traced, x, y):
     figure, ax = plt.subplots()
-    assert comparison.plot(y, x, ax=ax) is ax
+    assert traced.plot(y, x, ax=ax) is ax
     assert [line.get_label() for line in ax.lines] == ["smo", "smo-mvp"]
     for line in ax.lines:
-        trace = comparison.traces[line.get_label()]
+        trace = traced.traces[line.get_label()]
         shown = np.isfinite(trace[y])
         np.testing.assert_array_equal(line.get_xdata(), trace[x][shown])
         np.testing.assert_array_equal(line.get_ydata(), trace[y][shown])

@@ -28,7 +28,7 @@ def fit_intercept():
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=name)
 def test_reaches_the_optimum_of_a_reference_qp(solver, problem):
-    naive.assert_optimal(solve(problem, solver, stop=RelativeGap(1e-8), max_time=20), problem)
+    naive.assert_optimal(solve(problem, solver, stop=RelativeGap(1e-8)), problem)
 
 
 @pytest.mark.parametrize("rate", [None, 0.3])
@@ -117,7 +117,7 @@ def test_kernel_adatron_finds_the_maximal_margin(plain):
 def test_inseparable_classes_have_no_hard_margin(plain):
     X, y, _ = plain
     for solver in ("gradient-ascent", "sor"):
-        solution = solve(DualProblem.hard_margin(Gram(X, "linear"), y, fit_intercept=False), solver, max_time=30)
+        solution = solve(DualProblem.hard_margin(Gram(X, "linear"), y, fit_intercept=False), solver)
         assert solution.status is Status.UNBOUNDED
 
 
@@ -129,7 +129,7 @@ def test_a_point_without_length_goes_to_its_bound():
         assert solution.status is Status.CONVERGED
         assert solution.beta[0] == 0.25
     hard = DualProblem.hard_margin(gram, y, fit_intercept=False)
-    assert solve(hard, "gradient-ascent", max_time=5).status is Status.UNBOUNDED
+    assert solve(hard, "gradient-ascent").status is Status.UNBOUNDED
 
 
 # Rates that are too large.
@@ -140,12 +140,12 @@ def test_a_point_without_length_goes_to_its_bound():
 def test_a_rate_that_is_too_large_is_noticed(rate, formulation, plain):
     X, y, t = plain
     problem = formulation(Gram(X), y, t, fit_intercept=False)
-    solution = solve(problem, GradientAscent(rate), stop=RelativeGap(1e-6), max_time=10)
+    solution = solve(problem, GradientAscent(rate), stop=RelativeGap(1e-6))
     assert solution.status is Status.DIVERGED
     assert "learning rate" in solution.status.advice
     assert solution.certificate.dual >= 0  # the best point so far is kept, and zero was one
     assert np.isfinite(solution.beta).all()
-    assert solve(problem, GradientAscent(rate), resume=solution, max_time=10).status is Status.DIVERGED
+    assert solve(problem, GradientAscent(rate), resume=solution).status is Status.DIVERGED
 
 
 @pytest.mark.parametrize("solver", [GradientAscent(3.0), GradientAscent(5.0, order="free-first")], ids=name)
@@ -317,5 +317,5 @@ def test_a_slow_way_down_is_no_stall(monkeypatch):
     for patience in (SOR.patience, 1):
         monkeypatch.setattr(SOR, "patience", patience)
         problem = DualProblem.hinge(Gram(X, "linear"), y, 1000.0, fit_intercept=False)
-        runs.append(solve(problem, SOR(1.9), stop=RelativeGap(1e-8), trace_every=200, max_time=20).status)
+        runs.append(solve(problem, SOR(1.9), stop=RelativeGap(1e-8), trace_every=200).status)
     assert runs == [Status.CONVERGED, Status.NO_PROGRESS]

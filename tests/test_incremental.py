@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
@@ -138,9 +138,23 @@ def test_weights_and_duplicates(loss):
         assert_is_refit(model, X[kept], y[kept], weight[kept])
 
 
-@given(awkward_points(scales=(1.0,)), st.sampled_from(["hinge", "squared_hinge"]), st.booleans(), st.data())
-@slow
+any_history = (awkward_points(scales=(1.0,)), st.sampled_from(["hinge", "squared_hinge"]), st.booleans(), st.data())
+
+
+@given(*any_history)
+@settings(slow, max_examples=25)
 def test_any_history_ends_at_the_refit(data, loss, fit_intercept, choices):
+    assert_ends_at_the_refit(data, loss, fit_intercept, choices)
+
+
+@pytest.mark.long
+@given(*any_history)
+@slow
+def test_more_histories_end_at_the_refit(data, loss, fit_intercept, choices):
+    assert_ends_at_the_refit(data, loss, fit_intercept, choices)
+
+
+def assert_ends_at_the_refit(data, loss, fit_intercept, choices):
     X, y, _ = data
     model = SVC(C=2.0, gamma=0.7, loss=loss, fit_intercept=fit_intercept).partial_fit(X[:2], y[:2])
     held = [0, 1]

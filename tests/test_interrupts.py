@@ -66,7 +66,7 @@ def assert_sound(model, X, y):
 
 def test_ctrl_c_ends_a_fit_of_several_classes():
     X, codes = hard_points()
-    with CtrlC(2.0):
+    with CtrlC(0.5):
         model, said = caught_warnings(lambda: SVC(**HARD).fit(X, codes % 4))
     assert Status.INTERRUPTED in model.status_
     assert [s for s in said if "interrupted" in s] == said[-1:]
@@ -99,20 +99,22 @@ def test_the_pairs_that_were_solved_when_ctrl_c_came_are_kept(monkeypatch):
 
 
 def test_the_flag_is_lowered_when_the_fit_is_over():
-    with CtrlC(0.5), limits():
-        time.sleep(0.7)
+    with limits() as limit:
+        signal.raise_signal(signal.SIGINT)
+        assert limit.is_over
     X, y = make_moons(50, random_state=0)
     assert SVC().fit(X, y).status_ is Status.CONVERGED
 
 
 def test_every_pair_of_classes_obeys_max_time():
     X, codes = hard_points(900)
+    began = time.process_time()
     model, said = caught_warnings(lambda: SVC(**HARD, max_time=0.2).fit(X, codes % 3))
+    assert time.process_time() - began < 30  # to the tolerance each takes minutes
     assert model.status_ == [Status.MAX_TIME] * 3
     assert len(said) == 1
     assert "3 of 3 pairs of classes" in said[0]
     assert "max_time=0.2" in said[0]
-    assert all(trace["seconds"][-1] < 30 for trace in model.trace_)
 
 
 @pytest.mark.parametrize("estimator", [SVC, SVR])
@@ -259,8 +261,8 @@ def test_ctrl_c_during_leave_one_out():
     X, codes = hard_points(600)
     model = SVC(C=10.0, gamma=0.5).fit(X, codes % 2)
     leave_one_out(SVC().fit(*moons(40)))
-    with CtrlC(0.5), limits():
-        time.sleep(0.6)
+    with limits():
+        signal.raise_signal(signal.SIGINT)
         result, said = caught_warnings(lambda: leave_one_out(model))
     assert result.status is Status.INTERRUPTED
     assert "interrupted" in said[0]
@@ -359,8 +361,14 @@ def hard_file(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["fit", "--C", "1e6", "--gamma", "1e-3", "--tol", "1e-13", "--solver", "smo-mvp"], ["path", "--gamma", "1e-3"]],
-    ids=lambda arguments: arguments[0],
+    [
+        pytest.param(["path", "--gamma", "1e-3"], id="path"),
+        pytest.param(
+            ["fit", "--C", "1e6", "--gamma", "1e-3", "--tol", "1e-13", "--solver", "smo-mvp"],
+            id="fit",
+            marks=pytest.mark.long,
+        ),
+    ],
 )
 def test_an_interrupted_command_ends_with_130(hard_file, arguments):
     """Wherever it is when Ctrl-C comes: in loading, compiling or solving."""

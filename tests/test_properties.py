@@ -94,7 +94,7 @@ def test_repetition_is_weight_to_the_last_bit(data):
 @slow
 def test_hard_margin_either_separates_or_says_it_cannot(data):
     X, y, _ = data
-    solution = solve(DualProblem.hard_margin(Gram(X), y), stop=RelativeGap(1e-6), max_time=5)
+    solution = solve(DualProblem.hard_margin(Gram(X), y), stop=RelativeGap(1e-6))
     if solution.status is Status.CONVERGED:
         K = naive.matrix(solution.problem)
         # Stretching f by 1 + s costs s² in the objective: a gap of 1e-6 leaves 1e-3 of the margin open.
@@ -102,5 +102,5 @@ def test_hard_margin_either_separates_or_says_it_cannot(data):
     else:
         assert solution.status is Status.UNBOUNDED
         # Some point of one class is (all but) a mixture of points of the other: a soft margin must pay for it.
-        soft_margin = solve(DualProblem.hinge(solution.problem.gram, y, 1e4), stop=RelativeGap(1e-3), max_time=5)
+        soft_margin = solve(DualProblem.hinge(solution.problem.gram, y, 1e4), stop=RelativeGap(1e-3))
         assert soft_margin.certificate.dual > 1e3

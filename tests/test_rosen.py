@@ -228,7 +228,7 @@ def test_every_choice_the_paper_leaves_open_leads_to_the_optimum(start, drop, co
 
 
 def test_a_coarse_absolute_threshold_ends_in_the_optimum_too(hinge):
-    solution = solve(hinge, Rosen(zero_length=0.2), stop=RelativeGap(1e-8), max_time=20)
+    solution = solve(hinge, Rosen(zero_length=0.2), stop=RelativeGap(1e-8))
     assert solution.status is Status.CONVERGED
 
 
@@ -272,7 +272,7 @@ def test_a_hard_margin_that_does_not_exist_is_recognised(kernel, drop, plain):
     X, y, _ = plain
     if kernel == "rbf":  # separable, unless a point belongs to both classes
         X, y = np.concatenate([X, X[:1]]), np.append(y, -y[0])
-    solution = solve(DualProblem.hard_margin(Gram(X, kernel), y), Rosen(drop=drop), max_time=20)
+    solution = solve(DualProblem.hard_margin(Gram(X, kernel), y), Rosen(drop=drop))
     assert solution.status is Status.UNBOUNDED
 
 

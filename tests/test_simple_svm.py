@@ -32,7 +32,7 @@ def test_every_kernel(solver, kernel, name, plain):
 def assert_certified(data, name, solver, fit_intercept, kernel):
     X, y, weight = data
     problem = FORMULATIONS[name](Gram(X, kernel), y, y * 1.5, sample_weight=weight, fit_intercept=fit_intercept)
-    solution = solve(problem, solver, stop=RelativeGap(1e-8), max_time=20)
+    solution = solve(problem, solver, stop=RelativeGap(1e-8))
     assert solution.status is Status.CONVERGED
     assert solution.certificate.relative_gap <= 1e-8
 
@@ -144,7 +144,7 @@ def test_hard_margin_without_a_margin_is_recognised(plain):
     conflicting = np.concatenate([X, X[:1]]), np.append(y, -y[0])
     for solver in BOTH:
         for gram, labels in ((Gram(conflicting[0]), conflicting[1]), (Gram(X, "linear"), y)):
-            solution = solve(DualProblem.hard_margin(gram, labels), solver, max_time=20)
+            solution = solve(DualProblem.hard_margin(gram, labels), solver)
             assert solution.status is Status.UNBOUNDED
 
 
@@ -154,7 +154,7 @@ def test_hard_margin_either_separates_or_says_it_cannot(data, solver):
     X, y, _ = data
     problem = DualProblem.hard_margin(Gram(X), y)
     conflict = any((X[i] == X[j]).all() for i in np.flatnonzero(y > 0) for j in np.flatnonzero(y < 0))
-    solution = solve(problem, solver, stop=RelativeGap(1e-6), max_time=5)
+    solution = solve(problem, solver, stop=RelativeGap(1e-6))
     assert solution.status is (Status.UNBOUNDED if conflict else Status.CONVERGED)
 
 

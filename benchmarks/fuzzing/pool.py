@@ -68,9 +68,9 @@ class Worker:
     def is_stuck(self, limit: float) -> bool:
         """Whether the present case has had its seconds: of processor time, as the machine may be busy, else of the clock."""
         waited = time.monotonic() - self.since
-        if not self.is_ready:
+        if self.present is None:  # not yet at a case: it may be waiting for a processor
             return waited > STARTING
-        if not self.numbers or waited <= limit:
+        if waited <= limit:
             return False
         used = processor_seconds(self.process.pid) - self.spent
         return used > limit or waited > 10 * limit or used == 0.0

@@ -189,7 +189,7 @@ class ActiveSet:
                 self.offset[E] = 0.0
                 break
             d, shift = self.system.solve_one(self.offset[E], drift)
-            part, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper)
+            part, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, 1.0)
             has_moved |= part > 0
             self._move(problem, d, part, k)
             self.bias += part * shift
@@ -221,7 +221,7 @@ class ActiveSet:
                 return False
             E = self.free
             d, shift = self._answer(problem, self.offset[E] - left * pull[E], -left * amount)
-            part, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper)
+            part, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, 1.0)
             self._move(problem, d, part, k)
             self.bias += part * shift
             self.offset[E] *= 1.0 - part
@@ -358,7 +358,7 @@ def _end(side, direction, lower, upper):
 
 
 @jit
-def _first_block(E, d, beta, side, lower, upper, furthest=1.0):
+def _first_block(E, d, beta, side, lower, upper, furthest):
     """Return how far the free points can move along d, at most ``furthest``, and the position of the one that blocks."""
     longest = 0.0
     for k in range(E.size):

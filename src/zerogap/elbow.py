@@ -160,7 +160,8 @@ class ElbowSystem(FreeSystem):
 def _append(factor, half, m, column, corner, least):
     """Add the last row of the factor by forward substitution; refuse if no more than the least is left of its corner."""
     new = factor[m, :m]
-    new[:] = column
+    for j in range(m):
+        new[j] = column[j]
     _forward(factor, 0, m, new)
     used, ones = 0.0, 0.0
     for j in range(m):
@@ -204,7 +205,8 @@ def _join(K, i, points, factor, half, m, tau, d):
     corner = K[i, i] + tau
     if not _append(factor, half, m, d, corner, DEPENDENT * corner):
         return False, 0.0
-    d[:] = factor[m, :m]
+    for k in range(m):
+        d[k] = factor[m, k]
     d0, spread = _answer(factor, half, m, d), 1.0
     for k in range(m):
         spread += abs(d[k])

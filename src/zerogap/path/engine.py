@@ -163,8 +163,8 @@ def lines(K, E, u, v, u0, v0, g, p, q):
     """p + lam q are the scaled decision values of all points, g being the pull of the capped ones."""
     for begin in range(0, g.size, STRETCH):
         end = min(begin + STRETCH, g.size)
-        p[begin:end] = g[begin:end] + u0
-        q[begin:end] = v0
+        for i in range(begin, end):
+            p[i], q[i] = g[i] + u0, v0
         _combine(K, E, u, begin, p[begin:end])
         _combine(K, E, v, begin, q[begin:end])
 

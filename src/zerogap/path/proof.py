@@ -193,7 +193,8 @@ class _Block:
         # A segment begins where the one before ends but for rounding: of that little, half the digits are enough.
         jumps = self.begins.copy()
         jumps[1:] -= self.ends[:-1]
-        at_begins, columns = at_ends[:-1, self.U], rows[:, self.U]
+        at_begins = np.take(at_ends[:-1], self.U, axis=1)  # row after row, as ``_ratios`` is compiled for
+        columns = rows[:, self.U]
         if np.abs(jumps).max(initial=0.0) > ROUGH:  # but not of a path that is wrong
             _add_product_of(jumps, columns, at_begins)
             return at_begins, at_ends
@@ -253,19 +254,16 @@ def _add_rows(K, rows, new, old, total, lost):
 @jit
 def _rows_of(status, cap, edges, E, first, last, moves, place, counts):
     """Return, for every segment of a block, the sets of the points U, and their b at its beginning and its end."""
-    count, size, b = edges.size - 1, cap.size, np.empty(cap.size)
+    count, size = edges.size - 1, cap.size
     sets, start, stop = np.empty((count, size), dtype=np.int64), np.empty((count, size)), np.empty((count, size))
     for k in range(count):
         for m in range(counts[k], counts[k + 1]):
             status[place[moves[m, 0]]] = moves[m, 1]
         for j in range(size):
-            b[j] = cap[j] if status[j] == LEFT else 0.0
+            sets[k, j] = status[j]
+            start[k, j] = stop[k, j] = cap[j] if status[j] == LEFT else 0.0
         for e in range(edges[k], edges[k + 1]):
-            b[E[e]] = first[e]
-        sets[k], start[k] = status, b
-        for e in range(edges[k], edges[k + 1]):
-            b[E[e]] = last[e]
-        stop[k] = b
+            start[k, E[e]], stop[k, E[e]] = first[e], last[e]
     return sets, start, stop
 
 
@@ -386,7 +384,9 @@ def _find_near(lam, end, bias, y, norm, F, rest, at_ends, radius):
             most = found + n_near.max()
             if most > near.shape[1]:
                 wider = np.empty((count, 2 * most), dtype=np.int64)
-                wider[:, : near.shape[1]] = near
+                for s in range(count):
+                    for m in range(n_near[s]):
+                        wider[s, m] = near[s, m]
                 near = wider
             for i in range(n):
                 f = F[i] + row[i]

@@ -248,6 +248,7 @@ def _begin_pass(lower, upper, eps, beta, order, before, integers, numbers, heuri
         if is_in:
             order[count] = k
             count += 1
-    before[:] = beta
+    for k in range(n):
+        before[k] = beta[k]
     integers[POSITION], integers[LENGTH], integers[CHANGED], integers[OVERSHOT] = 0, count, 0, 0
     numbers[GAIN] = numbers[BREACH] = 0.0
