@@ -132,6 +132,17 @@ def test_a_watch_covers_moves_as_long_as_they_are_allowed():
         assert not watch.covers(Move(*np.where(np.arange(3) == k, 0.6, 0.1)))
 
 
+def test_before_a_move_that_is_not_covered_all_points_are_looked_at(engine, monkeypatch):
+    looks, look = [], Watch.look
+    monkeypatch.setattr(Watch, "look", lambda self, *lines: looks.append(lines) or look(self, *lines))
+    for is_covered in (True, False):
+        engine._solve_lines()
+        looks.clear()
+        monkeypatch.setattr(Watch, "covers", lambda self, move, answer=is_covered: answer)
+        engine.step(1e-9)
+        assert bool(looks) is not is_covered
+
+
 def test_an_exact_solution_sums_the_pull_exactly_too(engine, monkeypatch):
     calls, refine = [], SingleEngine._refine
 

@@ -182,6 +182,30 @@ def test_a_kernel_that_is_no_inner_product_has_wider_bounds():
     np.testing.assert_allclose(Proof(K, y, w, np.zeros(2), np.zeros(2), is_positive=False).norm, np.sqrt(3.0))
 
 
+def test_the_maximum_of_a_piecewise_ratio_is_that_of_a_fine_grid():
+    """(N + sum of weight max(0, h)) / D, where N, D are quadratic in z and h stands for (h0 + h1 z)(1 + z)."""
+    rng, z = np.random.default_rng(0), np.tan(np.linspace(0.0, np.pi / 2, 20_001)[:-1])
+    powers = np.stack([np.ones(z.size), 2.0 * z, z**2])
+    for count in range(6):
+        for _ in range(20):
+            N, weight = rng.uniform(0.0, 1.0, 3), rng.uniform(0.5, 2.0, count)
+            h0, h1 = rng.choice([-1.0, 0.0, 1.0], (2, count)) * rng.uniform(0.0, 3.0, (2, count))
+            D = rng.uniform(0.5, 2.0, 3)
+            D[1] = rng.uniform(-0.9, 1.0) * np.sqrt(D[0] * D[2])  # so that it has no root
+            values = N @ powers + (1.0 + z) * (weight @ np.maximum(h0[:, None] + h1[:, None] * z, 0.0))
+            ratio, where = proof._maximum(N, D, h0, h1, weight, -1.0)
+            assert ratio >= (values / (D @ powers)).max() * (1.0 - 1e-12)
+            if np.isfinite(where):
+                at = N @ [1.0, 2.0 * where, where**2] + (1.0 + where) * weight @ np.maximum(h0 + h1 * where, 0.0)
+                assert ratio == pytest.approx(at / (D @ [1.0, 2.0 * where, where**2]), rel=1e-9)
+
+
+@pytest.mark.parametrize("D", [(-1.0, 0.0, 1.0), (1.0, 0.0, -1.0), (1.0, -2.0, 1.0)])
+def test_where_the_dual_may_be_negative_there_is_no_ratio(D):
+    nothing = np.zeros(0)
+    assert proof._maximum(np.ones(3), np.array(D), nothing, nothing, nothing, -1.0)[0] == np.inf
+
+
 def test_a_dual_that_is_not_positive_proves_nothing():
     path = svm_path(*points("plain")[:2], C_max=10.0)
     path._segments[0] = path._segments[0]._replace(u=path._segments[0].u - 1e3)

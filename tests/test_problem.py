@@ -100,6 +100,12 @@ def test_a_narrow_margin_is_a_margin(distance):
     np.testing.assert_allclose(solution.beta, [-alpha, alpha], rtol=1e-3)
 
 
+def test_a_start_at_zero_says_nothing_of_the_margin():
+    X, y, _ = points("plain")
+    problem = DualProblem.hard_margin(Gram(X), y)
+    assert not problem.is_unbounded(np.zeros(problem.n), problem.target)
+
+
 def test_ratio_7_3_and_relative_gap():
     X, y, _ = points("plain")
     certificate = DualProblem.hinge(Gram(X), y, 2.0).certify(np.zeros(40))
