@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from zerogap import Path, SVCPath, svm_path
 from zerogap.path import LP
 from zerogap.path.bordered import LINEAR_SYSTEMS
+from zerogap.path.engine import ELBOW, LEFT, RIGHT
 from zerogap.path.lp import LPEngine, _balanced
 
 # The paper's tolerances allow errors of a thousandth; with these the same algorithm is as exact as increments can be.
@@ -143,6 +144,18 @@ def test_without_the_check_errors_stay_and_with_it_they_are_repaired():
     assert drifting.counts.kkt_backups == 0
     assert repaired.counts.kkt_backups > 0
     assert repaired.certificate_at(100.0).gap <= 1e-5 * 100.0 * y.size < drifting.certificate_at(100.0).gap
+
+
+@pytest.mark.parametrize(("side", "crossing"), [(LEFT, -1.0), (RIGHT, 1.0)])
+def test_of_points_on_the_margin_those_that_would_cross_it_are_special(side, crossing, plain):
+    """(S3) and (S4): they block the way although they are where they belong."""
+    engine = svm_path(*plain[:2], engine="lp", max_events=20).engine
+    E, i = np.array(engine.elbow), int(np.flatnonzero(engine.status == side)[0])
+    engine.slack[i] = 0.0
+    for rate, moves in ((crossing, {i: ELBOW}), (-crossing, {})):
+        p = np.zeros(engine.y.size)
+        p[i] = rate
+        assert engine._special(E, p, np.zeros(E.size + 1)) == moves
 
 
 def test_looping_calls_the_backup(plain, monkeypatch):

@@ -206,6 +206,14 @@ def test_where_the_dual_may_be_negative_there_is_no_ratio(D):
     assert proof._maximum(np.ones(3), np.array(D), nothing, nothing, nothing, -1.0)[0] == np.inf
 
 
+def test_a_point_on_the_margin_between_two_segments_counts_in_both():
+    lam, end = np.array([4.0, 3.0]), np.array([3.0, 2.0])
+    F = np.array([[5.0, 5.0, 4.0, 5.0], [4.0, 3.0, 4.0, 4.0], [3.0, 3.0, 3.0, 2.0]])  # at the ends; the margin is lam
+    right, nothing = -np.ones(4), np.zeros((2, 5))
+    near, count = proof._find_near(lam, end, np.zeros((2, 2)), np.ones(4), np.ones(4), np.zeros(4), right, F, nothing)
+    assert [set(row[:m].tolist()) for row, m in zip(near, count, strict=True)] == [{1, 2}, {1, 3}]
+
+
 def test_a_dual_that_is_not_positive_proves_nothing():
     path = svm_path(*points("plain")[:2], C_max=10.0)
     path._segments[0] = path._segments[0]._replace(u=path._segments[0].u - 1e3)

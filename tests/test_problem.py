@@ -106,6 +106,16 @@ def test_a_start_at_zero_says_nothing_of_the_margin():
     assert not problem.is_unbounded(np.zeros(problem.n), problem.target)
 
 
+def test_only_without_box_and_ridge_or_inner_product_can_the_dual_be_unbounded():
+    X, y, _ = points("plain")
+    gram = Gram(X, "linear")
+    assert not DualProblem.hinge(gram, y, 1.0).may_be_unbounded
+    assert not DualProblem.squared_hinge(gram, y, 1.0).may_be_unbounded
+    assert DualProblem.hard_margin(gram, y).may_be_unbounded
+    assert not DualProblem.hard_margin(Gram(1e-70 * X, "linear"), y).may_be_unbounded  # float64 ends first
+    assert DualProblem.hinge(Gram(X, lambda A, B: -(A @ B.T)), y, 1.0).may_be_unbounded
+
+
 def test_ratio_7_3_and_relative_gap():
     X, y, _ = points("plain")
     certificate = DualProblem.hinge(Gram(X), y, 2.0).certify(np.zeros(40))

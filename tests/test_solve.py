@@ -77,6 +77,14 @@ def test_every_solver_works_with_every_rule(solver, stop, plain):
         assert solution.certificate.relative_gap <= 1e-5
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_run_ends_at_the_first_look_that_meets_its_rule(solver, plain):
+    X, y, _ = plain
+    solution = solve(DualProblem.hinge(Gram(X), y, 10.0), solver, stop=RelativeGap(1e-2), trace_every=1)
+    assert solution.status is Status.CONVERGED
+    assert (solution.trace["gap"][:-1] > 1e-2).all()
+
+
 def test_rules_join_and_the_first_met_ends_the_run(plain):
     X, y, _ = plain
     problem = DualProblem.hinge(Gram(X), y, 2.0)
