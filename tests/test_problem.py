@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import naive
 import numpy as np
@@ -114,6 +115,18 @@ def test_only_without_box_and_ridge_or_inner_product_can_the_dual_be_unbounded()
     assert DualProblem.hard_margin(gram, y).may_be_unbounded
     assert not DualProblem.hard_margin(Gram(1e-70 * X, "linear"), y).may_be_unbounded  # float64 ends first
     assert DualProblem.hinge(Gram(X, lambda A, B: -(A @ B.T)), y, 1.0).may_be_unbounded
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_bias_with_a_box_and_a_ridge(seed):
+    """At the bias that minimises the primal objective the sum of the responses, which falls as it grows, passes the total."""
+    X, _, t = points("plain")
+    problem = DualProblem.squared_epsilon_insensitive(Gram(X), t, 5.0, 0.1)
+    problem = replace(problem, lower=np.full(40, -0.1), upper=np.full(40, 0.2))
+    r = np.random.default_rng(seed).standard_normal(40)
+    bias = problem.best_bias(r)
+    below, above = (problem._response(r - (bias + shift)).sum() for shift in (-1e-9, 1e-9))
+    assert below > problem.total > above
 
 
 def test_ratio_7_3_and_relative_gap():

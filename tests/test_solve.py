@@ -212,6 +212,27 @@ def test_ctrl_c_keeps_the_point_and_gives_the_keyboard_back():
     assert more.certificate.dual >= solution.certificate.dual
 
 
+def test_where_kernel_values_are_dear_a_limit_leaves_a_certificate_of_the_running_residual(monkeypatch):
+    """It says how far that may be off: every iteration adds a rounding of up to n products of the largest size."""
+    monkeypatch.setattr(loop, "WORK_PAST_LIMIT", 0)
+    X, y = moons(500)
+    problem = DualProblem.hinge(Gram(X, cache_size=0.1), y, 10.0)
+
+    def press(state, look):
+        if look.step >= 200:
+            signal.raise_signal(signal.SIGINT)
+
+    solution = solve(problem, "smo-mvp", stop=RelativeGap(1e-10), callback=press, trace_every=100)
+    assert solution.status is Status.INTERRUPTED
+    assert problem.gram.work_of(solution.beta) > 0  # rows that would have to be computed again
+    now, truth = solution.certificate, problem.certify(solution.beta, precisely=True)
+    assert abs(now.primal - truth.primal) + abs(now.dual - truth.dual) <= 2.0 * (now.rounding + truth.rounding)
+    n, most = problem.n, problem.upper.max()
+    drift = 2.0**-52 * (n + 8) * (solution.n_iter + 1) * (1.0 + n * most)
+    without = problem.certify(solution.beta, solution.state.residual).rounding
+    assert without < now.rounding <= without + 4.0 * n * most * drift
+
+
 def test_a_second_ctrl_c_raises(plain):
     X, y, _ = plain
     problem = DualProblem.hinge(Gram(X), y, 1000.0)
