@@ -90,6 +90,16 @@ def test_sums_of_given_kernel_values_are_within_their_error(is_function):
         assert is_function or e <= DIGITS * sum(map(abs, terms))  # else the values have errors of their own
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_a_constant_feature_is_within_the_error_too(kernel):
+    rng = np.random.default_rng(1)
+    X, beta, rows = rng.standard_normal((9, 2)), rng.standard_normal(9), np.arange(9)
+    plain, (high, low, error) = Gram(X, kernel), Gram(X, kernel, tau=1.3).precise_dot(beta, rows)
+    without, more = plain.precise_dot(beta, rows), mp.mpf(1.3) ** 2 * sum(exact(beta))
+    for a, b, c, d, e in zip(high, low, without.high, without.low, error + without.error, strict=True):
+        assert abs(sum(exact([a, b])) - sum(exact([c, d])) - more) <= e
+
+
 @pytest.mark.parametrize("centre", [None, 1e6])
 def test_a_centre_changes_nothing_where_the_coefficients_sum_to_zero(centre):
     X = np.random.default_rng(0).standard_normal((6, 2)) + 1e6
