@@ -15,7 +15,7 @@ from zerogap import Path, SVCPath, svm_path
 from zerogap.path import LP
 from zerogap.path.bordered import LINEAR_SYSTEMS
 from zerogap.path.engine import ELBOW, LEFT, RIGHT
-from zerogap.path.lp import LPEngine, _balanced
+from zerogap.path.lp import LPEngine, Move, _balanced
 
 # The paper's tolerances allow errors of a thousandth; with these the same algorithm is as exact as increments can be.
 TIGHT = {"epsilon_kkt": 1e-9, "epsilon_smo": 1e-11, "tau": 1e-9, "tau_2": 1e-13}
@@ -156,6 +156,23 @@ def test_of_points_on_the_margin_those_that_would_cross_it_are_special(side, cro
         p = np.zeros(engine.y.size)
         p[i] = rate
         assert engine._special(E, p, np.zeros(E.size + 1)) == moves
+
+
+@pytest.mark.parametrize(("side", "rate"), [(LEFT, -1e-3), (RIGHT, 1e-3)])
+def test_a_coefficient_that_goes_past_its_bound_is_no_longer_free(side, rate, plain):
+    """At a rate that the program takes for zero: lam falls, and nobody has told it to stop."""
+    engine = svm_path(*plain[:2], engine="lp", max_events=20).engine
+    E, p, q, d = engine._linearise()
+    i, bound = int(E[0]), engine.w[E[0]] if side == LEFT else 0.0
+    engine.alpha[i] = bound
+    d = d._replace(particular=np.eye(1, E.size + 1, 1)[0] * rate)
+    move = Move(
+        -1e-3 * engine.lam, np.zeros(q.shape[1]), np.zeros(E.size, dtype=bool), np.zeros(engine.y.size, dtype=bool)
+    )
+    engine._update(move, E, p, q, d, 1e-9)
+    assert engine.status[i] == side
+    assert engine.alpha[i] == bound
+    assert i not in engine.elbow
 
 
 def test_looping_calls_the_backup(plain, monkeypatch):

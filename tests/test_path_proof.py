@@ -200,6 +200,13 @@ def test_the_maximum_of_a_piecewise_ratio_is_that_of_a_fine_grid():
                 assert ratio == pytest.approx(at / (D @ [1.0, 2.0 * where, where**2]), rel=1e-9)
 
 
+def test_the_maximum_of_a_ratio_whose_derivative_has_one_root():
+    """(2 - z + z²) / (1 - z + z²) is 7/3 at 1/2, where the quadratic equation has lost its square."""
+    nothing = np.zeros(0)
+    found = proof._maximum(np.array([2.0, -0.5, 1.0]), np.array([1.0, -0.5, 1.0]), nothing, nothing, nothing, -1.0)
+    assert found == pytest.approx((7.0 / 3.0, 0.5), rel=1e-15)
+
+
 @pytest.mark.parametrize("D", [(-1.0, 0.0, 1.0), (1.0, 0.0, -1.0), (1.0, -2.0, 1.0)])
 def test_where_the_dual_may_be_negative_there_is_no_ratio(D):
     nothing = np.zeros(0)

@@ -117,6 +117,14 @@ def test_only_without_box_and_ridge_or_inner_product_can_the_dual_be_unbounded()
     assert DualProblem.hinge(Gram(X, lambda A, B: -(A @ B.T)), y, 1.0).may_be_unbounded
 
 
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e6])
+def test_where_every_bias_of_an_interval_is_best_it_is_the_middle(C):
+    """As many points ask for more as for less; what their boxes sum to is rounded, in proportion to C."""
+    r = np.array([-3.0, -1.0, -1.0, 2.0, 2.5, 4.0])
+    problem = DualProblem.hinge(Gram(np.eye(6)), np.array([1.0, -1.0] * 3), C, sample_weight=np.full(6, 0.1))
+    assert problem.best_bias(r) == 0.5
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_best_bias_with_a_box_and_a_ridge(seed):
     """At the bias that minimises the primal objective the sum of the responses, which falls as it grows, passes the total."""
