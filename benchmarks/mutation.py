@@ -4,8 +4,9 @@
     python benchmarks/mutation.py --count 100 --seed 0
 
 draws single mutations of the source at random (arithmetic, comparisons, constants, conditions, loops) with Cosmic Ray.
-Each is tried in a copy of the tree, first with the tests that concern its module, then with the rest of the quick suite.
-Those that survive are written as diffs to ``results/mutation.md``; whether one of them changes anything is for a reader to say.
+Each is tried in a copy of the tree, first with the tests that concern its module, then with the others of the quick suite that
+can see it, up to the first that fails.  Those that survive are written as diffs to ``results/mutation.md``; whether one of them
+changes anything is for a reader to say.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import contextlib
 import difflib
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -21,8 +23,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,18 +37,39 @@ from cosmic_ray.plugins import get_operator, operator_names
 ROOT = Path(__file__).parents[1]
 
 # What is mutated, and the tests that see it first; the others follow.
-SOLVING = ("problem", "solve", "properties")
 TESTS = {
-    "problem.py": SOLVING,
-    "precision.py": SOLVING,
-    "gram.py": ("gram", "solve", "decomposition"),
-    "kernels.py": ("kernels", "gram", "estimators"),
-    "loop.py": ("solve", "comparison"),
-    "limits.py": ("solve", "estimators"),
-    "active_set.py": ("simple_svm", "incremental", "leave_one_out"),
-    "elbow.py": ("elbow", "simple_svm", "path"),
-    "path": ("path", "path_engines"),
-    "estimators": ("estimators", "incremental", "leave_one_out", "path", "gaussian_process"),
+    "problem.py": ("problem", "certificate", "solve", "properties"),
+    "precision.py": ("precision", "certificate", "distinct", "path_proof"),
+    "gram.py": ("gram", "rounding", "decomposition", "solve"),
+    "kernels.py": ("kernels", "rounding", "gram", "estimators"),
+    "loop.py": ("solve", "progress", "comparison"),
+    "limits.py": ("limits", "interrupts", "solve"),
+    "active_set.py": ("active_set", "simple_svm", "incremental", "leave_one_out"),
+    "elbow.py": ("elbow", "active_set", "simple_svm", "path"),
+    "path": ("path_guards", "path_limits", "path_proof", "path", "path_engines"),
+    "estimators": ("estimators", "incremental", "leave_one_out", "model_storage", "path", "gaussian_process"),
+}
+
+# These see no more of those files than the others do: they are about other modules, or run the same code in the large.
+BLIND = ("datasets", "package", "reproduce", "storage")
+
+# And these do not run some of them at all: solvers need neither a path nor an estimator.
+SOLVERS = (
+    "certificate", "comparison", "decomposition", "distinct", "gradient_ascent", "gram", "kernels", "limits",
+    "limits_in_solvers", "pair", "precision", "problem", "progress", "rosen", "rounding_in_solvers", "simple_svm", "solve",
+)  # fmt: skip
+UNSEEN = {
+    "path": (
+        *SOLVERS,
+        "active_set",
+        "elbow",
+        "gaussian_process",
+        "incremental",
+        "leave_one_out",
+        "properties",
+        "rounding",
+    ),
+    "estimators": (*SOLVERS, "elbow"),
 }
 
 # Decorators choose how, not what, is computed; variables are replaced at random, mostly by nonsense that any test sees.
@@ -155,33 +180,54 @@ def bare(source: str) -> str:
 # Trying.
 
 
-def first_tests(file: str) -> list[str]:
-    """Return the tests that concern a file."""
-    names = TESTS.get(file) or TESTS[file.split("/")[0]]
-    return [f"tests/test_{name}.py" for name in names]
+def tests_of(file: str, ignored: Collection[str], *, own: bool) -> list[str]:
+    """Return the files of tests that can see a mutation of a file, those that concern it first, or those alone."""
+    folder = file.split("/")[0]
+    first = TESTS.get(file) or TESTS[folder]
+    others = [] if own else sorted(path.stem.removeprefix("test_") for path in (ROOT / "tests").glob("test_*.py"))
+    left_out = {*first, *ignored, *UNSEEN.get(folder, ())}
+    return [f"tests/test_{name}.py" for name in (*first, *(name for name in others if name not in left_out))]
 
 
-def pytest(folder: Path, arguments: list[str], limit: float) -> tuple[str, str]:
-    """Run tests in a copy of the tree; return "passed", "failed" or "too long", and the end of what they printed."""
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+# Pytest with the tests in the order of their files on the command line, which the suite itself does not keep.
+IN_ORDER = """
+import sys, pytest
+class InOrder:
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        items.sort(key=lambda item: sys.argv.index(f"tests/{item.path.name}"))
+sys.exit(pytest.main(sys.argv[1:], plugins=[InOrder()]))
+"""
+
+
+def pytest(folder: Path, files: list[str], limit: float) -> tuple[str, str]:
+    """Run tests in a copy of the tree up to the first that fails; return "passed", its name or "too long", and the output.
+
+    The limit is one of processor time, as the machine may have other things to do.
+    """
+    options = ["-p", "no:cacheprovider", "-n", "0", "-x"]
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     environment = os.environ | threads | {"PYTHONPATH": str(folder / "src")}
     environment.pop("NUMBA_CACHE_DIR", None)  # machine code lies beside the source, and is copied with it
     with subprocess.Popen(
-        command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        start_new_session=True, preexec_fn=limit_memory,
+        [sys.executable, "-c", IN_ORDER, *options, *files], cwd=folder, env=environment, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=partial(hold, limit),
     ) as process:  # fmt: skip
         try:
-            out, _ = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
+            out, _ = process.communicate(timeout=20 * limit)
+        except subprocess.TimeoutExpired:  # it waits for something
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             return "too long", ""
-    return "failed" if process.returncode else "passed", "\n".join(out.splitlines()[-15:])
+    if process.returncode == -signal.SIGXCPU:
+        return "too long", out
+    failed = re.findall(r"^(?:FAILED|ERROR) tests/test_(\S+)", out, flags=re.MULTILINE)
+    return "passed" if process.returncode == 0 else failed[0] if failed else "crashed", out
 
 
-def limit_memory() -> None:
-    """Let a mutation of a size fail by itself, before the machine does."""
+def hold(seconds: float) -> None:
+    """Let a mutation of a loop or of a size fail by itself, before the machine does."""
+    resource.setrlimit(resource.RLIMIT_CPU, (round(seconds), round(seconds) + 10))
     resource.setrlimit(resource.RLIMIT_AS, (16 << 30, 16 << 30))
 
 
@@ -191,50 +237,51 @@ def copied(source: Path, target: Path) -> Path:
     return shutil.copytree(source, target, ignore=ignored)
 
 
-def attempt(mutation: Mutation, pristine: Path, folder: Path, limit: float, ignored: list[str]) -> str:
-    """Return how a mutation is caught, or "survived"."""
+def attempt(mutation: Mutation, tests: list[str], pristine: Path, folder: Path, limit: float) -> str:
+    """Return the test that catches a mutation, "too long", or "survived"."""
     copied(pristine, folder)
     try:
         (folder / "src/zerogap" / mutation.file).write_text(mutation.mutated)
-        first = first_tests(mutation.file)
-        outcome, _ = pytest(folder, ["-n", "0", "-x", *first], limit)
-        if outcome != "passed":
-            return f"{outcome}, its own tests"
-        rest = [f"--ignore={file}" for file in (*first, *ignored)]
-        outcome, _ = pytest(folder, ["-n", "0", "-x", *rest, "tests"], limit)
-        return "survived" if outcome == "passed" else f"{outcome}, the other tests"
+        outcome, _ = pytest(folder, tests, limit)
+        return "survived" if outcome == "passed" else outcome
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run(mutations: list[Mutation], jobs: int, limit: float, ignored: list[str], report: Path) -> int:
+def run(
+    mutations: dict[int, Mutation], tests: dict[int, list[str]], jobs: int, limit: float, report: Path
+) -> dict[int, str]:
     """Try all; write the report as results come, so that a run cut short is not lost."""
     with tempfile.TemporaryDirectory(prefix="mutation-") as place:
         pristine = copied(ROOT, Path(place) / "pristine")
-        began = time.perf_counter()
-        outcome, said = pytest(pristine, ["-n", str(jobs), *(f"--ignore={file}" for file in ignored)], 3600)
+        began = time.process_time() + resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        outcome, said = pytest(pristine, sorted({file for files in tests.values() for file in files}), 3600)
         if outcome != "passed":
-            raise SystemExit(f"The tests fail without any mutation:\n{said}")
-        print(f"without mutation the tests pass, in {time.perf_counter() - began:.0f} s", flush=True)
+            raise SystemExit(f"The tests fail without any mutation:\n{said[-3000:]}")
+        took = time.process_time() + resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - began
+        print(f"without mutation the tests pass, in {took:.0f} s of processor time", flush=True)
         results: dict[int, str] = {}
         with ThreadPoolExecutor(jobs) as pool:
             tasks = {
-                pool.submit(attempt, mutation, pristine, Path(place) / str(k), limit, ignored): k
-                for k, mutation in enumerate(mutations)
+                pool.submit(attempt, mutation, tests[k], pristine, Path(place) / str(k), limit): k
+                for k, mutation in mutations.items()
             }
             for done in as_completed(tasks):
                 k = tasks[done]
                 results[k] = done.result()
+                report.parent.mkdir(exist_ok=True)
                 report.write_text(table(mutations, results))
-                print(f"{len(results):4d} of {len(mutations)}  {mutations[k].file:<28} {results[k]}", flush=True)
-    return sum(result == "survived" for result in results.values())
+                print(f"{len(results):4d} of {len(tasks)}  {k:3d}  {mutations[k].file:<28} {results[k]}", flush=True)
+    return results
 
 
-def table(mutations: list[Mutation], results: dict[int, str]) -> str:
-    """Return the report: how many were caught by what, and every survivor as a diff."""
+def table(mutations: dict[int, Mutation], results: dict[int, str]) -> str:
+    """Return the report: how many were caught and how, and every survivor as a diff."""
+    outcomes = Counter(
+        result if result in ("survived", "too long", "crashed") else "a test" for result in results.values()
+    )
     lines = ["# Mutations", "", "| outcome | mutations |", "|---|---|"]
-    for outcome in sorted(set(results.values())):
-        lines.append(f"| {outcome} | {sum(result == outcome for result in results.values())} |")
+    lines += [f"| {outcome} | {count} |" for outcome, count in sorted(outcomes.items())]
     lines += [f"| all | {len(results)} |", "", "## Survivors", ""]
     for k in sorted(results):
         if results[k] == "survived":
@@ -251,18 +298,23 @@ def main() -> None:
     parser.add_argument(
         "--only", default="", help="mutate files with this in their path only, such as path/ or loop.py"
     )
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="tried at once (default: cores)")
-    parser.add_argument("--limit", type=float, default=600, help="seconds a run of tests may take (default 600)")
-    parser.add_argument("--ignore", nargs="*", default=["tests/test_reproduce.py"], help="tests never run")
+    parser.add_argument("--numbers", type=int, nargs="*", help="try these of the drawn only, such as earlier survivors")
+    parser.add_argument("--own", action="store_true", help="only the tests that concern a file, none of the others")
+    parser.add_argument("--jobs", type=int, default=1, help="tried at once (default 1)")
+    parser.add_argument("--limit", type=float, default=600, help="seconds of processor time for each (default 600)")
+    parser.add_argument("--ignore", nargs="*", default=BLIND, help=f"tests never run (default {' '.join(BLIND)})")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results/mutation.md")
     parser.add_argument("--list", action="store_true", help="print the mutations and try none")
     options = parser.parse_args()
-    mutations = draw(options.count, options.seed, options.only)
+    drawn = enumerate(draw(options.count, options.seed, options.only))
+    mutations = {k: mutation for k, mutation in drawn if options.numbers is None or k in options.numbers}
     if options.list:
-        for k, mutation in enumerate(mutations):
+        for k, mutation in mutations.items():
             print(f"{k}: {mutation.file}, {mutation.operator}\n{mutation.diff}\n")
         return
-    survived = run(mutations, options.jobs, options.limit, options.ignore, options.output)
+    chosen = {k: tests_of(mutation.file, options.ignore, own=options.own) for k, mutation in mutations.items()}
+    results = run(mutations, chosen, options.jobs, options.limit, options.output)
+    survived = sum(result == "survived" for result in results.values())
     print(f"{survived} of {len(mutations)} survived: {options.output}")
 
 

@@ -290,6 +290,12 @@ def test_where_nobody_can_take_up_a_change_a_new_start_is_made():
     assert problem.certify(active.beta).gap <= 1e-12
 
 
+def test_points_that_are_driven_do_not_take_up_their_own_change():
+    problem = DualProblem.hinge(Gram(np.eye(2), "linear"), np.array([1.0, -1.0]), 4.0)
+    active = ActiveSet(problem, np.array([1.0, -1.0]))
+    assert not active.drive(problem, np.arange(2), np.array([0.0, -1.0]))  # they would no longer sum to zero
+
+
 def test_exchanges_that_rounding_leads_astray_are_followed_by_a_solver(monkeypatch):
     X, y = moons(60)
     model = SVC(C=50.0, gamma=1.0).partial_fit(X[:40], y[:40])

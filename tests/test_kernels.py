@@ -44,8 +44,10 @@ def test_gamma_is_scikit_learns(gamma, form):
     assert gamma_value(gamma, X) == pytest.approx(SVC(gamma=gamma).fit(X, np.arange(30) % 2)._gamma, rel=1e-12)
 
 
-def test_gamma_of_constant_data_is_one():
-    assert gamma_value("scale", np.ones((4, 2))) == 1.0
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_gamma_of_constant_data_is_one(value, form):
+    assert gamma_value("scale", form(np.full((4, 2), value))) == 1.0
 
 
 def test_gamma_counts_a_row_of_weight_two_twice():

@@ -185,6 +185,17 @@ def test_a_start_that_takes_too_long_is_given_up(preconditioner, monkeypatch):
         ConjugateGradient(preconditioner).init(problem)
 
 
+@pytest.mark.parametrize("start", [None, np.linspace(-1.0, 1.0, 200)], ids=["zero", "resume"])
+def test_a_run_that_is_over_before_it_begins_returns_its_start(start, monkeypatch):
+    X, y = moons(200)
+    problem = DualProblem.gaussian_process(Gram(X), y, 0.1)
+    problem.gram.full()
+    monkeypatch.setattr(limits, "is_over", Questions(5))
+    solution = solve(problem, ConjugateGradient("nystrom"), resume=start)
+    assert solution.status is Status.MAX_TIME
+    np.testing.assert_array_equal(solution.beta, np.zeros(200) if start is None else start)
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_the_closest_pair_is_any_pair_when_there_is_no_time(kernel, monkeypatch):
     X, y = moons(300)

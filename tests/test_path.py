@@ -1,5 +1,6 @@
 import math
 import os
+import re
 import signal
 from fractions import Fraction
 
@@ -426,8 +427,9 @@ def test_the_backup_leaves_a_tie_and_says_so(plain, monkeypatch):
         return step(self, lam_end)
 
     monkeypatch.setattr(SingleEngine, "step", circling)
-    with pytest.warns(RuntimeWarning, match="solved anew a little further on"):
+    with pytest.warns(RuntimeWarning, match="solved anew a little further on") as told:
         path = svm_path(X, y, C_min=0.1, C_max=10.0)
+    assert all(0.1 <= float(re.search(r"at C=(\S+) ", str(warning.message))[1]) <= 10.0 for warning in told)
     assert path.n_backups == path.counts.loop_backups > 0
     assert path.status == "complete"
     between = np.sqrt(path.C[1:] * path.C[:-1])

@@ -14,7 +14,8 @@ from sklearn.preprocessing import StandardScaler
 from zerogap import Path, SVCPath, svm_path
 from zerogap.path import LP
 from zerogap.path.bordered import LINEAR_SYSTEMS
-from zerogap.path.lp import LPEngine, _balanced
+from zerogap.path.engine import ELBOW, LEFT, RIGHT
+from zerogap.path.lp import LPEngine, Move, _balanced
 
 # The paper's tolerances allow errors of a thousandth; with these the same algorithm is as exact as increments can be.
 TIGHT = {"epsilon_kkt": 1e-9, "epsilon_smo": 1e-11, "tau": 1e-9, "tau_2": 1e-13}
@@ -143,6 +144,35 @@ def test_without_the_check_errors_stay_and_with_it_they_are_repaired():
     assert drifting.counts.kkt_backups == 0
     assert repaired.counts.kkt_backups > 0
     assert repaired.certificate_at(100.0).gap <= 1e-5 * 100.0 * y.size < drifting.certificate_at(100.0).gap
+
+
+@pytest.mark.parametrize(("side", "crossing"), [(LEFT, -1.0), (RIGHT, 1.0)])
+def test_of_points_on_the_margin_those_that_would_cross_it_are_special(side, crossing, plain):
+    """(S3) and (S4): they block the way although they are where they belong."""
+    engine = svm_path(*plain[:2], engine="lp", max_events=20).engine
+    E, i = np.array(engine.elbow), int(np.flatnonzero(engine.status == side)[0])
+    engine.slack[i] = 0.0
+    for rate, moves in ((crossing, {i: ELBOW}), (-crossing, {})):
+        p = np.zeros(engine.y.size)
+        p[i] = rate
+        assert engine._special(E, p, np.zeros(E.size + 1)) == moves
+
+
+@pytest.mark.parametrize(("side", "rate"), [(LEFT, -1e-3), (RIGHT, 1e-3)])
+def test_a_coefficient_that_goes_past_its_bound_is_no_longer_free(side, rate, plain):
+    """At a rate that the program takes for zero: lam falls, and nobody has told it to stop."""
+    engine = svm_path(*plain[:2], engine="lp", max_events=20).engine
+    E, p, q, d = engine._linearise()
+    i, bound = int(E[0]), engine.w[E[0]] if side == LEFT else 0.0
+    engine.alpha[i] = bound
+    d = d._replace(particular=np.eye(1, E.size + 1, 1)[0] * rate)
+    move = Move(
+        -1e-3 * engine.lam, np.zeros(q.shape[1]), np.zeros(E.size, dtype=bool), np.zeros(engine.y.size, dtype=bool)
+    )
+    engine._update(move, E, p, q, d, 1e-9)
+    assert engine.status[i] == side
+    assert engine.alpha[i] == bound
+    assert i not in engine.elbow
 
 
 def test_looping_calls_the_backup(plain, monkeypatch):

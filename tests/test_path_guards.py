@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
-from zerogap import SVCPath, svm_path
+from zerogap import Gram, SVCPath, svm_path
 from zerogap.path import single
 from zerogap.path.engine import LEFT
 from zerogap.path.single import SingleEngine
@@ -130,6 +130,30 @@ def test_a_watch_covers_moves_as_long_as_they_are_allowed():
     assert watch.covers(Move(0.5, 0.5, 0.5))
     for k in range(3):
         assert not watch.covers(Move(*np.where(np.arange(3) == k, 0.6, 0.1)))
+
+
+def test_before_a_move_that_is_not_covered_all_points_are_looked_at(engine, monkeypatch):
+    looks, look = [], Watch.look
+    monkeypatch.setattr(Watch, "look", lambda self, *lines: looks.append(lines) or look(self, *lines))
+    for is_covered in (True, False):
+        engine._solve_lines()
+        looks.clear()
+        monkeypatch.setattr(Watch, "covers", lambda self, move, answer=is_covered: answer)
+        engine.step(1e-9)
+        assert bool(looks) is not is_covered
+
+
+def test_building_the_elbow_from_dependent_points_changes_no_decision_value(monkeypatch):
+    """On a line two points are independent: of twelve that are free ten go to a bound, and the others answer."""
+    monkeypatch.setattr(SingleEngine, "_make_optimal", lambda self: None)
+    rng, y = np.random.default_rng(0), np.tile([1.0, -1.0], 6)
+    gram = Gram(rng.standard_normal((12, 1)), "linear")
+    b = y * np.repeat(rng.uniform(0.2, 0.8, 6), 2)
+    engine = SingleEngine(gram, y, np.ones(12), 1.0, b)
+    assert engine.elbow_size == 2
+    np.testing.assert_allclose(gram.full() @ engine.b, gram.full() @ b, atol=1e-13)
+    assert engine.b.sum() == pytest.approx(0.0, abs=1e-14)
+    assert ((y * engine.b >= 0.0) & (y * engine.b <= 1.0)).all()
 
 
 def test_an_exact_solution_sums_the_pull_exactly_too(engine, monkeypatch):

@@ -290,6 +290,15 @@ def test_adding_a_segment_of_no_length_leaves_only_its_transitions(moons):
     assert path._transitions[-1].point == 3
 
 
+def test_what_changes_before_the_first_segment_comes_with_it(moons):
+    whole = svm_path(*moons, max_events=10)
+    path = Path(whole.y, whole.points, whole.start, whole.lam[0], whole.gram)
+    path.add(whole._segments[0], whole.lam[0], [Transition(whole.lam[0], 3, 0, 1)])  # no length
+    path.add(whole._segments[0], whole.lam[1], [Transition(whole.lam[1], 4, 0, 1)])
+    path.add(whole._segments[1], whole.lam[2], [])
+    assert [[t.point for t in made] for *_, made in path.seal("complete").segments()] == [[3], [4]]
+
+
 # Storing and resuming.
 
 
@@ -376,6 +385,16 @@ def test_other_data_are_refused(moons, tmp_path):
             with pytest.raises(ValueError, match="made with kernel"):
                 svm_path(X, y, resume=part, **other)
         assert svm_path(sp.csr_matrix(X), y, resume=part, C_max=2.0).status == "complete"
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_other_data_are_refused_where_no_duplicates_are_looked_for(moons, form):
+    X, y = moons
+    path = svm_path(form(X), y, C_max=1.0, merge_duplicates=False)
+    moved = X.copy()
+    moved[7, 1] += 1e-9
+    with pytest.raises(ValueError, match="X is not what the path"):
+        svm_path(form(moved), y, resume=path, merge_duplicates=False)
 
 
 def test_other_degrees_are_refused_only_where_they_matter(moons):

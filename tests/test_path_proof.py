@@ -182,6 +182,45 @@ def test_a_kernel_that_is_no_inner_product_has_wider_bounds():
     np.testing.assert_allclose(Proof(K, y, w, np.zeros(2), np.zeros(2), is_positive=False).norm, np.sqrt(3.0))
 
 
+def test_the_maximum_of_a_piecewise_ratio_is_that_of_a_fine_grid():
+    """(N + sum of weight max(0, h)) / D, where N, D are quadratic in z and h stands for (h0 + h1 z)(1 + z)."""
+    rng, z = np.random.default_rng(0), np.tan(np.linspace(0.0, np.pi / 2, 20_001)[:-1])
+    powers = np.stack([np.ones(z.size), 2.0 * z, z**2])
+    for count in range(6):
+        for _ in range(20):
+            N, weight = rng.uniform(0.0, 1.0, 3), rng.uniform(0.5, 2.0, count)
+            h0, h1 = rng.choice([-1.0, 0.0, 1.0], (2, count)) * rng.uniform(0.0, 3.0, (2, count))
+            D = rng.uniform(0.5, 2.0, 3)
+            D[1] = rng.uniform(-0.9, 1.0) * np.sqrt(D[0] * D[2])  # so that it has no root
+            values = N @ powers + (1.0 + z) * (weight @ np.maximum(h0[:, None] + h1[:, None] * z, 0.0))
+            ratio, where = proof._maximum(N, D, h0, h1, weight, -1.0)
+            assert ratio >= (values / (D @ powers)).max() * (1.0 - 1e-12)
+            if np.isfinite(where):
+                at = N @ [1.0, 2.0 * where, where**2] + (1.0 + where) * weight @ np.maximum(h0 + h1 * where, 0.0)
+                assert ratio == pytest.approx(at / (D @ [1.0, 2.0 * where, where**2]), rel=1e-9)
+
+
+def test_the_maximum_of_a_ratio_whose_derivative_has_one_root():
+    """(2 - z + z²) / (1 - z + z²) is 7/3 at 1/2, where the quadratic equation has lost its square."""
+    nothing = np.zeros(0)
+    found = proof._maximum(np.array([2.0, -0.5, 1.0]), np.array([1.0, -0.5, 1.0]), nothing, nothing, nothing, -1.0)
+    assert found == pytest.approx((7.0 / 3.0, 0.5), rel=1e-15)
+
+
+@pytest.mark.parametrize("D", [(-1.0, 0.0, 1.0), (1.0, 0.0, -1.0), (1.0, -2.0, 1.0)])
+def test_where_the_dual_may_be_negative_there_is_no_ratio(D):
+    nothing = np.zeros(0)
+    assert proof._maximum(np.ones(3), np.array(D), nothing, nothing, nothing, -1.0)[0] == np.inf
+
+
+def test_a_point_on_the_margin_between_two_segments_counts_in_both():
+    lam, end = np.array([4.0, 3.0]), np.array([3.0, 2.0])
+    F = np.array([[5.0, 5.0, 4.0, 5.0], [4.0, 3.0, 4.0, 4.0], [3.0, 3.0, 3.0, 2.0]])  # at the ends; the margin is lam
+    right, nothing = -np.ones(4), np.zeros((2, 5))
+    near, count = proof._find_near(lam, end, np.zeros((2, 2)), np.ones(4), np.ones(4), np.zeros(4), right, F, nothing)
+    assert [set(row[:m].tolist()) for row, m in zip(near, count, strict=True)] == [{1, 2}, {1, 3}]
+
+
 def test_a_dual_that_is_not_positive_proves_nothing():
     path = svm_path(*points("plain")[:2], C_max=10.0)
     path._segments[0] = path._segments[0]._replace(u=path._segments[0].u - 1e3)

@@ -77,6 +77,29 @@ def test_precise_products_are_the_true_ones(kernel, shift, scale, is_sparse):
     assert all(e <= 1e-22 * float(s) + 1e-300 for e, s in zip(error, size, strict=True))
 
 
+@pytest.mark.parametrize("is_function", [False, True])
+def test_sums_of_given_kernel_values_are_within_their_error(is_function):
+    rng = np.random.default_rng(0)
+    X, beta = rng.standard_normal((12, 3)), rng.standard_normal(12) * 10.0 ** rng.uniform(-8, 8, 12)
+    gram = Gram(X, lambda A, B: A @ B.T) if is_function else Gram(X @ X.T, "precomputed")
+    high, low, error = gram.precise_dot(beta, np.arange(12))
+    b = exact(beta)
+    for a, c, e, row in zip(high, low, error, gram.full(), strict=True):
+        terms = [p * q for p, q in zip(b, exact(row), strict=True)]
+        assert abs(mp.mpf(float(a)) + mp.mpf(float(c)) - sum(terms)) <= e
+        assert is_function or e <= DIGITS * sum(map(abs, terms))  # else the values have errors of their own
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_a_constant_feature_is_within_the_error_too(kernel):
+    rng = np.random.default_rng(1)
+    X, beta, rows = rng.standard_normal((9, 2)), rng.standard_normal(9), np.arange(9)
+    plain, (high, low, error) = Gram(X, kernel), Gram(X, kernel, tau=1.3).precise_dot(beta, rows)
+    without, more = plain.precise_dot(beta, rows), mp.mpf(1.3) ** 2 * sum(exact(beta))
+    for a, b, c, d, e in zip(high, low, without.high, without.low, error + without.error, strict=True):
+        assert abs(sum(exact([a, b])) - sum(exact([c, d])) - more) <= e
+
+
 @pytest.mark.parametrize("centre", [None, 1e6])
 def test_a_centre_changes_nothing_where_the_coefficients_sum_to_zero(centre):
     X = np.random.default_rng(0).standard_normal((6, 2)) + 1e6

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import naive
 import numpy as np
@@ -98,6 +99,42 @@ def test_a_narrow_margin_is_a_margin(distance):
     alpha = -1.0 / np.expm1(-((X[1, 0] - X[0, 0]) ** 2))
     # k is rounded to 1e-16 and 1 - k is 1/alpha, so alpha has 1e-16 alpha relative error, and 1e-6 of the gap is 1e-3 of it.
     np.testing.assert_allclose(solution.beta, [-alpha, alpha], rtol=1e-3)
+
+
+def test_a_start_at_zero_says_nothing_of_the_margin():
+    X, y, _ = points("plain")
+    problem = DualProblem.hard_margin(Gram(X), y)
+    assert not problem.is_unbounded(np.zeros(problem.n), problem.target)
+
+
+def test_only_without_box_and_ridge_or_inner_product_can_the_dual_be_unbounded():
+    X, y, _ = points("plain")
+    gram = Gram(X, "linear")
+    assert not DualProblem.hinge(gram, y, 1.0).may_be_unbounded
+    assert not DualProblem.squared_hinge(gram, y, 1.0).may_be_unbounded
+    assert DualProblem.hard_margin(gram, y).may_be_unbounded
+    assert not DualProblem.hard_margin(Gram(1e-70 * X, "linear"), y).may_be_unbounded  # float64 ends first
+    assert DualProblem.hinge(Gram(X, lambda A, B: -(A @ B.T)), y, 1.0).may_be_unbounded
+
+
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e6])
+def test_where_every_bias_of_an_interval_is_best_it_is_the_middle(C):
+    """As many points ask for more as for less; what their boxes sum to is rounded, in proportion to C."""
+    r = np.array([-3.0, -1.0, -1.0, 2.0, 2.5, 4.0])
+    problem = DualProblem.hinge(Gram(np.eye(6)), np.array([1.0, -1.0] * 3), C, sample_weight=np.full(6, 0.1))
+    assert problem.best_bias(r) == 0.5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_best_bias_with_a_box_and_a_ridge(seed):
+    """At the bias that minimises the primal objective the sum of the responses, which falls as it grows, passes the total."""
+    X, _, t = points("plain")
+    problem = DualProblem.squared_epsilon_insensitive(Gram(X), t, 5.0, 0.1)
+    problem = replace(problem, lower=np.full(40, -0.1), upper=np.full(40, 0.2))
+    r = np.random.default_rng(seed).standard_normal(40)
+    bias = problem.best_bias(r)
+    below, above = (problem._response(r - (bias + shift)).sum() for shift in (-1e-9, 1e-9))
+    assert below > problem.total > above
 
 
 def test_ratio_7_3_and_relative_gap():

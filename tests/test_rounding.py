@@ -62,6 +62,17 @@ def test_a_point_compared_coordinate_by_coordinate_is_itself(is_sparse):
     assert (K[:5, 5:] == 0.0).all()
 
 
+def test_sparse_points_far_from_zero_are_compared_as_dense_ones():
+    """Rows end at different columns, where the comparison must not go on into the next one."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((10, 6)) * (rng.random((10, 6)) < 0.4)
+    X[:, 0] = 100.0
+    kernel, points = Kernel("rbf", gamma=0.5), sp.csr_matrix(X)
+    assert kernel.against(points).points.far.size == 10
+    exact = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
+    np.testing.assert_allclose(kernel(points, points), exact, rtol=1e-12)
+
+
 @pytest.mark.parametrize("distance", [0.0, 20.0, 30.0, 1e4])
 def test_products_are_within_their_bound_and_the_bound_is_near(distance):
     """Points at a distance at which the expansion is still used lose the most digits."""

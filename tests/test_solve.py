@@ -84,6 +84,14 @@ def test_every_solver_works_with_every_rule(solver, stop, plain):
         assert solution.certificate.relative_gap <= 1e-5
 
 
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_run_ends_at_the_first_look_that_meets_its_rule(solver, plain):
+    X, y, _ = plain
+    solution = solve(DualProblem.hinge(Gram(X), y, 10.0), solver, stop=RelativeGap(1e-2), trace_every=1)
+    assert solution.status is Status.CONVERGED
+    assert (solution.trace["gap"][:-1] > 1e-2).all()
+
+
 def test_rules_join_and_the_first_met_ends_the_run(plain):
     X, y, _ = plain
     problem = DualProblem.hinge(Gram(X), y, 2.0)
@@ -209,6 +217,27 @@ def test_ctrl_c_keeps_the_point_and_gives_the_keyboard_back():
     assert signal.getsignal(signal.SIGINT) is before
     more = solve(problem, "smo-mvp", stop=RelativeGap(1e-14), max_steps=solution.n_iter + 100, resume=solution)
     assert more.certificate.dual >= solution.certificate.dual
+
+
+def test_where_kernel_values_are_dear_a_limit_leaves_a_certificate_of_the_running_residual(monkeypatch):
+    """It says how far that may be off: every iteration adds a rounding of up to n products of the largest size."""
+    monkeypatch.setattr(loop, "WORK_PAST_LIMIT", 0)
+    X, y = moons(500)
+    problem = DualProblem.hinge(Gram(X, cache_size=0.1), y, 10.0)
+
+    def press(state, look):
+        if look.step >= 200:
+            signal.raise_signal(signal.SIGINT)
+
+    solution = solve(problem, "smo-mvp", stop=RelativeGap(1e-10), callback=press, trace_every=100)
+    assert solution.status is Status.INTERRUPTED
+    assert problem.gram.work_of(solution.beta) > 0  # rows that would have to be computed again
+    now, truth = solution.certificate, problem.certify(solution.beta, precisely=True)
+    assert abs(now.primal - truth.primal) + abs(now.dual - truth.dual) <= 2.0 * (now.rounding + truth.rounding)
+    n, most = problem.n, problem.upper.max()
+    drift = 2.0**-52 * (n + 8) * (solution.n_iter + 1) * (1.0 + n * most)
+    without = problem.certify(solution.beta, solution.state.residual).rounding
+    assert without < now.rounding <= without + 4.0 * n * most * drift
 
 
 def test_a_second_ctrl_c_raises(plain):
