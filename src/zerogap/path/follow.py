@@ -26,6 +26,7 @@ EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have
 
 ROUGH = 1e-7  # the same with all that rounding may have done to kernel values and sums, much of which is only a bound
 UNIT = 2.0**-53  # the relative error of a rounded number
+SURE = 0.1 * ROUGH  # a bound below this at all those C leaves enough for what is between them
 SAMPLES = 5  # C at which that is asked, and about as many segments
 PRECISE = 2  # so many of them are looked at in twice the precision, if need be; and those of which the bound is rough
 
@@ -279,9 +280,9 @@ class _Scaled(Gram):
         super().__init__(gram.full() / unit, "precomputed")
         self._of_data, self._unit = gram, unit
 
-    def precise_dot(self, beta: np.ndarray, rows: np.ndarray) -> Product:
+    def precise_dot(self, beta: np.ndarray, rows: np.ndarray, *, from_data: bool = True) -> Product:
         """Return K beta at some rows in twice the precision."""
-        high, low, error = self._of_data.precise_dot(beta, rows)
+        high, low, error = self._of_data.precise_dot(beta, rows, from_data=from_data)
         return Product(high / self._unit, low / self._unit, error / self._unit)
 
 
@@ -390,19 +391,23 @@ def _warn_if_rough(path: Path) -> None:
     samples = _samples(path)
     coarse = path.certificates(samples, precisely=False)
     gaps = np.array([certificate.relative_gap for certificate in coarse])
-    worst_first = np.argsort(-gaps)
-    suspect = [k for rank, k in enumerate(worst_first) if gaps[k] > (EXACT if rank < PRECISE else ROUGH)]
-    if not suspect:
+    if gaps.max() <= SURE:
         return
     known = 10.0 * path.largest_gap_  # what the engine may leave
-    noise, lost = (
-        np.array([_relative(gap(path, C), abs(c.primal)) for C, c in zip(samples, coarse, strict=True)])
-        for gap in (_noise, _lost)
-    )
-    if noise.max() > max(ROUGH, known) and lost.max() > EXACT:  # it may be, and some of it is seen
-        _warn_of_digits(
-            path, samples[np.argmax(noise)], noise.max(), "the last digits of its coefficients alone may make"
-        )
+    if gaps.max() > ROUGH:  # the bounds count the rounding of coefficients, and more
+        primal = [abs(certificate.primal) for certificate in coarse]
+        noise = [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
+        if max(noise) > max(ROUGH, known):  # it may be, and some of it is seen
+            lost = [_relative(_lost(path, C), size) for C, size in zip(samples, primal, strict=True)]
+            if max(lost) > EXACT:
+                C = samples[np.argmax(noise)]
+                _warn_of_digits(path, C, max(noise), "the last digits of its coefficients alone may make")
+                return
+    is_open = gaps > SURE
+    finer = path.certificates(samples[is_open], from_data=False)
+    gaps[is_open] = [certificate.relative_gap for certificate in finer]
+    suspect = [k for rank, k in enumerate(np.argsort(-gaps)) if gaps[k] > (SURE if rank < PRECISE else ROUGH)]
+    if not suspect:
         return
     worst, C = max(
         ((path.certificate_at(samples[k]), samples[k]) for k in suspect), key=lambda found: found[0].relative_gap

@@ -277,10 +277,11 @@ class Path:
             )
         return self.gram
 
-    def certificates(self, C: np.ndarray, *, precisely: bool = True) -> list[Certificate]:
+    def certificates(self, C: np.ndarray, *, precisely: bool = True, from_data: bool = True) -> list[Certificate]:
         """Certify a few C at once, so that the kernel matrix is read once for all of them.
 
-        Those of which rounding is the larger part are computed again in twice the precision.
+        Those of which rounding is the larger part are computed again in twice the precision, ``from_data`` with their kernel
+        values.
         """
         gram = self._known_gram()
         problems = [DualProblem.hinge(gram, self.y, float(c), sample_weight=self.points.weight) for c in C]
@@ -288,7 +289,9 @@ class Path:
         residuals = [p.target - f for p, f in zip(problems, np.stack(betas) @ gram.full(), strict=True)]
         found = [p.certify(b, r) for p, b, r in zip(problems, betas, residuals, strict=True)]
         return [
-            p.certify(b, r, precisely=True) if precisely and c.relative_gap > SHARP and c.rounding > c.gap else c
+            p.certify(b, r, precisely=True, from_data=from_data)
+            if precisely and c.relative_gap > SHARP and c.rounding > c.gap
+            else c
             for c, p, b, r in zip(found, problems, betas, residuals, strict=True)
         ]
 
