@@ -409,12 +409,13 @@ def _warn_if_rough(path: Path) -> None:
     suspect = [k for rank, k in enumerate(np.argsort(-gaps)) if gaps[k] > (SURE if rank < PRECISE else ROUGH)]
     if not suspect:
         return
-    worst, C = max(
-        ((path.certificate_at(samples[k]), samples[k]) for k in suspect), key=lambda found: found[0].relative_gap
-    )
-    gap = _relative(worst.gap, abs(worst.primal))
-    if gap > max(EXACT, known) or worst.relative_gap > max(ROUGH, known):
-        _warn_of_digits(path, C, max(gap, worst.relative_gap), "for kernel values with all their digits it has")
+    for k in suspect:
+        C, certificate = float(samples[k]), path.certificate_at(samples[k])
+        gap = _relative(max(certificate.gap, _lost(path, C)), abs(certificate.primal))
+        if gap > max(EXACT, known) or certificate.relative_gap > max(ROUGH, known):
+            gap = max(gap, certificate.relative_gap)
+            _warn_of_digits(path, C, gap, "for kernel values with all their digits it has")
+            return
 
 
 def _samples(path: Path) -> np.ndarray:
@@ -443,12 +444,18 @@ def _noise(path: Path, C: float) -> float:
 
 
 def _lost(path: Path, C: float) -> float:
-    """Return the gap of the points on the margin, with the coefficients and the bias as they are read."""
+    """Return the gap with the coefficients and the bias as they are read: a certificate has a bias of its own."""
     assert path.gram is not None
-    E, beta = path.segment_at(C).points, path.beta_at(C)
-    product = path.gram.precise_dot(beta, E)
-    short = 1.0 - path.y[E] * ((product.high + path.bias_in_gram(C)) + product.low)
-    return float(C * path.points.weight[E] @ np.maximum(short, 0.0) - np.abs(beta[E]) @ short)
+    beta, bias, w, error = (
+        path.beta_at(C),
+        path.bias_in_gram(C),
+        path.points.weight,
+        path.gram.dot_error(path.beta_at(C)),
+    )
+    rows = np.flatnonzero((beta != 0) | (1.0 - path.y * (path.gram.dot(beta) + bias) > -error))
+    product = path.gram.precise_dot(beta, rows)
+    short = 1.0 - path.y[rows] * ((product.high + bias) + product.low)
+    return float(C * w[rows] @ np.maximum(short, 0.0) - np.abs(beta[rows]) @ short)
 
 
 def _relative(gap: float, primal: float) -> float:
