@@ -556,6 +556,17 @@ def test_a_bias_without_enough_digits_is_told():
         svm_path(sp.csr_matrix(X), y, kernel="linear", C_min=1.76e-05, C_max=2.45e-4)
 
 
+def test_what_rounding_leaves_of_a_sum_is_put_where_it_is_not_seen():
+    """Two heavy points at the origin, where the kernel is zero, and light ones where it is up to 5e17."""
+    X = np.array([0.71449703, 0.0, 2.02800606, -0.41217168, 0.0, -0.53160342, -0.03117868, -2.1867942])[:, None]
+    y = np.array([-1, -1, -1, -1, 1, 1, -1, -1])
+    w = np.array(
+        [6925.61282, 1705469.74, 13278.7253, 69.6520715, 239061.015, 0.0119679427, 0.00453378895, 0.0262686583]
+    )
+    path = svm_path(X, y, kernel="poly", gamma=34.085084, degree=8, C_min=8.31e-7, C_max=2.63e-4, sample_weight=w)
+    assert path.worst_certificate(np.geomspace(8.31e-7, 2.63e-4, 200)).relative_gap <= 1e-9
+
+
 def test_the_closing_check_reads_the_data_only_where_bounds_leave_it_open(monkeypatch):
     X, y = make_moons(150, noise=0.3, random_state=0)
     asked, precise_dot = [], Gram.precise_dot
