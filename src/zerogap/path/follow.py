@@ -315,20 +315,22 @@ def _two_classes(y: Any, n: int) -> np.ndarray:
 
 def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> str:
     """Step from event to event until C_max or a limit; return the path's status."""
-    engine, counts, lam_end = path.engine, path.counts, 1.0 / C_max
+    engine, counts, lam_end, unit = path.engine, path.counts, 1.0 / C_max, path.unit
     assert engine is not None
     progress = PathProgress(path.C[-1], C_max) if verbose else None
     first, began = counts.events, time.perf_counter()
     try:
         _follow_constant(path, lam_end)
-        while engine.lam * path.unit > lam_end and path.end > lam_end:
+        while engine.lam * unit > lam_end and path.end > lam_end:
             check()
             if max_events is not None and counts.events - first >= max_events:
                 return "max_events"
             counts.largest_elbow = max(counts.largest_elbow, engine.elbow_size)
-            segment, lam = engine.step(lam_end / path.unit)
-            lam = max(lam * path.unit, lam_end)
-            path.add(_scaled(segment, path.unit), lam, [_scaled_back(t, path.unit) for t in engine.take_transitions()])
+            segment, lam = engine.step(lam_end / unit)
+            lam, transitions = max(lam * unit, lam_end), engine.take_transitions()
+            if unit != 1.0:
+                segment, transitions = _scaled(segment, unit), [_scaled_back(t, unit) for t in transitions]
+            path.add(segment, lam, transitions)
             if path.n_unproved >= BLOCK:
                 path.prove()
             if progress is not None:

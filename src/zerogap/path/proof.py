@@ -74,6 +74,14 @@ class Proof:
         self._sum_all()
         self.largest = LargestGap(0.0, np.nan)
         self.done = 0  # segments gone along
+        self._room = (np.empty(0), np.empty(0))
+
+    def room(self, which: int, shape: tuple[int, int]) -> np.ndarray:
+        """Return a matrix in one of two places that are used again and again: fresh memory costs more than what is done there."""
+        size = shape[0] * shape[1]
+        if self._room[which].size < size:
+            self._room = (*self._room[:which], np.empty(2 * size), *self._room[which + 1 :])
+        return self._room[which][:size].reshape(shape)
 
     def _sum_all(self) -> None:
         """K b from all its terms; a few rows at a time, so that a limit is seen in between."""
@@ -168,11 +176,12 @@ class _Block:
         ends = np.concatenate([np.zeros((1, U.size)), self.stop - b])
         jumps = (self.start - b) - ends[:-1]
         radius, is_seen = self._radii(proof, jumps, ends, _roundings(U.size) * UNIT)
-        at_ends = np.zeros((len(ends), y.size))
+        at_ends = proof.room(0, (len(ends), y.size))
+        at_ends[:] = 0.0
         _add_product_of(ends, U, proof.K, at_ends)
         at_begins = at_ends[:-1, U]
         if is_seen.any():
-            inner, product = np.empty((U.size, U.size)), np.zeros((np.count_nonzero(is_seen), U.size))
+            inner, product = proof.room(1, (U.size, U.size)), np.zeros((np.count_nonzero(is_seen), U.size))
             gather(proof.K, U, U, inner)
             _add_product_of(jumps[is_seen], np.arange(U.size), inner, product)
             at_begins[is_seen] += product
@@ -182,8 +191,8 @@ class _Block:
         self.of_rest = rest, self.capped.sum(), np.abs(self.capped).sum(), norm @ np.abs(self.capped)
         energy = at_ends @ self.capped + self.capped @ (proof.F + proof.lost)  # what they add to b'K b
         self.arrays = (
-            self.lam, self.end, self.bias, U, self.status, self.edges, self.E, self.start, self.stop, radius, at_begins, at_ends,
-            *self.of_rest, energy,
+            self.lam, self.end, self.bias, U, self.status, self.edges, self.E, self.start, self.stop, radius, at_begins,
+            at_ends, *self.of_rest, energy,
         )  # fmt: skip
 
     def _radii(self, proof: Proof, jumps: np.ndarray, ends: np.ndarray, sums: float) -> tuple[np.ndarray, np.ndarray]:
