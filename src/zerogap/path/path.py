@@ -153,8 +153,10 @@ class Path:
         lam = [self._edge(k) for k in range(first, stop + 1)]
         # Earlier transitions are where the proof begins.
         before = pairwise([self._before[max(first - 1, self._proved)], *self._before[first:stop]])
-        lines, transitions = self._segments[first:stop], (self._transitions[a:b] for a, b in before)
-        return [Piece(*ends, *rest) for ends, *rest in zip(pairwise(lam), lines, transitions, strict=True)]
+        return [
+            Piece(begin, end, segment, self._transitions[a:b])
+            for (begin, end), segment, (a, b) in zip(pairwise(lam), self._segments[first:stop], before, strict=True)
+        ]
 
     def _largest_known(self) -> LargestGap:
         of_proof = self._largest if self._proof is None else self._proof.largest

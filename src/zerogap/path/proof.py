@@ -74,13 +74,13 @@ class Proof:
         self._sum_all()
         self.largest = LargestGap(0.0, np.nan)
         self.done = 0  # segments gone along
-        self._room = (np.empty(0), np.empty(0))
+        self._room = [np.empty(0), np.empty(0)]
 
     def room(self, which: int, shape: tuple[int, int]) -> np.ndarray:
-        """Return a matrix in one of two places that are used again and again: fresh memory costs more than what is done there."""
+        """Return a matrix in one of two places that are used again and again: fresh memory costs more than its use."""
         size = shape[0] * shape[1]
         if self._room[which].size < size:
-            self._room = (*self._room[:which], np.empty(2 * size), *self._room[which + 1 :])
+            self._room[which] = np.empty(2 * size)
         return self._room[which][:size].reshape(shape)
 
     def _sum_all(self) -> None:
