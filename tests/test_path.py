@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from zerogap import SVC, DualProblem, Gram, Path, RelativeGap, SVCPath, datasets, solve, svm_path
-from zerogap.path import single
+from zerogap.path import follow, single
 from zerogap.path.engine import add_exactly
 from zerogap.path.single import SingleEngine
 from zerogap.path.tie import movers
@@ -540,6 +540,50 @@ def test_coefficients_without_enough_digits_are_told():
     with pytest.warns(RuntimeWarning, match=r"too few digits.*last digits of its coefficients alone may.*smaller C"):
         svm_path(X, y, C_max=1.25e6, sample_weight=w, **options)
     svm_path(X, y, C_max=1e3, **options)  # nothing of the sort: a warning would be an error
+
+
+def test_a_bias_without_enough_digits_is_told():
+    """Far points that sparse matrices leave where they are: K is 9e14, and all its digits are needed for the bias.
+
+    The one point of the elbow meets its margin by the bias as it is read; another, at its cap, does not.
+    """
+    X = 15.1e6 + np.array(
+        [[-3.99318e-4, 3.8842e-5, -1.110105e-3, -4.82108e-4], [1.001010846, 0.999198493, 1.000495337, 0.999799242],
+         [0.99870615, 0.999504928, 1.000032166, 1.000731828], [5.34676e-4, -1.083767e-3, 2.55859e-3, -2.3173e-4],
+         [1.000110222, 1.000455799, 1.000381585, 0.999906244], [1.000806674, 0.997920869, 5060.0, 1.00174965],
+         [1.000936208, 0.99966214, 0.999502787, 0.999718035], [1.000824679, 1.000910155, 1.001818752, 1.001261724]]
+    )  # fmt: skip
+    y = np.array([-1, -1, -1, -1, 1, -1, -1, -1])
+    with pytest.warns(RuntimeWarning, match="linear kernel has too few digits"):
+        svm_path(sp.csr_matrix(X), y, kernel="linear", C_min=1.76e-05, C_max=2.45e-4)
+
+
+def test_what_rounding_leaves_of_a_sum_is_put_where_it_is_not_seen():
+    """Two heavy points at the origin, where the kernel is zero, and light ones where it is up to 5e17."""
+    X = np.array([0.71449703, 0.0, 2.02800606, -0.41217168, 0.0, -0.53160342, -0.03117868, -2.1867942])[:, None]
+    y = np.array([-1, -1, -1, -1, 1, 1, -1, -1])
+    w = np.array(
+        [6925.61282, 1705469.74, 13278.7253, 69.6520715, 239061.015, 0.0119679427, 0.00453378895, 0.0262686583]
+    )
+    path = svm_path(X, y, kernel="poly", gamma=34.085084, degree=8, C_min=8.31e-7, C_max=2.63e-4, sample_weight=w)
+    assert path.worst_certificate(np.geomspace(8.31e-7, 2.63e-4, 200)).relative_gap <= 1e-9
+
+
+def test_the_closing_check_reads_the_data_only_where_bounds_leave_it_open(monkeypatch):
+    X, y = make_moons(150, noise=0.3, random_state=0)
+    asked, precise_dot = [], Gram.precise_dot
+
+    def noted(self, beta, rows, *, from_data=True):
+        asked.append(from_data)
+        return precise_dot(self, beta, rows, from_data=from_data)
+
+    monkeypatch.setattr(Gram, "precise_dot", noted)
+    for C_max, sure, expected in ((1e3, 1e-8, set()), (1e5, 1e-8, {False}), (1e5, 1e-10, {False, True})):
+        monkeypatch.setattr(follow, "SURE", sure)
+        path = svm_path(X, y, C_max=C_max)
+        asked.clear()
+        follow._warn_if_rough(path)
+        assert set(asked) == expected
 
 
 def test_the_bias_about_a_far_origin_says_when_it_has_too_few_digits():

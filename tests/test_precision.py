@@ -72,6 +72,9 @@ def test_precise_products_are_the_true_ones(kernel, shift, scale, is_sparse):
     truth = [sum(bj * k(x, z) for bj, z in zip(b, Z, strict=True)) for x in Z]
     for a, c, t, e in zip(high, low, truth, error, strict=True):
         assert abs(mp.mpf(float(a)) + mp.mpf(float(c)) - t) <= e
+    high, low, rounding = gram.precise_dot(beta, np.arange(9), from_data=False)
+    for a, c, t, e in zip(high, low, truth, rounding, strict=True):
+        assert abs(mp.mpf(float(a)) + mp.mpf(float(c)) - t) <= e
     # The bound is of use: far below what float64 makes of the sum.
     size = [sum(abs(bj * k(x, z)) for bj, z in zip(b, Z, strict=True)) for x in Z]
     assert all(e <= 1e-22 * float(s) + 1e-300 for e, s in zip(error, size, strict=True))

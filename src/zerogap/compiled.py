@@ -32,6 +32,11 @@ def jit_sums(function: Callable[..., Any]) -> Any:
     return _compiled(function, fastmath={"reassoc", "contract", "nsz"})
 
 
+def jit_contracted(function: Callable[..., Any]) -> Any:
+    """Compile a function that may multiply and add with one rounding instead of two; sums keep their order."""
+    return _compiled(function, fastmath={"contract"})
+
+
 def inline(function: Callable[..., Any]) -> Any:
     """Compile a small helper that is only called from other compiled functions."""
     return _compiled(function, inline="never")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zerogap.compiled import jit, jit_sums
+from zerogap.compiled import inline, jit, jit_sums
 
 # A point whose distance from the affine hull of the others is, squared and relative, below this counts as lying in it.
 DEPENDENT = 1e-13
@@ -176,25 +176,59 @@ def _append(factor, half, m, column, corner, least):
 
 @jit
 def _remove(factor, half, m, position):
-    """Drop a row of the factor and rotate the rest, row after row, back to a triangle."""
-    cosines, sines = np.empty(m), np.empty(m)
-    for i in range(position, m - 1):
-        row, old = factor[i], factor[i + 1]
-        for j in range(position):
-            row[j] = old[j]
-        carried = old[position]
-        for k in range(position, i):
-            x, y = carried, old[k + 1]
-            row[k] = cosines[k] * x + sines[k] * y
-            carried = cosines[k] * y - sines[k] * x
-        length = np.hypot(carried, old[i + 1])
-        cosines[i], sines[i] = carried / length, old[i + 1] / length
-        row[i] = length
+    """Drop a row of the factor and rotate the rest back to a triangle.
+
+    In a row every rotation waits for the one before, so four rows are rotated side by side, as far as all rotations are known.
+    """
+    cosines, sines, x = np.empty(m), np.empty(m), np.empty(4)
+    for first in range(position, m - 1, 4):
+        count = min(4, m - 1 - first)
+        for i in range(first, first + count):
+            row, old = factor[i], factor[i + 1]
+            for j in range(position):
+                row[j] = old[j]
+        if count == 4:
+            _rotate_four(factor[first : first + 5], position, first, cosines, sines, x)
+        else:
+            for t in range(count):
+                row, old = factor[first + t], factor[first + t + 1]
+                x[t] = _rotate(row, old, old[position], position, first, cosines, sines)
+        for t in range(count):
+            i = first + t
+            row, old = factor[i], factor[i + 1]
+            carried = _rotate(row, old, x[t], first, i, cosines, sines)
+            length = np.hypot(carried, old[i + 1])
+            cosines[i], sines[i] = carried / length, old[i + 1] / length
+            row[i] = length
     carried = half[position]
     for k in range(position, m - 1):
         x, y = carried, half[k + 1]
         half[k] = cosines[k] * x + sines[k] * y
         carried = cosines[k] * y - sines[k] * x
+
+
+@inline
+def _rotate(row, old, x, begin, end, cosines, sines):
+    """Write the rotated columns begin to end of an old row, x being what is carried into the first; return what is left."""
+    for k in range(begin, end):
+        y = old[k + 1]
+        row[k] = cosines[k] * x + sines[k] * y
+        x = cosines[k] * y - sines[k] * x
+    return x
+
+
+@inline
+def _rotate_four(rows, begin, end, cosines, sines, x):
+    """Do that with rows 1 to 4, which become rows 0 to 3; what is left of each is in x."""
+    r0, r1, r2, r3, r4 = rows[0], rows[1], rows[2], rows[3], rows[4]
+    a, b, c, d = r1[begin], r2[begin], r3[begin], r4[begin]
+    for k in range(begin, end):
+        cosine, sine, e, f, g, h = cosines[k], sines[k], r1[k + 1], r2[k + 1], r3[k + 1], r4[k + 1]
+        r0[k], r1[k] = cosine * a + sine * e, cosine * b + sine * f
+        r2[k], r3[k] = cosine * c + sine * g, cosine * d + sine * h
+        a, b = cosine * e - sine * a, cosine * f - sine * b
+        c, d = cosine * g - sine * c, cosine * h - sine * d
+    x[0], x[1], x[2], x[3] = a, b, c, d
 
 
 @jit_sums

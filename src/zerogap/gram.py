@@ -305,10 +305,15 @@ class Gram:
         own = Reach(np.where(is_far, 0.0, reach), is_far)
         return own if self._carried is None else own.joined(self._carried)
 
-    def precise_dot(self, beta: np.ndarray, rows: np.ndarray) -> Product:
-        """Return K beta at some rows in twice the precision, kernel values included where it is known how and not too dear."""
+    def precise_dot(self, beta: np.ndarray, rows: np.ndarray, *, from_data: bool = True) -> Product:
+        """Return K beta at some rows in twice the precision, kernel values included where it is known how and not too dear.
+
+        Not ``from_data``: kernel values as they are, far cheaper, and what they may be off by is told.
+        """
         with self.exclusive() as own, np.errstate(over="ignore", invalid="ignore"):
             support = np.flatnonzero(beta)
+            if not from_data:
+                return own._precise_sum(beta, support, rows)
             if own.kernel.name == "linear":
                 high, low = own._precise_linear(beta, support, rows)
             elif own.kernel.name in ("rbf", "poly") and rows.size * support.size * self.X.shape[1] <= MOST_PRECISE:

@@ -90,10 +90,11 @@ def add_to(high: np.ndarray, low: np.ndarray, number: float) -> None:
     high[:] = total
 
 
-def without_sum(x: np.ndarray, most: Any = np.inf) -> np.ndarray:
+def without_sum(x: np.ndarray, most: Any = np.inf, norm: Any = None, lever: float = 1.0) -> np.ndarray:
     """Put what rounding left of sum(x) on one entry, which stays within -most to most; in place.
 
-    The smaller that entry, the less is left.  But it must stay what it was: a small one may have a large factor.
+    The smaller that entry, the less is left.  But it must stay what it was: a small one may have a large factor.  With ``norm``
+    a change of an entry is seen so many times, and what is left of the sum ``lever`` times: the least of both is taken.
     """
     for _ in range(2):
         drift, size = math.fsum(x), np.abs(x)
@@ -101,7 +102,8 @@ def without_sum(x: np.ndarray, most: Any = np.inf) -> np.ndarray:
         hardly = np.flatnonzero(room > SLIGHTLY * abs(drift))
         if drift == 0.0 or not hardly.size:
             break
-        x[hardly[np.argmin(room[hardly])]] -= drift
+        seen = room if norm is None else abs(drift) * norm + lever * np.spacing(size)
+        x[hardly[np.argmin(seen[hardly])]] -= drift
     return x
 
 

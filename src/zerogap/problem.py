@@ -248,16 +248,22 @@ class DualProblem:
         return below, above
 
     def certify(
-        self, beta: np.ndarray, residual: np.ndarray | None = None, *, precisely: bool = False, drift: float = 0.0
+        self,
+        beta: np.ndarray,
+        residual: np.ndarray | None = None,
+        *,
+        precisely: bool = False,
+        from_data: bool = True,
+        drift: float = 0.0,
     ) -> Certificate:
         """Return the certificate of a feasible point.
 
         A ``residual`` handed in must come from the data, as ``residual(beta)`` does; ``drift``: how far it may be off besides.
-        ``precisely`` sums it in twice the precision, for where rounding decides.
+        ``precisely`` sums it in twice the precision, for where rounding decides; ``from_data`` its kernel values too.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # beyond float64 nothing is certified
             r = self._plain_residual(beta, residual, drift)
-            return self._certificate(beta, self._precise_residual(beta, r) if precisely else r)
+            return self._certificate(beta, self._precise_residual(beta, r, from_data) if precisely else r)
 
     def estimate(self, beta: np.ndarray, residual: np.ndarray, rounding: float = 0.0) -> Certificate:
         """Return the certificate that running arrays make believe, rounding taken as given: to see how far a run has come."""
@@ -266,7 +272,7 @@ class DualProblem:
 
     def precise_residual(self, beta: np.ndarray) -> np.ndarray:
         """Return what ``residual`` does, in twice the precision where that changes the certificate."""
-        r = self._precise_residual(beta, self._plain_residual(beta, None, 0.0))
+        r = self._precise_residual(beta, self._plain_residual(beta, None, 0.0), from_data=True)
         return r.high + r.low - self.ridge * beta
 
     def _plain_residual(self, beta: np.ndarray, residual: np.ndarray | None, drift: float) -> Residual:
@@ -276,7 +282,7 @@ class DualProblem:
             error = error + 2.0 * UNIT * (np.abs(r) + np.abs(self.ridge * beta))
         return Residual(r, 0.0, error)
 
-    def _precise_residual(self, beta: np.ndarray, r: Residual) -> Residual:
+    def _precise_residual(self, beta: np.ndarray, r: Residual, from_data: bool) -> Residual:
         """Compute anew, in twice the precision, the residuals that matter: of support vectors and near the margin."""
         bias = self.best_bias(r.high)
         z, error = r.high - bias, 2.0 * r.error  # type: ignore[operator]
@@ -284,7 +290,7 @@ class DualProblem:
         if not self.is_hard:
             near = np.maximum(self.gap_shares(beta, z - error), self.gap_shares(beta, z + error)) > 0
         rows = np.flatnonzero(near | (beta != 0))
-        product = self.gram.precise_dot(beta, rows)
+        product = self.gram.precise_dot(beta, rows, from_data=from_data)
         target = self.target[rows]
         high = target - product.high
         part = high - target

@@ -26,6 +26,7 @@ EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have
 
 ROUGH = 1e-7  # the same with all that rounding may have done to kernel values and sums, much of which is only a bound
 UNIT = 2.0**-53  # the relative error of a rounded number
+SURE = 0.1 * ROUGH  # a bound below this at all those C leaves enough for what is between them
 SAMPLES = 5  # C at which that is asked, and about as many segments
 PRECISE = 2  # so many of them are looked at in twice the precision, if need be; and those of which the bound is rough
 
@@ -281,9 +282,9 @@ class _Scaled(Gram):
         super().__init__(gram.full() / unit, "precomputed")
         self._of_data, self._unit = gram, unit
 
-    def precise_dot(self, beta: np.ndarray, rows: np.ndarray) -> Product:
+    def precise_dot(self, beta: np.ndarray, rows: np.ndarray, *, from_data: bool = True) -> Product:
         """Return K beta at some rows in twice the precision."""
-        high, low, error = self._of_data.precise_dot(beta, rows)
+        high, low, error = self._of_data.precise_dot(beta, rows, from_data=from_data)
         return Product(high / self._unit, low / self._unit, error / self._unit)
 
 
@@ -314,20 +315,22 @@ def _two_classes(y: Any, n: int) -> np.ndarray:
 
 def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> str:
     """Step from event to event until C_max or a limit; return the path's status."""
-    engine, counts, lam_end = path.engine, path.counts, 1.0 / C_max
+    engine, counts, lam_end, unit = path.engine, path.counts, 1.0 / C_max, path.unit
     assert engine is not None
     progress = PathProgress(path.C[-1], C_max) if verbose else None
     first, began = counts.events, time.perf_counter()
     try:
         _follow_constant(path, lam_end)
-        while engine.lam * path.unit > lam_end and path.end > lam_end:
+        while engine.lam * unit > lam_end and path.end > lam_end:
             check()
             if max_events is not None and counts.events - first >= max_events:
                 return "max_events"
             counts.largest_elbow = max(counts.largest_elbow, engine.elbow_size)
-            segment, lam = engine.step(lam_end / path.unit)
-            lam = max(lam * path.unit, lam_end)
-            path.add(_scaled(segment, path.unit), lam, [_scaled_back(t, path.unit) for t in engine.take_transitions()])
+            segment, lam = engine.step(lam_end / unit)
+            lam, transitions = max(lam * unit, lam_end), engine.take_transitions()
+            if unit != 1.0:
+                segment, transitions = _scaled(segment, unit), [_scaled_back(t, unit) for t in transitions]
+            path.add(segment, lam, transitions)
             if path.n_unproved >= BLOCK:
                 path.prove()
             if progress is not None:
@@ -390,26 +393,31 @@ def _warn_if_rough(path: Path) -> None:
     samples = _samples(path)
     coarse = path.certificates(samples, precisely=False)
     gaps = np.array([certificate.relative_gap for certificate in coarse])
-    worst_first = np.argsort(-gaps)
-    suspect = [k for rank, k in enumerate(worst_first) if gaps[k] > (EXACT if rank < PRECISE else ROUGH)]
-    if not suspect:
+    if gaps.max() <= SURE:
         return
     known = 10.0 * path.largest_gap_  # what the engine may leave
-    noise, lost = (
-        np.array([_relative(gap(path, C), abs(c.primal)) for C, c in zip(samples, coarse, strict=True)])
-        for gap in (_noise, _lost)
-    )
-    if noise.max() > max(ROUGH, known) and lost.max() > EXACT:  # it may be, and some of it is seen
-        _warn_of_digits(
-            path, samples[np.argmax(noise)], noise.max(), "the last digits of its coefficients alone may make"
-        )
+    if gaps.max() > ROUGH:  # the bounds count the rounding of coefficients, and more
+        primal = [abs(certificate.primal) for certificate in coarse]
+        noise = [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
+        if max(noise) > max(ROUGH, known):  # it may be, and some of it is seen
+            lost = [_relative(_lost(path, C), size) for C, size in zip(samples, primal, strict=True)]
+            if max(lost) > EXACT:
+                C = samples[np.argmax(noise)]
+                _warn_of_digits(path, C, max(noise), "the last digits of its coefficients alone may make")
+                return
+    is_open = gaps > SURE
+    finer = path.certificates(samples[is_open], from_data=False)
+    gaps[is_open] = [certificate.relative_gap for certificate in finer]
+    suspect = [k for rank, k in enumerate(np.argsort(-gaps)) if gaps[k] > (SURE if rank < PRECISE else ROUGH)]
+    if not suspect:
         return
-    worst, C = max(
-        ((path.certificate_at(samples[k]), samples[k]) for k in suspect), key=lambda found: found[0].relative_gap
-    )
-    gap = _relative(worst.gap, abs(worst.primal))
-    if gap > max(EXACT, known) or worst.relative_gap > max(ROUGH, known):
-        _warn_of_digits(path, C, max(gap, worst.relative_gap), "for kernel values with all their digits it has")
+    for k in suspect:
+        C, certificate = float(samples[k]), path.certificate_at(samples[k])
+        gap = _relative(max(certificate.gap, _lost(path, C)), abs(certificate.primal))
+        if gap > max(EXACT, known) or certificate.relative_gap > max(ROUGH, known):
+            gap = max(gap, certificate.relative_gap)
+            _warn_of_digits(path, C, gap, "for kernel values with all their digits it has")
+            return
 
 
 def _samples(path: Path) -> np.ndarray:
@@ -438,12 +446,18 @@ def _noise(path: Path, C: float) -> float:
 
 
 def _lost(path: Path, C: float) -> float:
-    """Return the gap of the points on the margin, with the coefficients and the bias as they are read."""
+    """Return the gap with the coefficients and the bias as they are read: a certificate has a bias of its own."""
     assert path.gram is not None
-    E, beta = path.segment_at(C).points, path.beta_at(C)
-    product = path.gram.precise_dot(beta, E)
-    short = 1.0 - path.y[E] * ((product.high + path.bias_in_gram(C)) + product.low)
-    return float(C * path.points.weight[E] @ np.maximum(short, 0.0) - np.abs(beta[E]) @ short)
+    beta, bias, w, error = (
+        path.beta_at(C),
+        path.bias_in_gram(C),
+        path.points.weight,
+        path.gram.dot_error(path.beta_at(C)),
+    )
+    rows = np.flatnonzero((beta != 0) | (1.0 - path.y * (path.gram.dot(beta) + bias) > -error))
+    product = path.gram.precise_dot(beta, rows)
+    short = 1.0 - path.y[rows] * ((product.high + bias) + product.low)
+    return float(C * w[rows] @ np.maximum(short, 0.0) - np.abs(beta[rows]) @ short)
 
 
 def _relative(gap: float, primal: float) -> float:

@@ -68,6 +68,8 @@ class Path:
                 self.squared_centre = min(float(centre @ centre), HUGE)
             if not np.isfinite(self.lever).all():  # too large to be split into halves
                 self.lever = np.stack([gram.kernel.moved(gram.X) @ centre, np.zeros(y.size)])
+        # |phi(x)| of the points; those of a kernel without features tell as well how large its values are.
+        self.norm = np.zeros(y.size) if gram is None else np.sqrt(np.abs(gram.diagonal))
         self.digest = ""  # of X, kept when the path is stored
         self._proof: Proof | None = None
         self._proved, self._largest = 0, LargestGap(0.0, np.nan)  # segments that were proved before those of the proof
@@ -131,7 +133,7 @@ class Path:
         while self.n_unproved:
             assert self._proof is not None
             first = len(self._segments) - self.n_unproved
-            self._proof.follow([self._piece(k) for k in range(first, min(first + BLOCK, len(self._segments)))])
+            self._proof.follow(self._pieces(first, min(first + BLOCK, len(self._segments))))
 
     def _begin_proof(self) -> Proof:
         """Return a proof that has come to the first segment not yet proved."""
@@ -147,9 +149,14 @@ class Path:
     def _edge(self, k: int) -> float:
         return float(self.lam[k]) if k < self.lam.size else self._tail[k - self.lam.size]
 
-    def _piece(self, k: int) -> Piece:
-        begin = self._before[k - 1] if k > self._proved else self._before[k]  # earlier ones are where the proof begins
-        return Piece(self._edge(k), self._edge(k + 1), self._segments[k], self._transitions[begin : self._before[k]])
+    def _pieces(self, first: int, stop: int) -> list[Piece]:
+        lam = [self._edge(k) for k in range(first, stop + 1)]
+        # Earlier transitions are where the proof begins.
+        before = pairwise([self._before[max(first - 1, self._proved)], *self._before[first:stop]])
+        return [
+            Piece(begin, end, segment, self._transitions[a:b])
+            for (begin, end), segment, (a, b) in zip(pairwise(lam), self._segments[first:stop], before, strict=True)
+        ]
 
     def _largest_known(self) -> LargestGap:
         of_proof = self._largest if self._proof is None else self._proof.largest
@@ -210,7 +217,8 @@ class Path:
 
     def _coefficients_at(self, C: float) -> np.ndarray:
         points, beta = self.points, self.points.spread(self.beta_at(C), C)
-        return without_sum(beta, C * np.where(points.group >= 0, points.share * points.weight[points.group], 0.0))
+        most = C * np.where(points.group >= 0, points.share * points.weight[points.group], 0.0)
+        return without_sum(beta, most, *self._visibility(C, points.group))
 
     def beta_at(self, C: float) -> np.ndarray:
         """Return beta over the distinct points, within the box; what rounding left of sum(beta) is put right."""
@@ -220,7 +228,12 @@ class Path:
         # On the last segment u is zero and beta is v itself, without any rounding, however large C is.
         is_plain = segment.origin == 0.0
         beta[segment.points] = C * segment.u + segment.v if is_plain else C * segment.coefficients(lam)
-        return without_sum(self.y * np.clip(self.y * beta, 0.0, most), most)
+        return without_sum(self.y * np.clip(self.y * beta, 0.0, most), most, *self._visibility(C))
+
+    def _visibility(self, C: float, points: Any = slice(None)) -> tuple[np.ndarray, float]:
+        """Return by how much a decision value changes with the coefficient of some points, and with the sum of all, at most."""
+        largest = float(self.norm.max(initial=0.0))
+        return largest * self.norm[points], 1.0 + abs(self.bias_in_gram(C)) + math.sqrt(self.squared_centre) * largest
 
     def segment_at(self, C: float) -> Segment:
         """Return the lines that hold at C."""
@@ -277,10 +290,11 @@ class Path:
             )
         return self.gram
 
-    def certificates(self, C: np.ndarray, *, precisely: bool = True) -> list[Certificate]:
+    def certificates(self, C: np.ndarray, *, precisely: bool = True, from_data: bool = True) -> list[Certificate]:
         """Certify a few C at once, so that the kernel matrix is read once for all of them.
 
-        Those of which rounding is the larger part are computed again in twice the precision.
+        Those of which rounding is the larger part are computed again in twice the precision, ``from_data`` with their kernel
+        values.
         """
         gram = self._known_gram()
         problems = [DualProblem.hinge(gram, self.y, float(c), sample_weight=self.points.weight) for c in C]
@@ -288,7 +302,9 @@ class Path:
         residuals = [p.target - f for p, f in zip(problems, np.stack(betas) @ gram.full(), strict=True)]
         found = [p.certify(b, r) for p, b, r in zip(problems, betas, residuals, strict=True)]
         return [
-            p.certify(b, r, precisely=True) if precisely and c.relative_gap > SHARP and c.rounding > c.gap else c
+            p.certify(b, r, precisely=True, from_data=from_data)
+            if precisely and c.relative_gap > SHARP and c.rounding > c.gap
+            else c
             for c, p, b, r in zip(found, problems, betas, residuals, strict=True)
         ]
 
@@ -382,7 +398,7 @@ class Path:
         joined = [np.concatenate(empty + [getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
         return {
             "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
-            "lever": self.lever, "squared_centre": self.squared_centre, "share": self.points.share,
+            "lever": self.lever, "squared_centre": self.squared_centre, "share": self.points.share, "norm": self.norm,
             "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
             "elbow": joined[0].astype(np.int64), "u": joined[1], "v": joined[2],
             **{name: np.array([getattr(s, name) for s in self._segments]) for name in ("u0", "v0", "origin")},
@@ -400,7 +416,7 @@ class Path:
         points = Distinct(*(np.asarray(data[name]) for name in ("rows", "group", "weight", "share")))
         path = cls(np.asarray(data["y"]), points, np.asarray(data["start"]), 1.0, gram)
         path.lam, path.lever = np.asarray(data["lam"]), np.asarray(data["lever"])
-        path.squared_centre = float(data["squared_centre"])
+        path.squared_centre, path.norm = float(data["squared_centre"]), np.asarray(data["norm"])
         path.counts = Counts(**{name: type(value)(data[name]) for name, value in asdict(Counts()).items()})
         edges = np.concatenate([[0], np.cumsum(data["sizes"])])
         parts = [slice(a, b) for a, b in pairwise(edges)]

@@ -22,17 +22,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zerogap import limits
-from zerogap.compiled import inline, jit
+from zerogap.compiled import inline, jit, jit_contracted
 from zerogap.path.engine import ELBOW, LEFT, Segment, Transition
+from zerogap.path.watch import gather
 from zerogap.precision import two_sum
 
 BLOCK = 32  # segments whose decision values are computed at once
 CHUNK = 64  # rows of the kernel matrix that are summed before they are added to the rest: short sums round less
-TILE = (
-    2**18
-)  # multiplications in one call of BLAS: of larger ones it makes threads, which wait for each other on a busy machine
-SHARP = 5e-10  # above this a gap is computed again with decision values in twice the precision
-ROUGH = 1e-10  # change of a coefficient that is not rounding
+STRETCH = 256  # of their columns: eight such stretches of rows fit in the fastest cache
+SHARP = 1e-9  # above this, the promise, a gap is computed again with decision values in twice the precision
+SEEN = 0.25  # a jump between two segments of more than this part of the rounding of sums is computed
 SPLIT = 2.0**27 + 1.0  # halves the digits of a number (Veltkamp)
 UNIT = 2.0**-53  # the relative error of one operation
 ULP = 8.0 * UNIT  # of a decision value and a margin, once K b is known
@@ -75,6 +74,14 @@ class Proof:
         self._sum_all()
         self.largest = LargestGap(0.0, np.nan)
         self.done = 0  # segments gone along
+        self._room = [np.empty(0), np.empty(0)]
+
+    def room(self, which: int, shape: tuple[int, int]) -> np.ndarray:
+        """Return a matrix in one of two places that are used again and again: fresh memory costs more than its use."""
+        size = shape[0] * shape[1]
+        if self._room[which].size < size:
+            self._room[which] = np.empty(2 * size)
+        return self._room[which][:size].reshape(shape)
 
     def _sum_all(self) -> None:
         """K b from all its terms; a few rows at a time, so that a limit is seen in between."""
@@ -96,6 +103,8 @@ class Proof:
 
     def _cut(self, pieces: list[Piece]) -> list[Piece]:
         """Cut the segment behind which nothing changes any more: that without a capped point."""
+        if np.count_nonzero(self.status == LEFT) > sum(len(piece.transitions) for piece in pieces):
+            return pieces  # there are more than can leave
         capped, cut = set(np.flatnonzero(self.status == LEFT).tolist()), []
         for piece in pieces:
             for t in piece.transitions:
@@ -129,7 +138,9 @@ class Proof:
             F, lost = self.F.copy(), self.lost.copy()
             _add_rows(self.K, block.U, b, self.b[block.U], F, lost)
             values.append(F + lost)
-        ratios, z = _ratios(-1.0, self.y, self.w, self.norm, np.zeros(self.y.size), *block.alone(k, np.stack(values)))
+        ratios, z = _ratios(
+            -1.0, self.y, self.w, self.norm, np.zeros(self.y.size), *block.alone(self, k, np.stack(values))
+        )
         return float(ratios[0]), float(z[0])
 
     def _carry(self, block: "_Block") -> None:
@@ -143,62 +154,62 @@ class _Block:
     """A few segments; U, the points that move in one of them: b there and K b, less what they are before the first."""
 
     def __init__(self, proof: Proof, pieces: list[Piece]):
-        y, w, norm = proof.y, proof.w, proof.norm
-        sizes = np.array([piece.segment.points.size for piece in pieces])
-        E, u, v = (np.concatenate([getattr(piece.segment, name) for piece in pieces]) for name in ("points", "u", "v"))
-        self.lam, self.end = (np.array([getattr(piece, name) for piece in pieces]) for name in ("lam", "end"))
-        origin = np.array([piece.segment.origin for piece in pieces])
-        bias = np.array([[piece.segment.bias(piece.lam), piece.segment.bias(piece.end)] for piece in pieces])
+        y, w, norm, segments = proof.y, proof.w, proof.norm, [piece.segment for piece in pieces]
+        E, u, v = (np.concatenate(arrays) for arrays in list(zip(*segments, strict=True))[:3])
+        sizes = np.array([segment.points.size for segment in segments])
+        numbers = np.array([(*piece[:2], *piece.segment[3:]) for piece in pieces])
+        self.lam, self.end, u0, v0, origin = np.ascontiguousarray(numbers.T)
+        self.bias = np.stack([u0 + (at - origin) * v0 for at in (self.lam, self.end)], axis=1)
         self.moves = np.array([(t.point, t.target) for piece in pieces for t in piece.transitions], dtype=np.int64)
         self.moves = self.moves.reshape(-1, 2)
-        read = np.where(proof.status == LEFT, y * w, 0.0)  # as a path is read, for who is in no segment
-        self.U = U = np.unique(np.concatenate([E, self.moves[:, 0], np.flatnonzero(proof.b != read)]))
+        moves = proof.b != np.where(proof.status == LEFT, y * w, 0.0)  # as a path is read, for who is in no segment
+        moves[E], moves[self.moves[:, 0]] = True, True
+        self.U = U = np.flatnonzero(moves)
         place = np.full(y.size, -1)
         place[U] = np.arange(U.size)
         first, last = (np.repeat(at - origin, sizes) * v + u for at in (self.lam, self.end))
-        edges, counts = (np.cumsum([0, *n]) for n in (sizes, [len(piece.transitions) for piece in pieces]))
+        self.edges, counts = (np.cumsum([0, *n]) for n in (sizes, [len(piece.transitions) for piece in pieces]))
+        self.E, b = place[E], proof.b[U]
         self.status, self.start, self.stop = _rows_of(
-            proof.status[U], (y * w)[U], edges, place[E], first, last, self.moves, place, counts
+            proof.status[U], (y * w)[U], self.edges, self.E, first, last, self.moves, place, counts
         )
-        self.begins, self.ends = self.start - proof.b[U], self.stop - proof.b[U]
-        at_begins, at_ends = self._products(proof.K[U])
-        self.rest = proof.status - float(ELBOW)  # 1 for who is capped in the whole block, -1 for who is at zero
-        self.rest[U] = 0.0
-        self.capped = np.where(self.rest > 0, y * w, 0.0)
+        ends = np.concatenate([np.zeros((1, U.size)), self.stop - b])
+        jumps = (self.start - b) - ends[:-1]
+        radius, is_seen = self._radii(proof, jumps, ends, _roundings(U.size) * UNIT)
+        at_ends = proof.room(0, (len(ends), y.size))
+        at_ends[:] = 0.0
+        _add_product_of(ends, U, proof.K, at_ends)
+        at_begins = at_ends[:-1, U]
+        if is_seen.any():
+            inner, product = proof.room(1, (U.size, U.size)), np.zeros((np.count_nonzero(is_seen), U.size))
+            gather(proof.K, U, U, inner)
+            _add_product_of(jumps[is_seen], np.arange(U.size), inner, product)
+            at_begins[is_seen] += product
+        rest = proof.status - float(ELBOW)  # 1 for who is capped in the whole block, -1 for who is at zero
+        rest[U] = 0.0
+        self.capped = np.where(rest > 0, y * w, 0.0)
+        self.of_rest = rest, self.capped.sum(), np.abs(self.capped).sum(), norm @ np.abs(self.capped)
         energy = at_ends @ self.capped + self.capped @ (proof.F + proof.lost)  # what they add to b'K b
-        sums = (min(CHUNK, U.size) + U.size / CHUNK + 2.0) * UNIT
-        self.of_rest = self.rest, self.capped.sum(), np.abs(self.capped).sum(), norm @ np.abs(self.capped)
-        self.bias, self.E, self.edges = bias, place[E], edges
         self.arrays = (
-            self.lam, self.end, bias, U, self.status, edges, self.E, self.start, self.stop, self.begins, self.ends,
-            at_begins, at_ends, *self.of_rest, energy, sums,
+            self.lam, self.end, self.bias, U, self.status, self.edges, self.E, self.start, self.stop, radius, at_begins,
+            at_ends, *self.of_rest, energy,
         )  # fmt: skip
 
-    def alone(self, k: int, values: np.ndarray) -> tuple[Any, ...]:
+    def _radii(self, proof: Proof, jumps: np.ndarray, ends: np.ndarray, sums: float) -> tuple[np.ndarray, np.ndarray]:
+        return _radii(
+            proof.y, proof.w, proof.norm, self.U, self.edges, self.E, self.start, self.stop, jumps, ends, sums
+        )
+
+    def alone(self, proof: Proof, k: int, values: np.ndarray) -> tuple[Any, ...]:
         """Return the arrays of one segment, from K b of all points at its beginning and its end."""
         one, part = slice(k, k + 1), slice(self.edges[k], self.edges[k + 1])
         edges = np.array([0, part.stop - part.start])
-        none = np.zeros((1, self.U.size))  # nothing is left to rounding, and nothing lies between two segments
+        none = np.zeros((len(self.lam) + 1, self.U.size))  # nothing is left to rounding, and nothing lies between two
+        radius, _ = self._radii(proof, none[1:], none, 0.0)
         return (
             self.lam[one], self.end[one], self.bias[one], self.U, self.status[one], edges, self.E[part], self.start[one],
-            self.stop[one], none, none, values[:1, self.U], values, *self.of_rest, values @ self.capped, 0.0,
+            self.stop[one], radius[one], values[:1, self.U], values, *self.of_rest, values @ self.capped,
         )  # fmt: skip
-
-    def _products(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return K b, less what it is before the block: for U at the beginnings, for all before the first and at the ends."""
-        at_ends = np.zeros((len(self.ends) + 1, rows.shape[1]))
-        for k in range(0, len(rows), CHUNK):
-            limits.check()
-            _add_product_of(self.ends[:, k : k + CHUNK], rows[k : k + CHUNK], at_ends[1:])
-        # A segment begins where the one before ends but for rounding: of that little, half the digits are enough.
-        jumps = self.begins.copy()
-        jumps[1:] -= self.ends[:-1]
-        at_begins = np.take(at_ends[:-1], self.U, axis=1)  # row after row, as ``_ratios`` is compiled for
-        columns = rows[:, self.U]
-        if np.abs(jumps).max(initial=0.0) > ROUGH:  # but not of a path that is wrong
-            _add_product_of(jumps, columns, at_begins)
-            return at_begins, at_ends
-        return at_begins + _in_single(jumps, columns), at_ends
 
 
 def _parts(piece: Piece) -> list[Piece]:
@@ -214,19 +225,50 @@ def _parts(piece: Piece) -> list[Piece]:
     return [*parts, Piece(cut, beyond, segment, [] if parts else transitions)] if cut > beyond else parts
 
 
-def _add_product_of(x: np.ndarray, K: np.ndarray, total: np.ndarray) -> None:
-    """Add x K to a matrix, a few columns at a time."""
-    width = max(TILE // max(x.size, 1), 16)
-    for k in range(0, K.shape[1], width):
-        total[:, k : k + width] += x @ K[:, k : k + width]
+def _roundings(size: int) -> float:
+    """Return how many roundings a term of ``_add_product_of`` takes part in, and of the number that is multiplied."""
+    return min(size, CHUNK) / 4.0 + 6.0 + (size / CHUNK + 1.0) + 2.0
 
 
-def _in_single(x: np.ndarray, K: np.ndarray) -> np.ndarray:
-    """Return x K, computed in single precision, of numbers that may be too small for it."""
-    size, scale = np.abs(x).max(initial=0.0) or 1.0, np.abs(K).max(initial=0.0) or 1.0
-    total = np.zeros((len(x), K.shape[1]), dtype=np.float32)
-    _add_product_of((x / size).astype(np.float32), (K / scale).astype(np.float32), total)
-    return total * (size * scale)
+@jit_contracted
+def _add_product_of(x, rows, K, total):
+    """Add x K[rows] to a matrix, four by four rows, a few of K at a time: short sums round less, and stay in the cache."""
+    parts = np.empty((4, STRETCH))
+    for begin in range(0, K.shape[1], STRETCH):
+        end = min(begin + STRETCH, K.shape[1])
+        a, b, c, d = parts[0, : end - begin], parts[1, : end - begin], parts[2, : end - begin], parts[3, : end - begin]
+        for first in range(0, rows.size, CHUNK):
+            last = min(first + CHUNK, rows.size)
+            whole = last - (last - first) % 4
+            for s in range(0, len(x), 4):
+                # Behind the last row it is taken again, to no effect.
+                xa, xb, xc, xd = x[s], x[min(s + 1, len(x) - 1)], x[min(s + 2, len(x) - 1)], x[min(s + 3, len(x) - 1)]
+                parts[:] = 0.0
+                for j in range(first, whole, 4):
+                    r0, r1 = K[rows[j], begin:end], K[rows[j + 1], begin:end]
+                    r2, r3 = K[rows[j + 2], begin:end], K[rows[j + 3], begin:end]
+                    a0, a1, a2, a3 = xa[j], xa[j + 1], xa[j + 2], xa[j + 3]
+                    b0, b1, b2, b3 = xb[j], xb[j + 1], xb[j + 2], xb[j + 3]
+                    c0, c1, c2, c3 = xc[j], xc[j + 1], xc[j + 2], xc[j + 3]
+                    d0, d1, d2, d3 = xd[j], xd[j + 1], xd[j + 2], xd[j + 3]
+                    for i in range(a.size):
+                        k0, k1, k2, k3 = r0[i], r1[i], r2[i], r3[i]
+                        a[i] += (a0 * k0 + a1 * k1) + (a2 * k2 + a3 * k3)
+                        b[i] += (b0 * k0 + b1 * k1) + (b2 * k2 + b3 * k3)
+                        c[i] += (c0 * k0 + c1 * k1) + (c2 * k2 + c3 * k3)
+                        d[i] += (d0 * k0 + d1 * k1) + (d2 * k2 + d3 * k3)
+                for j in range(whole, last):
+                    row, a0, b0, c0, d0 = K[rows[j], begin:end], xa[j], xb[j], xc[j], xd[j]
+                    for i in range(a.size):
+                        k0 = row[i]
+                        a[i] += a0 * k0
+                        b[i] += b0 * k0
+                        c[i] += c0 * k0
+                        d[i] += d0 * k0
+                for t in range(min(4, len(x) - s)):
+                    out, part = total[s + t, begin:end], parts[t]
+                    for i in range(out.size):
+                        out[i] += part[i]
 
 
 @jit
@@ -269,13 +311,12 @@ def _rows_of(status, cap, edges, E, first, last, moves, place, counts):
 
 @jit
 def _ratios(
-    known, y, w, norm, F, lam, end, bias, U, status, edges, E, start, stop, begins, ends, at_begins, at_ends, rest,
-    sum_rest, total_rest, reach_rest, energy, sums,
+    known, y, w, norm, F, lam, end, bias, U, status, edges, E, start, stop, radius, at_begins, at_ends, rest, sum_rest,
+    total_rest, reach_rest, energy,
 ):  # fmt: skip
     """Return the largest gap / dual of every segment of a block and its z there; a bound only where that is below the known."""
     count, size = lam.size, U.size
     ratios, zs = np.empty(count), np.empty(count)
-    radius = _radii(y, w, norm, U, edges, E, start, stop, begins, ends, sums)
     near, n_near = _find_near(lam, end, bias, y, norm, F, rest, at_ends, radius)
     is_moving, room = np.zeros(size, dtype=np.bool_), size + near.shape[1]
     N, D, h0, h1, weight = np.empty(3), np.empty(3), np.empty(room), np.empty(room), np.empty(room)
@@ -342,15 +383,19 @@ BEGINS, ENDS, JUMP, OVER, PAST = range(5)
 
 
 @jit
-def _radii(y, w, norm, U, edges, E, start, stop, begins, ends, sums):
-    """Return these five for every segment."""
-    radius = np.zeros((edges.size - 1, 5))
+def _radii(y, w, norm, U, edges, E, start, stop, jumps, ends, sums):
+    """Return these five for every segment, and whether its jump is to be computed: else it counts as if it were rounding."""
+    radius, is_seen = np.zeros((len(jumps), 5)), np.zeros(len(jumps), dtype=np.bool_)
+    before = 0.0
     for k in range(len(radius)):
+        size, jump = 0.0, 0.0
         for j in range(U.size):
-            size = norm[U[j]]
-            radius[k, BEGINS] += sums * size * abs(begins[k, j])
-            radius[k, ENDS] += sums * size * abs(ends[k, j])
-            radius[k, JUMP] += size * abs(begins[k, j] - (ends[k - 1, j] if k else 0.0))
+            size += norm[U[j]] * abs(ends[k + 1, j])
+            jump += norm[U[j]] * abs(jumps[k, j])
+        is_seen[k] = jump > SEEN * sums * size
+        radius[k, BEGINS] = before + (sums * jump if is_seen[k] else jump)
+        before = sums * size
+        radius[k, ENDS], radius[k, JUMP] = before, jump
         for e in range(edges[k], edges[k + 1]):
             j = E[e]
             i = U[j]
@@ -360,7 +405,7 @@ def _radii(y, w, norm, U, edges, E, start, stop, begins, ends, sums):
             radius[k, ENDS] += norm[i] * o1
             radius[k, OVER] += o0
             radius[k, PAST] += o1
-    return radius
+    return radius, is_seen
 
 
 @jit

@@ -84,7 +84,7 @@ class Watch:
             self._store = np.empty(2 * size)
         self._rows = self._store[:size].reshape(-1, self._columns.size)
         self._slots, self._filled = np.arange(E.size + self._ahead), E.size
-        _gather(self.K, E, near, self._rows)
+        gather(self.K, E, near, self._rows)
 
     def _show(self) -> None:
         self.points, (self.p, self.q) = self._columns[: self._n_watched], self._values[:, : self._n_watched]
@@ -163,7 +163,7 @@ def departure(y, E, v, E_then, v_then, position, q):
 
 
 @jit
-def _gather(K, E, near, rows):
+def gather(K, E, near, rows):
     """Copy the kernel rows of E over the points near into ``rows``."""
     for k in range(E.size):
         row, out = K[E[k]], rows[k]
