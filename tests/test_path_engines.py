@@ -192,6 +192,16 @@ def test_looping_calls_the_backup(plain, monkeypatch):
     assert path.worst_certificate().relative_gap <= 1e-6
 
 
+def test_backups_that_lead_to_no_event_grow(plain, monkeypatch):
+    """By the paper's step, a hundredth of lam, 920 backups lead from one C to ten thousand times as much."""
+    X, y, _ = plain
+    monkeypatch.setattr(LPEngine, "_program", lambda *arguments: None)  # as if every program were contradictory
+    with pytest.warns(RuntimeWarning, match="not exact"):
+        path = svm_path(X, y, C_min=1e-2, C_max=100.0, engine="lp")
+    assert path.status == "complete"
+    assert 10 < path.counts.loop_backups <= 40
+
+
 def test_the_start_of_smo_is_the_papers():
     y = np.array([1.0, 1, -1, 1, -1, 1])
     np.testing.assert_array_equal(_balanced(y, np.ones(6)), [0, 0, 1, 1, 1, 1])

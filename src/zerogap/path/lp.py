@@ -28,6 +28,8 @@ from zerogap.stopping import KKTViolation
 # What differs by less than this, relative to lam or to a coefficient's cap, is equal.
 EQUAL = 1e-10
 
+PATIENCE = 4  # backups in a row by the paper's step
+
 
 @dataclass(frozen=True)
 class LP:
@@ -96,6 +98,7 @@ class LPEngine(TrackingEngine):
     def __init__(self, options: LP, gram: Gram, y: np.ndarray, w: np.ndarray, lam: float, solution: Solution):
         self.options = options
         self._in_a_row = self._blocked = 0  # special events, and events that did not move lam
+        self._in_vain = 0  # backups since an event moved lam
         super().__init__(gram, y, w)
         self._take(lam, solution)
         self._system = LINEAR_SYSTEMS[options.linear_system](self.K, y, options.epsilon_svd)
@@ -124,12 +127,15 @@ class LPEngine(TrackingEngine):
         move = None if self._blocked > self.options.ell else self._program(E, p, q, d, lam_end)
         if move is None:  # looping, or rounding has made the program's constraints contradict each other
             self.counts.loop_backups += 1
-            return self._back_up(max((1 - self.options.gamma) * self.lam, lam_end), since)
+            self._in_vain += 1
+            # The paper's way is a step of gamma.  Where one backup after the other leads to no event, they grow.
+            reach = min(self.options.gamma * 2.0 ** max(self._in_vain - PATIENCE, 0), max(self.options.gamma, 0.5))
+            return self._back_up(max((1 - reach) * self.lam, lam_end), since)
         segment = self._update(move, E, p, q, d, lam_end)
         if self._lam_c - self.lam < self.options.tau_2 * min(1.0, self.lam):
             self._blocked += 1
         else:
-            self._blocked, self._lam_c = 0, self.lam
+            self._blocked, self._lam_c, self._in_vain = 0, self.lam, 0
         if self.options.check_kkt and self._violation() > self._least_violation():
             self.counts.kkt_backups += 1
             # Where it has just been called it does no good a second time: go on from a little further.
