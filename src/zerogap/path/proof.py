@@ -179,7 +179,7 @@ class _Block:
         at_ends = proof.room(0, (len(ends), y.size))
         at_ends[:] = 0.0
         _add_product_of(ends, U, proof.K, at_ends)
-        at_begins = at_ends[:-1, U]
+        at_begins = np.take(at_ends[:-1], U, axis=1)  # row after row, as ``_ratios`` is compiled for
         if is_seen.any():
             inner, product = proof.room(1, (U.size, U.size)), np.zeros((np.count_nonzero(is_seen), U.size))
             gather(proof.K, U, U, inner)
@@ -208,7 +208,7 @@ class _Block:
         radius, _ = self._radii(proof, none[1:], none, 0.0)
         return (
             self.lam[one], self.end[one], self.bias[one], self.U, self.status[one], edges, self.E[part], self.start[one],
-            self.stop[one], radius[one], values[:1, self.U], values, *self.of_rest, values @ self.capped,
+            self.stop[one], radius[one], np.take(values[:1], self.U, axis=1), values, *self.of_rest, values @ self.capped,
         )  # fmt: skip
 
 
