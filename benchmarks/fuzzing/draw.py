@@ -206,10 +206,11 @@ def _gamma(rng: np.random.Generator, X: np.ndarray, name: str) -> float | str:
         return "scale"
     if kind < 0.45:
         return "auto"
-    spread = np.float64(
-        np.median(np.abs(X - np.median(X))) or np.abs(X).max() or 1.0
-    )  # its square may be beyond float64
-    return float(f"{10 ** rng.uniform(-3, 3) / spread**2:.6g}") if name == "rbf" else _power_of_ten(rng, -3, 1)
+    if name != "rbf":
+        return _power_of_ten(rng, -3, 1)
+    spread = np.float64(np.median(np.abs(X - np.median(X))) or np.abs(X).max() or 1.0)
+    with np.errstate(over="ignore"):  # its square may be beyond float64
+        return float(f"{10 ** rng.uniform(-3, 3) / spread**2:.6g}")
 
 
 def _points_expression(rng: np.random.Generator, case: Case, X: np.ndarray) -> str:

@@ -233,6 +233,11 @@ def _not_begun(problem: DualProblem, solver: Solver, resume: Any, limit: Limit) 
     return Solution(beta, 0.0, Certificate.nothing(), status, 0, Trace(), problem, solver, None)
 
 
+def most_steps(n: int) -> int:
+    """Return a limit where the user has set none: so many pairs end a run that crawls, with a warning that says so."""
+    return max(10_000_000, 100 * n)
+
+
 def check_limits(stop: Any, max_steps: Any, max_time: Any, trace_every: Any) -> None:
     """Refuse limits and rules that mean nothing."""
     if not isinstance(stop, Stop):

@@ -17,14 +17,11 @@ from zerogap import validation
 from zerogap.distinct import Distinct, distinct
 from zerogap.gram import Gram
 from zerogap.kernels import NAMES, Kernel, centre_of, gamma_value
-from zerogap.loop import Solution, Status, solve
+from zerogap.loop import Solution, Status, most_steps, solve
 from zerogap.problem import DualProblem
 from zerogap.progress import GapProgress
 from zerogap.solvers import get_solver
 from zerogap.stopping import RelativeGap
-
-# max_iter=-1 sets no limit of the user's; this many pairs still end a fit that crawls, with a warning that says so.
-MOST_STEPS = 10_000_000
 
 CHUNK = 50_000_000  # bytes of kernel values held at once when predicting
 
@@ -143,7 +140,7 @@ class KernelMachine(BaseEstimator):
         """Solve one problem."""
         self._warn_if_indefinite(problem.gram)
         progress = GapProgress(self.tol, title) if self.verbose else None
-        most = max(MOST_STEPS, 100 * problem.n) if self.max_iter == -1 else int(self.max_iter)
+        most = most_steps(problem.n) if self.max_iter == -1 else int(self.max_iter)
         try:
             solution = solve(
                 problem,

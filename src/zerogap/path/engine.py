@@ -12,7 +12,7 @@ import numpy as np
 from zerogap import limits
 from zerogap.compiled import inline, jit
 from zerogap.gram import Gram
-from zerogap.loop import Solution, solve
+from zerogap.loop import Solution, most_steps, solve
 from zerogap.precision import add_product
 from zerogap.problem import DualProblem
 from zerogap.stopping import Stop
@@ -125,7 +125,8 @@ class Options(Protocol):
 
 def optimum(gram: Gram, y: np.ndarray, w: np.ndarray, C: float, stop: Stop, beta: np.ndarray | None) -> Solution:
     """Solve the soft margin problem at one C by SMO; ``NotStarted`` if a limit is reached on the way."""
-    solution = solve(DualProblem.hinge(gram, y, C, sample_weight=w), stop=stop, resume=beta)
+    problem = DualProblem.hinge(gram, y, C, sample_weight=w)
+    solution = solve(problem, stop=stop, resume=beta, max_steps=most_steps(problem.n))
     if limits.is_over():
         raise NotStarted(solution.beta)
     return solution
