@@ -1,7 +1,10 @@
 """Rows added and forgotten: the model must be the one a refit gives."""
 
 import copy
+import operator
 import pickle
+import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -342,4 +345,33 @@ def test_an_indefinite_kernel_leaves_finite_coefficients():
     with pytest.warns(ConvergenceWarning, match="no bound"):
         model.forget([0, 3]).partial_fit(X[20:], y[20:])
     assert model.status_ is Status.UNBOUNDED
+    assert np.isfinite(model.dual_coef_).all()
+
+
+def test_the_intercept_is_right_for_the_points_as_they_are():
+    """So far from the origin that coefficients which sum to zero but for rounding would move f(x) by more than the margin."""
+    X = 1.39055e8 + np.random.default_rng(0).normal(scale=3.0, size=(8, 4))
+    y = (X[:, 0] > np.median(X[:, 0])).astype(int)
+    for model in (SVC(np.inf, kernel="linear").partial_fit(X, y), SVC(10.0, kernel="linear", tol=1e-9).fit(X, y)):
+        terms = [[Fraction(float(v)) for v in row] for row in (*model.support_vectors_, *X)]
+        vectors, rows = terms[: len(model.support_)], terms[len(model.support_) :]
+        beta, bias = [Fraction(float(b)) for b in model.dual_coef_[0]], Fraction(float(model.intercept_[0]))
+        values = [
+            float(sum(b * sum(map(operator.mul, v, x)) for b, v in zip(beta, vectors, strict=True)) + bias)
+            for x in rows
+        ]
+        np.testing.assert_allclose(model.decision_function(X), values, atol=1e-6)
+
+
+def test_squared_hinge_with_a_finite_C_is_not_called_unbounded():
+    """Features of very different and very large scales lead exchanges astray; then the solver takes over."""
+    rng = np.random.default_rng(3)
+    X = np.column_stack([-3.6e39 + 2e36 * rng.standard_normal(22), -2.84e44 + 5e40 * rng.standard_normal(22)])
+    y = (rng.random(22) < 0.3).astype(int)
+    model = SVC(0.714, kernel="linear", loss="squared_hinge", max_iter=2000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.partial_fit(X, y).forget(np.arange(0, 22, 3))
+    assert model.status_ is not Status.UNBOUNDED
+    assert np.isfinite(model.intercept_).all()
     assert np.isfinite(model.dual_coef_).all()

@@ -1,5 +1,6 @@
 """What the estimators share: the way from rows to a solved problem, and kernels for new points."""
 
+import math
 import os
 import sys
 import time
@@ -220,9 +221,16 @@ class KernelMachine(BaseEstimator):
         raise NotImplementedError
 
     def _set_biases(self, biases: list[float]) -> None:
-        """Store the intercepts; a bias that goes with a linear kernel about a centre is the intercept plus <w, centre>."""
-        centre = self._kernel.centre
-        self._shift = np.zeros(len(biases)) if centre is None else self._weights() @ centre
+        """Store the intercepts; a bias that goes with a linear kernel about a centre is the intercept plus <w, centre>.
+
+        Far from the origin it is also seen that coefficients sum to zero only but for rounding.
+        """
+        centre, self._shift = self._kernel.centre, np.zeros(len(biases))
+        if centre is not None:
+            totals = np.array([math.fsum(row) for row in self._pair_coefficients()])
+            with np.errstate(over="ignore", invalid="ignore"):
+                stray = totals * float(centre @ centre)
+            self._shift = self._weights() @ centre + np.where(np.isfinite(stray), stray, 0.0)
         self.intercept_ = np.array(biases) - self._shift
 
     @property

@@ -252,7 +252,8 @@ class SVC(ClassifierMixin, KernelMachine):
         if solution.status is Status.STALLED and (status := cut_short(limit)) is not None:
             return replace(solution, status=status)
         if solution.status is Status.STALLED:  # rounding has led the exchanges astray: solve, from where they ended
-            solution = self._solve(problem, solution.beta, "exchanges")
+            is_known = np.isfinite(solution.certificate.gap)
+            solution = self._solve(problem, solution.beta if is_known else None, "exchanges")
             if solution.status is Status.STALLED:
                 solution = self._solve(problem, None, "exchanges")
             training.beta, training.exact = solution.beta[None], None
@@ -404,11 +405,15 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def _weights(self) -> np.ndarray:
         points = self._kernel.moved(self.support_vectors_)
+        return np.array([coefficients @ points for coefficients in self._pair_coefficients()])
+
+    def _pair_coefficients(self) -> np.ndarray:
+        """Return the coefficients of all support vectors for every pair of classes."""
         if self.classes_.size == 2:
-            return np.asarray(self.dual_coef_ @ points)
+            return self.dual_coef_
         edges = np.concatenate([[0], np.cumsum(self.n_support_)])
-        rows = []
-        for a, b in combinations(range(self.classes_.size), 2):
+        rows = np.zeros((self.classes_.size * (self.classes_.size - 1) // 2, edges[-1]))
+        for row, (a, b) in zip(rows, combinations(range(self.classes_.size), 2), strict=True):
             of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
-            rows.append(self.dual_coef_[b - 1, of_a] @ points[of_a] + self.dual_coef_[a, of_b] @ points[of_b])
-        return np.array(rows)
+            row[of_a], row[of_b] = self.dual_coef_[b - 1, of_a], self.dual_coef_[a, of_b]
+        return rows

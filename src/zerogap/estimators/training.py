@@ -198,8 +198,8 @@ def certified(problem: DualProblem, training: Training, entered: int, began: flo
     if now.relative_gap > tol and now.gap <= tol * abs(now.primal):
         now = problem.certify(beta, precisely=True)
     status = Status.of(now, tol)
-    if training.exact is not None and training.exact[1].is_unbounded:
-        status = Status.UNBOUNDED
+    if training.exact is not None and training.exact[1].is_unbounded:  # or rounding has led the exchanges astray
+        status = Status.UNBOUNDED if problem.may_be_unbounded else Status.STALLED
     look = Look(
         *(entered, time.perf_counter() - began, now.dual, now.kkt_violation, now.relative_gap),
         *(problem.gram.evaluations, int(np.count_nonzero(beta))),
