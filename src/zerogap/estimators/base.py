@@ -215,22 +215,27 @@ class KernelMachine(BaseEstimator):
         """Weights of the features; only for the linear kernel."""
         if self.kernel != "linear":
             raise AttributeError(f"coef_ is there for the linear kernel only; this model has kernel={self.kernel!r}.")
-        return self._weights()
+        return self._weights() + self._stray()
 
     def _weights(self) -> np.ndarray:
+        """Return w of the points about the kernel's centre."""
         raise NotImplementedError
 
-    def _set_biases(self, biases: list[float]) -> None:
-        """Store the intercepts; a bias that goes with a linear kernel about a centre is the intercept plus <w, centre>.
+    def _pair_coefficients(self) -> np.ndarray:
+        """Return the coefficients of the support vectors, a row for every pair of classes."""
+        return self.dual_coef_
 
-        Far from the origin it is also seen that coefficients sum to zero only but for rounding.
-        """
+    def _stray(self) -> Any:
+        """Return what w is more about the origin: far from it one sees that coefficients sum to zero only but for rounding."""
+        if self._kernel.centre is None:
+            return 0.0
+        return np.outer([math.fsum(row) for row in self._pair_coefficients()], self._kernel.centre)
+
+    def _set_biases(self, biases: list[float]) -> None:
+        """Store the intercepts; a bias that goes with a linear kernel about a centre is the intercept plus <w, centre>."""
         centre, self._shift = self._kernel.centre, np.zeros(len(biases))
         if centre is not None:
-            totals = np.array([math.fsum(row) for row in self._pair_coefficients()])
-            with np.errstate(over="ignore", invalid="ignore"):
-                stray = totals * float(centre @ centre)
-            self._shift = self._weights() @ centre + np.where(np.isfinite(stray), stray, 0.0)
+            self._shift = (self._weights() + self._stray()) @ centre
         self.intercept_ = np.array(biases) - self._shift
 
     @property

@@ -107,6 +107,3 @@ class SVR(RegressorMixin, KernelMachine):
 
     def _weights(self) -> np.ndarray:
         return np.asarray(self.dual_coef_ @ self._kernel.moved(self.support_vectors_))
-
-    def _pair_coefficients(self) -> np.ndarray:
-        return self.dual_coef_
