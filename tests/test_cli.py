@@ -1,5 +1,7 @@
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -9,6 +11,8 @@ from sklearn.datasets import dump_svmlight_file, load_iris
 
 from zerogap import Path
 from zerogap.cli import main
+from zerogap.limits import Exceeded
+from zerogap.path import follow
 
 
 def test_fit_runs_on_the_breast_cancer_data(capsys):
@@ -152,3 +156,18 @@ def test_raw_features_are_not_scaled(capsys, tmp_path):
 def without_times(lines):
     """A solver's line in a comparison without its seconds, which differ from run to run."""
     return [re.sub(r" \d+\.\d{3} ", " ", line) for line in lines]
+
+
+def test_a_path_that_is_interrupted_before_its_first_segment_ends_with_130(monkeypatch, capsys):
+    start, begun = follow._start, []
+
+    def interrupted(path, *arguments):
+        begun.append(path)
+        if len(begun) > 1:  # the first path is the one that compiles
+            os.kill(os.getpid(), signal.SIGINT)
+            raise Exceeded
+        start(path, *arguments)
+
+    monkeypatch.setattr(follow, "_start", interrupted)
+    assert main(["path"]) == 130
+    assert "no solution yet" in capsys.readouterr().out

@@ -72,3 +72,14 @@ def test_a_kernel_that_may_be_indefinite_is_looked_at(options, is_indefinite):
         warnings.simplefilter("always")
         zerogap.SVC(**options, max_iter=1000).fit(X, X[:, 0] > 0)
     assert any("not positive semidefinite" in str(warning.message) for warning in caught) == is_indefinite
+
+
+@pytest.mark.parametrize("degree", [0, 3])
+def test_predictions_whose_kernel_values_overflow_are_refused(degree):
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    model = zerogap.SVC(kernel="poly", gamma=1.0, degree=degree, coef0=1.0).fit(X, [0, 0, 1, 1])
+    if degree == 0:  # whatever the products, their power is one
+        assert np.isfinite(model.decision_function([[1e200]])).all()
+    else:
+        with pytest.raises(ValueError, match=r"too large for float64.*Scale the features"):
+            model.predict([[1e200]])

@@ -14,8 +14,9 @@ from test_incremental import MODELS, cancer
 from test_properties import awkward_points, slow
 
 import zerogap
-from zerogap import SVC, SVR, leave_one_out
+from zerogap import SVC, SVR, Status, leave_one_out
 from zerogap.elbow import FreeSystem
+from zerogap.estimators.leaving_out import LeaveOneOut
 
 
 def refits(model, X, y, rows, weight=None):
@@ -210,3 +211,8 @@ def test_parameters_are_those_of_now(change):
         model.set_params(**change)
         expected = leave_one_out(SVC(gamma=0.05, **{**start, **change}).fit(X, y)).decision_values
         np.testing.assert_allclose(leave_one_out(model).decision_values, expected, atol=1e-9)
+
+
+def test_how_many_rows_were_done_is_told():
+    part = LeaveOneOut(np.array([1.0, np.nan, -2.0, np.nan]), np.array([1, None, 0, None]), 0.5, Status.MAX_TIME)
+    assert repr(part) == "LeaveOneOut(error 0.5 over 2 rows of 4)"

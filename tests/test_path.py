@@ -291,9 +291,9 @@ def test_resume_extends_a_stored_path(cancer, tmp_path, cancer_path):
     assert loaded.events == part.events
     with pytest.raises(ValueError, match="loaded without its data"):
         loaded.certificate_at(0.5)
-    with pytest.raises(ValueError, match="cannot be resumed"):
-        svm_path(*cancer, resume=loaded)
-    loaded.gram = part.gram
+    with pytest.raises(ValueError, match="not made with kernel"):
+        svm_path(*cancer, gamma=3.0, resume=loaded)
+    loaded.gram = Gram(cancer[0])  # of the rows as they come, where the path has them in an order of its own
     svm_path(*cancer, resume=loaded, C_max=10.0)
     assert loaded.worst_certificate().relative_gap <= 1e-9
     np.testing.assert_allclose(loaded.coefficients_at(9.0), cancer_path.coefficients_at(9.0), atol=1e-8)

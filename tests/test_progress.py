@@ -43,7 +43,7 @@ def test_the_most_violating_pair_crawls_and_says_so(fit_intercept):
     problem = DualProblem.hinge(Gram(X), y, 1000.0, sample_weight=weight, fit_intercept=fit_intercept)
     solution = solve(problem, "smo-mvp", stop=RelativeGap(1e-8))
     assert solution.status is Status.NO_PROGRESS
-    assert "'smo'" in solution.status.advice
+    assert "'simple-svm'" in solution.status.advice
 
 
 # Standing still.

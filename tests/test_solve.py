@@ -451,6 +451,17 @@ def test_a_resumed_run_does_not_take_the_running_residual_for_that_of_the_data(p
         assert resumed.certificate.dual >= true.dual - true.rounding
 
 
+def test_a_run_that_rounding_leads_astray_returns_the_start_if_that_is_better():
+    """Far from zero a polynomial kernel has no digits left: what is found has a dual objective below zero."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4)) + 1e8
+    y = np.where(rng.random(60) < 0.5, 1.0, -1.0)
+    solution = solve(DualProblem.hinge(Gram(X, "poly"), y, 1.0), max_steps=20_000)
+    assert solution.status is not Status.CONVERGED
+    assert solution.certificate.dual >= 0.0
+    assert solution.certificate.primal <= 60.0 * 2.0
+
+
 def test_resuming_a_converged_run_changes_nothing_though_rounding_decides():
     """Kernel values of one outlier swamp the others: the gap is that of twice the precision."""
     few, many, rare = (

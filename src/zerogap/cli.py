@@ -171,8 +171,11 @@ def _path(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     model = SVCPath(**settings, verbose=options.verbose).fit(train, y_train)
     seconds = time.perf_counter() - began
-    path, curve = model.path_, model.score_curve(test, y_test)
-    gap = path.largest_gap_
+    path, is_interrupted = model.path_, model.path_.status == "interrupted"
+    if not path.has_segments:
+        print(f"no solution yet at C = {options.C_min:g}: {path.status}")
+        return _ended(is_interrupted)
+    curve, gap = model.score_curve(test, y_test), path.largest_gap_
     best = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in curve.best_intervals)
     print(f"every C from {path.C[0]:g} to {path.C[-1]:g}, kernel {options.kernel!r}: {path.status}\n")
     print(f"  breakpoints            {len(path):>9}")
@@ -193,7 +196,6 @@ def _path(options: argparse.Namespace) -> int:
         "score_curve": {"C": curve.C.tolist(), "score": curve.score.tolist()},
         "best_score": curve.best_score, "best_intervals": curve.best_intervals, "counts": asdict(path.counts),
     }  # fmt: skip
-    is_interrupted = path.status == "interrupted"
     if not (options.no_grid or is_interrupted):
         grid = results["grid"] = _grid(options, path.C[-1], train, test, y_train, y_test)
         print(f"\n  scikit-learn, 25 C     {grid['seconds']:>9.3f}  seconds")

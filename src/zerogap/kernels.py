@@ -237,7 +237,8 @@ class Columns:
     def block(self, X: Any) -> np.ndarray:
         """Return the (len X, len Z) matrix of kernel values."""
         out = np.empty((X.shape[0], self.points.X.shape[0]))
-        self.fill(self.prepare(X), out)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is beyond float64 is seen by the result
+            self.fill(self.prepare(X), out)
         return out
 
     def fill(self, prepared: Points, out: np.ndarray, which: Any = None) -> None:

@@ -55,8 +55,8 @@ class Status(Enum):
         "(StandardScaler), lower C or gamma, or accept this gap"
     )
     NO_PROGRESS = (
-        "this solver no longer makes progress, although the optimum is not reached; use another, such as 'smo' or "
-        "'simple-svm', and scale the features"
+        "this solver no longer makes progress, although the optimum is not reached; use another, such as 'simple-svm', and "
+        "scale the features"
     )
     EXHAUSTED = "the solver's own rule ended it short of the optimum; use a solver with a guarantee, such as 'smo'"
     DIVERGED = (
@@ -462,10 +462,20 @@ class _Run:
     def solution(self, status: Status) -> Solution:
         if not self.is_certified:
             self._certify_end(status)
-        beta = self.state.beta.copy()
+        beta = self._better_start() if self.now.dual < 0.0 else self.state.beta.copy()
         return Solution(
             beta, self.now.bias, self.now, status, self.steps, self.trace, self.asked, self.solver, self.state
         )
+
+    def _better_start(self) -> np.ndarray:
+        """Return the point solvers start from, if rounding has led to a worse one: its dual objective is zero."""
+        start = self.problem.feasible_start()
+        with unlimited():
+            known = self.problem.certify(start)
+        if not known.gap < self.now.gap:
+            return self.state.beta.copy()
+        self.now = known
+        return start
 
     def _certify_end(self, status: Status) -> None:
         """Certify the point a run ends at; of one that a limit has ended from the running residual, if that is cheaper."""

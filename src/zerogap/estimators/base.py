@@ -170,7 +170,7 @@ class KernelMachine(BaseEstimator):
     def _outcome(self, status: Status, some: list[Solution], count: int) -> str:
         worst = max(some, key=lambda solution: solution.certificate.relative_gap)
         limit = {
-            Status.MAX_STEPS: f" (max_iter={self.max_iter})",
+            Status.MAX_STEPS: f" (max_iter={self.max_iter}{', that is ten million' if self.max_iter == -1 else ''})",
             Status.MAX_TIME: f" (max_time={self.max_time})",
         }.get(status, "")
         where = "" if count == 1 else f" in {len(some)} of {count} pairs of classes, the worst"
@@ -208,7 +208,13 @@ class KernelMachine(BaseEstimator):
         rows = max(1, CHUNK // (8 * self.support_.size))
         for start in range(0, X.shape[0], rows):
             part = slice(start, start + rows)
-            yield part, columns.block(_alike(X[part], self.support_vectors_))
+            values = columns.block(_alike(X[part], self.support_vectors_))
+            if not np.isfinite(values).all():
+                raise ValueError(
+                    f"The {self._kernel.name} kernel gives values too large for float64 between these points and the support "
+                    "vectors. Scale the features (StandardScaler) as those of the training points were."
+                )
+            yield part, values
 
     @property
     def coef_(self) -> np.ndarray:
@@ -233,15 +239,15 @@ class KernelMachine(BaseEstimator):
 
     def _set_biases(self, biases: list[float]) -> None:
         """Store the intercepts; a bias that goes with a linear kernel about a centre is the intercept plus <w, centre>."""
-        centre, self._shift = self._kernel.centre, np.zeros(len(biases))
+        centre, self._exact_biases, self._shift = self._kernel.centre, np.array(biases), np.zeros(len(biases))
         if centre is not None:
             self._shift = (self._weights() + self._stray()) @ centre
-        self.intercept_ = np.array(biases) - self._shift
+        self.intercept_ = self._exact_biases - self._shift
 
     @property
     def _biases(self) -> np.ndarray:
-        """The biases that go with the kernel as it is."""
-        return self.intercept_ + self._shift
+        """The biases that go with the kernel as it is, and with them a change that was made to ``intercept_``."""
+        return self._exact_biases + (self.intercept_ - (self._exact_biases - self._shift))
 
 
 def _alike(X: Any, Z: Any) -> Any:

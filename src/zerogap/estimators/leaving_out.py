@@ -40,7 +40,8 @@ class LeaveOneOut:
     status: Status = Status.CONVERGED  # or the limit that has ended it
 
     def __repr__(self) -> str:
-        return f"LeaveOneOut(error {self.error:.6g} over {self.predictions.size} rows)"
+        done, n = np.count_nonzero(~np.isnan(self.decision_values)), self.decision_values.size
+        return f"LeaveOneOut(error {self.error:.6g} over {done} rows{'' if done == n else f' of {n}'})"
 
 
 def leave_one_out(model: SVC, *, max_time: float | None = None) -> LeaveOneOut:

@@ -25,6 +25,7 @@ from zerogap.progress import PathProgress
 EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have, at any C
 
 ROUGH = 1e-7  # the same with all that rounding may have done to kernel values and sums, much of which is only a bound
+LOADED = 1e-3  # relative gap above which a path that was loaded cannot be one of the kernel it is resumed with
 UNIT = 2.0**-53  # the relative error of a rounded number
 SURE = 0.1 * ROUGH  # a bound below this at all those C leaves enough for what is between them
 SAMPLES = 5  # C at which that is asked, and about as many segments
@@ -171,8 +172,6 @@ class _Data:
 
     def check_same(self, path: Path) -> Path:
         """Return the path, if it was made from these data."""
-        if path.gram is None:
-            raise ValueError("A path loaded without its data cannot be resumed. Set path.gram first.")
         if self.points.group.size != path.points.group.size:
             raise ValueError(
                 f"resume= goes on with a path of {path.points.group.size} rows; X has {self.points.group.size}. {SAME}"
@@ -185,6 +184,13 @@ class _Data:
             raise ValueError(f"sample_weight is not what the path of resume= was made from. {SAME}")
         if not (_are_equal(self.X, path.X) if path.X is not None else digest_of(self.X) == path.digest):
             raise ValueError(f"X is not what the path of resume= was made from. {SAME}")
+        if path.gram is None or not _are_equal(self.X, path.gram.X):  # it was loaded; rows may be in another order
+            path.gram = Gram(self.X, self.kernel, **self.options)
+            if path.has_segments and not path.certificate_at(path.C[-1]).relative_gap <= LOADED:
+                path.gram = None
+                raise ValueError(
+                    f"The path of resume= was not made with kernel {self.kernel!r} {self.options}: it is not optimal. {SAME}"
+                )
         if not _make_the_same(self._own_kernel(), path.gram.kernel):
             raise ValueError(
                 f"The path of resume= was made with kernel {path.gram.kernel}, not with {self.kernel!r} {self.options}. {SAME}"
