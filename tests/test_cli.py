@@ -158,6 +158,7 @@ def without_times(lines):
     return [re.sub(r" \d+\.\d{3} ", " ", line) for line in lines]
 
 
+@pytest.mark.filterwarnings("ignore:SVCPath was stopped")
 def test_a_path_that_is_interrupted_before_its_first_segment_ends_with_130(monkeypatch, capsys):
     start, begun = follow._start, []
 
