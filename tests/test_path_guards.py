@@ -192,3 +192,13 @@ def test_a_path_without_any_gap_names_a_c_of_its_own():
     path = svm_path(np.zeros((2, 1)), [0, 1], kernel="linear", engine="lp")
     assert path.largest_gap_ == 0.0
     assert path.C[0] <= path.largest.C <= path.C[-1]
+
+
+def test_rows_that_share_a_coefficient_may_have_too_few_digits_for_it():
+    """One place with both labels: K is 1e16, and what rows of very different weights have too much in all is seen."""
+    rng = np.random.default_rng(0)
+    y, w = np.where(np.arange(18) < 4, -1, 1), 10.0 ** rng.uniform(-6, 6, 18)
+    options = {"kernel": "poly", "gamma": 1.0, "degree": 8, "C_min": 9e-7, "C_max": 1e-3}
+    with pytest.warns(RuntimeWarning, match="last digits of its coefficients"):
+        svm_path(np.zeros((18, 1)), y, coef0=100.0, sample_weight=w, **options)
+    svm_path(np.zeros((18, 1)), y, coef0=1.0, sample_weight=w, **options)

@@ -94,3 +94,20 @@ def test_one_model(data):
 
     for k, found in enumerate(together(work)):
         np.testing.assert_allclose(found, left_out if k % 2 else values, rtol=0, atol=1e-9)
+
+
+def test_a_matrix_is_not_copied_while_its_rows_are_moved():
+    """While one thread keeps the whole matrix, another that makes a twin would find old places in new rows."""
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    gram, beta, found = Gram(X, gamma=0.5), np.arange(30.0), []
+    gram.fetch(np.arange(5, 10))
+    K = gram.fresh().matrix()
+    other = threading.Thread(target=lambda: found.append(gram.dot(beta)))
+    with gram._lock, gram._layout:
+        gram._complete, gram.rows = K, K
+        other.start()
+        other.join(0.2)
+        assert other.is_alive()
+        gram._keep_all(K)
+    other.join()
+    np.testing.assert_allclose(found[0], K @ beta, rtol=1e-12)

@@ -288,20 +288,21 @@ def check_solve(check: Checker, scope: dict[str, Any]) -> None:
     check_solution(check, _problem_of(check, scope), solution, case.facts["tol"], case.facts["steps"])
 
 
-def _objectives_agree(check: Checker, cause: str, problem: Problem, a: Any, b: Any) -> None:
-    """Two points of one problem: each dual objective is below every primal one, so their gaps bound their distance.
+def _stray(problem: Problem, beta: np.ndarray, primal: Truth) -> float:
+    """A dual point whose sum s rounding has left near zero proves P >= dual - b s, b being the bias of the primal point."""
+    return abs(float(primal.bias)) * abs(math.fsum(beta)) if problem.has_bias else 0.0
 
-    A dual point whose sum s rounding has left near zero proves P >= dual - b s, b being the bias of the primal point.
-    """
+
+def _objectives_agree(check: Checker, cause: str, problem: Problem, a: Any, b: Any) -> None:
+    """Two points of one problem: each dual objective is below every primal one, so their gaps bound their distance."""
     if problem.is_indefinite or problem.is_hard or not problem.has_finite_kernel:
         return
     one, two = (evaluate(problem, s.beta, float(s.bias), Digits) for s in (a, b))
     for first, second, beta in ((one, two, a.beta), (two, one, b.beta)):
         excess = float(first.dual - second.primal)
         size = abs(float(first.dual)) + abs(float(second.primal))
-        stray = abs(float(second.bias)) * abs(math.fsum(beta)) if problem.has_bias else 0.0
         check.require(
-            excess <= 1e-12 * size + stray,
+            excess <= 1e-12 * size + _stray(problem, beta, second),
             cause,
             lambda e=excess: f"a dual objective is above a primal one by {e:.3g}",
         )
@@ -576,14 +577,16 @@ def check_incremental(check: Checker, scope: dict[str, Any]) -> None:
 def _models_agree(check: Checker, problem: Problem, model: Any, fresh: Any) -> None:
     if problem.is_indefinite or not problem.has_finite_kernel:
         return
+    betas = [_pair_coefficients(m, 0, 1, problem.n) for m in (model, fresh)]
     one, two = (
-        evaluate(problem, _pair_coefficients(m, 0, 1, problem.n), float(m.intercept_[0]), Long) for m in (model, fresh)
+        evaluate(problem, beta, float(m.intercept_[0]), Long) for beta, m in zip(betas, (model, fresh), strict=True)
     )
-    for first, second in ((one, two), (two, one)):
+    for first, second, beta in ((one, two, betas[0]), (two, one, betas[1])):
         excess = float(first.dual - second.primal) - first.dual_error - second.primal_error
         size = abs(float(first.dual)) + abs(float(second.primal))
+        allowed = 1e-10 * size + _stray(problem, beta, second)
         check.require(
-            excess <= 1e-10 * size, "incremental", lambda e=excess: f"objectives differ by {e:.3g} beyond the gaps"
+            excess <= allowed, "incremental", lambda e=excess: f"objectives differ by {e:.3g} beyond the gaps"
         )
 
 

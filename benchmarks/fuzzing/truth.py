@@ -165,7 +165,9 @@ class Problem:
         scale = np.abs(K).max()
         if not np.isfinite(scale) or scale == 0:
             return bool(scale != 0)
-        values = np.linalg.eigvalsh((K / scale).astype(np.float64))
+        # Rows and columns scaled alike keep the signs of all eigenvalues; so an outlier does not hide the others.
+        size = np.sqrt(np.maximum(np.abs(np.diagonal(K)), scale * Long.unit**2))
+        values = np.linalg.eigvalsh((K / size / size[:, None]).astype(np.float64))
         return bool(values[0] < -1e-13 * self.n * max(values[-1], 0.0))
 
 

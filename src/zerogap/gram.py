@@ -84,15 +84,20 @@ class Gram:
             self.evaluations += 0 if name == "rbf" else self.n
         if tau:
             self._augment(float(np.sqrt(max(self.diagonal.max(), 0.0))) if tau == "radius" else float(tau))
-        self._lock = threading.RLock()
+        self._make_locks()
         self._open(cache_size * 1e6)
 
+    def _make_locks(self) -> None:
+        self._lock = threading.RLock()  # of whoever works with the cache
+        self._layout = threading.RLock()  # of whoever changes where rows are, or copies that
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+        with self._layout:
+            return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_layout")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._lock = threading.RLock()
+        self._make_locks()
 
     @contextmanager
     def exclusive(self) -> Iterator["Gram"]:
@@ -125,6 +130,10 @@ class Gram:
 
     def _open(self, memory: float) -> None:
         """Lay out the cache of rows in so many bytes."""
+        with self._layout:
+            self._lay_out(memory)
+
+    def _lay_out(self, memory: float) -> None:
         n, self._memory = self.n, memory
         self._known: tuple[np.ndarray, np.ndarray] | None = None
         self._whole: tuple[Gram, np.ndarray] | None = None  # for a subset, the matrix it is part of and its points
@@ -144,9 +153,10 @@ class Gram:
         self._clock = 0
 
     def _keep_all(self, K: np.ndarray) -> None:
-        self._complete, self.rows = K, K
-        self.slot, self._row_in = np.arange(self.n), np.arange(self.n)
-        self.stamp, self._used, self._clock = np.zeros(self.n, dtype=np.int64), self.n, 0
+        with self._layout:
+            self._complete, self.rows = K, K
+            self.slot, self._row_in = np.arange(self.n), np.arange(self.n)
+            self.stamp, self._used, self._clock = np.zeros(self.n, dtype=np.int64), self.n, 0
 
     def fresh(self) -> "Gram":
         """Return the same matrix with nothing computed yet and the count at its start."""

@@ -25,7 +25,7 @@ from zerogap.progress import PathProgress
 EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have, at any C
 
 ROUGH = 1e-7  # the same with all that rounding may have done to kernel values and sums, much of which is only a bound
-LOADED = 1e-3  # relative gap above which a path that was loaded cannot be one of the kernel it is resumed with
+LOADED = 1e-6  # relative gap above which a path that was loaded cannot be one of the kernel it is resumed with
 UNIT = 2.0**-53  # the relative error of a rounded number
 SURE = 0.1 * ROUGH  # a bound below this at all those C leaves enough for what is between them
 SAMPLES = 5  # C at which that is asked, and about as many segments
@@ -184,13 +184,15 @@ class _Data:
             raise ValueError(f"sample_weight is not what the path of resume= was made from. {SAME}")
         if not (_are_equal(self.X, path.X) if path.X is not None else digest_of(self.X) == path.digest):
             raise ValueError(f"X is not what the path of resume= was made from. {SAME}")
-        if path.gram is None or not _are_equal(self.X, path.gram.X):  # it was loaded; rows may be in another order
+        if path.X is None:  # it was loaded, and does not know its kernel: but it is optimal with no other
             path.gram = Gram(self.X, self.kernel, **self.options)
-            if path.has_segments and not path.certificate_at(path.C[-1]).relative_gap <= LOADED:
+            known = max(LOADED, 10.0 * path.proved.gap)
+            if path.has_segments and not path.certificate_at(path.C[-1]).relative_gap <= known:
                 path.gram = None
                 raise ValueError(
                     f"The path of resume= was not made with kernel {self.kernel!r} {self.options}: it is not optimal. {SAME}"
                 )
+        assert path.gram is not None
         if not _make_the_same(self._own_kernel(), path.gram.kernel):
             raise ValueError(
                 f"The path of resume= was made with kernel {path.gram.kernel}, not with {self.kernel!r} {self.options}. {SAME}"
@@ -407,6 +409,7 @@ def _warn_if_rough(path: Path) -> None:
         noise = [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
         if max(noise) > max(ROUGH, known):  # it may be, and some of it is seen
             lost = [_relative(_lost(path, C), size) for C, size in zip(samples, primal, strict=True)]
+            lost += [_relative(_shared(path, C), float(np.interp(C, samples, primal))) for C in _many(path)]
             if max(lost) > EXACT:
                 C = samples[np.argmax(noise)]
                 _warn_of_digits(path, C, max(noise), "the last digits of its coefficients alone may make")
@@ -462,8 +465,21 @@ def _lost(path: Path, C: float) -> float:
     )
     rows = np.flatnonzero((beta != 0) | (1.0 - path.y * (path.gram.dot(beta) + bias) > -error))
     product = path.gram.precise_dot(beta, rows)
-    short = 1.0 - path.y[rows] * ((product.high + bias) + product.low)
+    low = product.low + path.gram.full()[rows] @ path.stray_at(C)
+    short = 1.0 - path.y[rows] * ((product.high + bias) + low)
     return float(C * w[rows] @ np.maximum(short, 0.0) - np.abs(beta[rows]) @ short)
+
+
+def _many(path: Path) -> np.ndarray:
+    """Return many C, for what is rounding at one C and nothing at the next."""
+    return np.geomspace(path.C[0], path.C[-1], 64)[1:-1]
+
+
+def _shared(path: Path, C: float) -> float:
+    """Return the gap that comes of what rows which share the coefficient of a point have more or less than it."""
+    assert path.gram is not None
+    E = path.segment_at(C).points
+    return float(C * path.points.weight[E] @ np.abs(path.gram.full()[E] @ path.stray_at(C)))
 
 
 def _relative(gap: float, primal: float) -> float:

@@ -98,7 +98,7 @@ class LPEngine(TrackingEngine):
     def __init__(self, options: LP, gram: Gram, y: np.ndarray, w: np.ndarray, lam: float, solution: Solution):
         self.options = options
         self._in_a_row = self._blocked = 0  # special events, and events that did not move lam
-        self._in_vain = 0  # backups since an event moved lam
+        self._in_vain = 0  # backups since an event moved lam and left no violation
         super().__init__(gram, y, w)
         self._take(lam, solution)
         self._system = LINEAR_SYSTEMS[options.linear_system](self.K, y, options.epsilon_svd)
@@ -127,21 +127,26 @@ class LPEngine(TrackingEngine):
         move = None if self._blocked > self.options.ell else self._program(E, p, q, d, lam_end)
         if move is None:  # looping, or rounding has made the program's constraints contradict each other
             self.counts.loop_backups += 1
-            self._in_vain += 1
-            # The paper's way is a step of gamma.  Where one backup after the other leads to no event, they grow.
-            reach = min(self.options.gamma * 2.0 ** max(self._in_vain - PATIENCE, 0), max(self.options.gamma, 0.5))
-            return self._back_up(max((1 - reach) * self.lam, lam_end), since)
+            return self._back_up(self._further(lam_end), since)
         segment = self._update(move, E, p, q, d, lam_end)
         if self._lam_c - self.lam < self.options.tau_2 * min(1.0, self.lam):
             self._blocked += 1
         else:
-            self._blocked, self._lam_c, self._in_vain = 0, self.lam, 0
+            self._blocked, self._lam_c = 0, self.lam
         if self.options.check_kkt and self._violation() > self._least_violation():
             self.counts.kkt_backups += 1
             # Where it has just been called it does no good a second time: go on from a little further.
-            lam = self.lam if self.lam < self._repaired else max((1 - self.options.gamma) * self.lam, lam_end)
+            lam = self.lam if self.lam < self._repaired else self._further(lam_end)
             return self._back_up(lam, since)
+        if self._blocked == 0:
+            self._in_vain = 0
         return segment, self.lam
+
+    def _further(self, lam_end: float) -> float:
+        """Return where a backup goes on: a step of gamma is the paper's.  They grow, if none of them leads to a good event."""
+        self._in_vain += 1
+        reach = min(self.options.gamma * 2.0 ** max(self._in_vain - PATIENCE, 0), max(self.options.gamma, 0.5))
+        return max((1 - reach) * self.lam, lam_end)
 
     # The general solution (27) and what follows from it for every point (35).
 

@@ -158,7 +158,9 @@ class Path:
             for (begin, end), segment, (a, b) in zip(pairwise(lam), self._segments[first:stop], before, strict=True)
         ]
 
-    def _largest_known(self) -> LargestGap:
+    @property
+    def proved(self) -> LargestGap:
+        """The largest gap of the segments that have been proved so far."""
         of_proof = self._largest if self._proof is None else self._proof.largest
         return max(self._largest, of_proof, key=lambda largest: largest.gap)
 
@@ -169,7 +171,7 @@ class Path:
         if self.n_unproved:
             with limits.unlimited():
                 self.prove()
-        known = self._largest_known()
+        known = self.proved
         # Without any gap every C has the largest; and the proof may have gone a little further than the path.
         C = self.C
         return LargestGap(known.gap, float(min(known.C, C[-1]) if known.gap > 0.0 else C[0]))
@@ -234,6 +236,14 @@ class Path:
         """Return by how much a decision value changes with the coefficient of some points, and with the sum of all, at most."""
         largest = float(self.norm.max(initial=0.0))
         return largest * self.norm[points], 1.0 + abs(self.bias_in_gram(C)) + math.sqrt(self.squared_centre) * largest
+
+    def stray_at(self, C: float) -> np.ndarray:
+        """Return what the rows of each point have, summed exactly, less what the point has: rounding, if they share it."""
+        group, beta, rows = self.points.group, self.beta_at(C), self._coefficients_at(C)
+        order = np.argsort(group, kind="stable")
+        edges = np.searchsorted(group[order], np.arange(beta.size + 1))
+        parts = (rows[order[a:b]] for a, b in pairwise(edges))
+        return np.array([math.fsum([*part, -b]) for part, b in zip(parts, beta, strict=True)])
 
     def segment_at(self, C: float) -> Segment:
         """Return the lines that hold at C."""
@@ -403,8 +413,8 @@ class Path:
             "elbow": joined[0].astype(np.int64), "u": joined[1], "v": joined[2],
             **{name: np.array([getattr(s, name) for s in self._segments]) for name in ("u0", "v0", "origin")},
             "before": np.array(self._before, dtype=np.int64), **asdict(self.counts),
-            "proved": len(self._segments) - self.n_unproved, "largest_gap": self._largest_known()[0],
-            "largest_gap_C": self._largest_known()[1],
+            "proved": len(self._segments) - self.n_unproved, "largest_gap": self.proved.gap,
+            "largest_gap_C": self.proved.C,
             "reached": np.zeros(0) if self.reached is None else self.reached, "digest": self.digest or digest_of(self.X),
             "event_lam": np.array([t.lam for t in self._transitions]),
             "event": np.array([t[1:] for t in self._transitions], dtype=np.int64).reshape(-1, 3),
