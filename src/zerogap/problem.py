@@ -304,7 +304,7 @@ class DualProblem:
 
     def _certificate(self, beta: np.ndarray, r: Residual, known_rounding: float = 0.0) -> Certificate:
         plain = r.high + r.low
-        if not math.isfinite(plain @ beta):  # neither is one of the two
+        if not math.isfinite(plain @ beta):  # an infinity or NaN in either shows in their product
             return Certificate.nothing()
         residual = plain - self.ridge * beta
         below, above = self.bias_interval(beta, residual)
