@@ -78,7 +78,7 @@ class Status(Enum):
         """Return how a point stands that was found otherwise than by a run: by its certificate alone."""
         if certificate.relative_gap <= tol:
             return cls.CONVERGED
-        is_near = certificate.gap <= tol * abs(certificate.primal) < np.inf  # nothing is known of a point beyond float64
+        is_near = certificate.gap <= tol * abs(certificate.primal) < np.inf  # nothing is known beyond float64
         return cls.PRECISION if is_near else cls.STALLED
 
     # A stored status is its name: the words of advice may change.
