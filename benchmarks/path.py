@@ -176,9 +176,9 @@ def profile(options) -> None:
     parts = [
         (ElbowSystem, "solve", "solves"), (ElbowSystem, "append", "append"), (ElbowSystem, "take_out", "remove"),
         (Watch, "look", "lines afresh"), (watch, "bend_in", "lines bent"), (watch, "bend_out", "lines bent"),
-        (Watch, "narrow", "who to watch"), (single, "_survey", "next event"),
+        (Watch, "narrow", "points to watch"), (single, "survey", "next event"), (single, "pass_ordinary", "ordinary events"),
         (single.SingleEngine, "_set", "pull of the capped"), (single.SingleEngine, "_sum_pull", "pull summed afresh"),
-        (single.SingleEngine, "step", "the rest of a step"), (Path, "add", "storing"),
+        (single.SingleEngine, "steps", "the rest of a step"), (Path, "add", "storing"), (Path, "prove", "proof"),
     ]  # fmt: skip
     names = options.names or SPEED
     svm_path(*make_moons(100, noise=0.3, random_state=0))

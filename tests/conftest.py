@@ -8,6 +8,7 @@ import pytest
 from hypothesis import settings
 
 from zerogap import DualProblem, Gram
+from zerogap.path.single import SingleEngine
 
 # Drawn examples are the same on every machine and at every run; ``--hypothesis-profile campaign`` draws others each time.
 settings.register_profile("suite", derandomize=True, deadline=None, database=None)
@@ -105,3 +106,9 @@ def problem(data, formulation, fit_intercept):
 @pytest.fixture
 def plain():
     return points("plain")
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """Let engine "single" make every event by a step of its own, and none in the compiled loop."""
+    monkeypatch.setattr(SingleEngine, "_pass_ordinary", lambda self, lam_end, most: [])

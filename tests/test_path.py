@@ -20,6 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from zerogap import SVC, DualProblem, Gram, Path, RelativeGap, SVCPath, datasets, solve, svm_path
 from zerogap.path import follow, single
 from zerogap.path.engine import add_exactly
+from zerogap.path.events import FRESH_EVERY, pass_ordinary
 from zerogap.path.single import SingleEngine
 from zerogap.path.tie import movers
 from zerogap.path.watch import Watch, departure
@@ -301,18 +302,60 @@ def test_resume_extends_a_stored_path(cancer, tmp_path, cancer_path):
 
 def test_ctrl_c_keeps_the_part_computed(monkeypatch):
     X, y = make_moons(300, noise=0.3, random_state=0)
-    step = SingleEngine.step
+    steps = SingleEngine.steps
 
-    def pressed(self, lam_end):
-        if self.counts.events == 100:
+    def pressed(self, lam_end, most):
+        if self.counts.events >= 100:
             os.kill(os.getpid(), signal.SIGINT)
-        return step(self, lam_end)
+        return steps(self, lam_end, most)
 
-    monkeypatch.setattr(SingleEngine, "step", pressed)
+    monkeypatch.setattr(SingleEngine, "steps", pressed)
     path = svm_path(X, y)
     assert path.status == "interrupted"
-    assert 100 <= path.n_events <= 110
+    assert 100 <= path.n_events <= 100 + 2 * FRESH_EVERY
     assert path.worst_certificate().relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("kind", ["moons", "grid", "weights"])
+def test_the_compiled_loop_passes_the_same_events_as_single_steps(kind, kernel, request, monkeypatch):
+    """The same arithmetic in another function may round differently in the last digits."""
+    rng = np.random.default_rng(5)
+    X, y = make_moons(150, noise=0.3, random_state=1)
+    if kind == "grid":
+        X = np.rint(4.0 * X)
+    weight = rng.uniform(0.2, 5.0, size=150) if kind == "weights" else None
+    passed = []
+
+    def counted(*arguments):
+        log, now = pass_ordinary(*arguments)
+        passed.append(len(log.moves))
+        return log, now
+
+    with monkeypatch.context() as patch:
+        patch.setattr(single, "pass_ordinary", counted)
+        path = svm_path(X, y, kernel=kernel, sample_weight=weight, C_max=100.0)
+    request.getfixturevalue("one_by_one")
+    slow = svm_path(X, y, kernel=kernel, sample_weight=weight, C_max=100.0)
+    assert sum(passed) > (0.3 if kind == "grid" else 0.5) * path.n_events
+    assert max(passed) <= FRESH_EVERY
+    assert [event[1:] for event in path.events] == [event[1:] for event in slow.events]
+    assert pytest.approx(slow.C, rel=1e-9) == path.C
+    assert path.largest_gap_ <= 1e-9
+    assert path.counts.events == slow.counts.events
+    assert path.counts.largest_elbow == slow.counts.largest_elbow
+    np.testing.assert_array_equal(path.engine.status, slow.engine.status)
+
+
+def test_max_events_is_met_exactly_within_the_compiled_loop(cancer):
+    whole = svm_path(*cancer, C_max=10.0)
+    for most in (1, 30, 61):
+        part = svm_path(*cancer, C_max=10.0, max_events=most)
+        assert part.counts.events == most
+        svm_path(*cancer, C_max=10.0, resume=part, max_events=most)
+        assert part.counts.events == 2 * most
+    svm_path(*cancer, C_max=10.0, resume=part)
+    assert pytest.approx(whole.C, rel=1e-9) == part.C
 
 
 def test_hill_valley_has_the_papers_number_of_events():
@@ -416,7 +459,7 @@ def test_a_path_that_is_lost_says_so(plain, monkeypatch):
         svm_path(X, y, C_min=0.1, C_max=10.0, max_events=20)
 
 
-def test_the_backup_leaves_a_tie_and_says_so(plain, monkeypatch):
+def test_the_backup_leaves_a_tie_and_says_so(plain, monkeypatch, one_by_one):
     """No data is known to need it, so every tenth event is made to look like a circle of ties."""
     X, y, _ = plain
     step = SingleEngine.step

@@ -126,7 +126,7 @@ class ElbowSystem(FreeSystem):
         if m == self._points.size:
             self._grow()
         d = np.empty(m)
-        is_in, d0 = _join(self.K, i, self._points, self._factor, self._half, m, self.tau, d)
+        is_in, d0 = join(self.K, i, self._points, self._factor, self._half, m, self.tau, d)
         if not is_in:
             return None
         self._points[m] = i
@@ -137,7 +137,7 @@ class ElbowSystem(FreeSystem):
         """Remove the point at a position, those behind move up; return how they answer to it."""
         self.size -= 1
         d = np.empty(self.size)
-        return Response(d, _part(self.K, self._points, self._factor, self._half, self.size, position, self.tau, d))
+        return Response(d, part(self.K, self._points, self._factor, self._half, self.size, position, self.tau, d))
 
     def distances(self, points: np.ndarray) -> np.ndarray:
         """Return the square of what each point would have on the factor's diagonal.
@@ -232,7 +232,7 @@ def _rotate_four(rows, begin, end, cosines, sines, x):
 
 
 @jit_sums
-def _join(K, i, points, factor, half, m, tau, d):
+def join(K, i, points, factor, half, m, tau, d):
     """Add point i to the factor; leave in d how the others answer to it."""
     for k in range(m):
         d[k] = K[i, points[k]] + tau
@@ -263,7 +263,7 @@ def _distances(K, candidates, points, factor, m, tau):
 
 
 @jit_sums
-def _part(K, points, factor, half, m, position, tau, d):
+def part(K, points, factor, half, m, position, tau, d):
     """Take a point out of the factor, which leaves m; leave in d how the others answer to it."""
     i = points[position]
     _remove(factor, half, m + 1, position)

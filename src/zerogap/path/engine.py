@@ -56,6 +56,14 @@ class Transition(NamedTuple):
     target: int
 
 
+class Step(NamedTuple):
+    """A segment, the lam at which it ends, and the transitions made there."""
+
+    segment: Segment
+    lam: float
+    transitions: list[Transition]
+
+
 @dataclass
 class Counts:
     """What an engine met on its way; the columns of ong's Tables II-IV, with those of its own names in brackets."""
@@ -88,6 +96,11 @@ class Engine:
     def step(self, lam_end: float) -> tuple[Segment, float]:
         """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
         raise NotImplementedError
+
+    def steps(self, lam_end: float, most: int) -> list[Step]:
+        """Go to the next event or events, at most so many; return what was passed."""
+        segment, lam = self.step(lam_end)
+        return [Step(segment, lam, self.take_transitions())]
 
     def here(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the elbow, its b, and the scaled bias, at the present lam."""

@@ -1,6 +1,7 @@
 """svm_path(): from rows to a Path."""
 
 import numbers
+import sys
 import time
 import warnings
 from dataclasses import replace
@@ -331,18 +332,17 @@ def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> 
         _follow_constant(path, lam_end)
         while engine.lam * unit > lam_end and path.end > lam_end:
             check()
-            if max_events is not None and counts.events - first >= max_events:
+            left = sys.maxsize if max_events is None else max_events - (counts.events - first)
+            if left <= 0:
                 return "max_events"
             counts.largest_elbow = max(counts.largest_elbow, engine.elbow_size)
-            segment, lam = engine.step(lam_end / unit)
-            lam, transitions = max(lam * unit, lam_end), engine.take_transitions()
-            if unit != 1.0:
-                segment, transitions = _scaled(segment, unit), [_scaled_back(t, unit) for t in transitions]
-            path.add(segment, lam, transitions)
-            if path.n_unproved >= BLOCK:
-                path.prove()
+            for segment, lam, transitions in engine.steps(lam_end / unit, left):
+                if unit != 1.0:
+                    segment, transitions = _scaled(segment, unit), [_scaled_back(t, unit) for t in transitions]
+                path.add(segment, max(lam * unit, lam_end), transitions)
+            path.prove(BLOCK)
             if progress is not None:
-                progress(counts.events, 1.0 / lam, engine.elbow_size)
+                progress(counts.events, 1.0 / path.end, engine.elbow_size)
         return "complete"
     except Exceeded:
         if not path.is_at(engine.lam * path.unit):

@@ -126,12 +126,14 @@ class Path:
         """Number of segments whose largest gap is not yet known."""
         return len(self._segments) - self._proved - (self._proof.done if self._proof is not None else 0)
 
-    def prove(self) -> None:
-        """Compute the largest gap of the segments added since the last call; a limit leaves the rest for later."""
-        if self.n_unproved and self._proof is None:
-            self._proof = self._begin_proof()
-        while self.n_unproved:
-            assert self._proof is not None
+    def prove(self, least: int = 1) -> None:
+        """Compute the largest gap of the segments added since the last call, as long as there are so many of them.
+
+        A limit leaves the rest for later.
+        """
+        while self.n_unproved >= least:
+            if self._proof is None:
+                self._proof = self._begin_proof()
             first = len(self._segments) - self.n_unproved
             self._proof.follow(self._pieces(first, min(first + BLOCK, len(self._segments))))
 

@@ -17,12 +17,13 @@ within a block they are one matrix product away.  ``radius`` bounds what roundin
 gap for points whose side of the margin it leaves open: those of the elbow, and whoever is that near.
 """
 
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from zerogap import limits
-from zerogap.compiled import inline, jit, jit_contracted
+from zerogap.compiled import inline, jit, jit_contracted, jit_sums
 from zerogap.path.engine import ELBOW, LEFT, Segment, Transition
 from zerogap.path.watch import gather
 from zerogap.precision import two_sum
@@ -74,14 +75,13 @@ class Proof:
         self._sum_all()
         self.largest = LargestGap(0.0, np.nan)
         self.done = 0  # segments gone along
-        self._room = [np.empty(0), np.empty(0)]
+        self._room = np.empty((0, y.size))
 
-    def room(self, which: int, shape: tuple[int, int]) -> np.ndarray:
-        """Return a matrix in one of two places that are used again and again: fresh memory costs more than its use."""
-        size = shape[0] * shape[1]
-        if self._room[which].size < size:
-            self._room[which] = np.empty(2 * size)
-        return self._room[which][:size].reshape(shape)
+    def room(self, count: int) -> np.ndarray:
+        """Return so many rows over all points, in a place used again and again: fresh memory costs more than its use."""
+        if len(self._room) < count:
+            self._room = np.empty((count, self.y.size))
+        return self._room[:count]
 
     def _sum_all(self) -> None:
         """K b from all its terms; a few rows at a time, so that a limit is seen in between."""
@@ -154,58 +154,28 @@ class _Block:
     """A few segments; U, the points that move in one of them: b there and K b, less what they are before the first."""
 
     def __init__(self, proof: Proof, pieces: list[Piece]):
-        y, w, norm, segments = proof.y, proof.w, proof.norm, [piece.segment for piece in pieces]
+        y, w, segments = proof.y, proof.w, [piece.segment for piece in pieces]
         E, u, v = (np.concatenate(arrays) for arrays in list(zip(*segments, strict=True))[:3])
-        sizes = np.array([segment.points.size for segment in segments])
-        numbers = np.array([(*piece[:2], *piece.segment[3:]) for piece in pieces])
-        self.lam, self.end, u0, v0, origin = np.ascontiguousarray(numbers.T)
-        self.bias = np.stack([u0 + (at - origin) * v0 for at in (self.lam, self.end)], axis=1)
-        self.moves = np.array([(t.point, t.target) for piece in pieces for t in piece.transitions], dtype=np.int64)
-        self.moves = self.moves.reshape(-1, 2)
-        moves = proof.b != np.where(proof.status == LEFT, y * w, 0.0)  # as a path is read, for who is in no segment
-        moves[E], moves[self.moves[:, 0]] = True, True
-        self.U = U = np.flatnonzero(moves)
-        place = np.full(y.size, -1)
-        place[U] = np.arange(U.size)
-        first, last = (np.repeat(at - origin, sizes) * v + u for at in (self.lam, self.end))
-        self.edges, counts = (np.cumsum([0, *n]) for n in (sizes, [len(piece.transitions) for piece in pieces]))
-        self.E, b = place[E], proof.b[U]
-        self.status, self.start, self.stop = _rows_of(
-            proof.status[U], (y * w)[U], self.edges, self.E, first, last, self.moves, place, counts
-        )
-        ends = np.concatenate([np.zeros((1, U.size)), self.stop - b])
-        jumps = (self.start - b) - ends[:-1]
-        radius, is_seen = self._radii(proof, jumps, ends, _roundings(U.size) * UNIT)
-        at_ends = proof.room(0, (len(ends), y.size))
-        at_ends[:] = 0.0
-        _add_product_of(ends, U, proof.K, at_ends)
-        at_begins = np.take(at_ends[:-1], U, axis=1)  # row after row, as ``_ratios`` is compiled for
-        if is_seen.any():
-            inner, product = proof.room(1, (U.size, U.size)), np.zeros((np.count_nonzero(is_seen), U.size))
-            gather(proof.K, U, U, inner)
-            _add_product_of(jumps[is_seen], np.arange(U.size), inner, product)
-            at_begins[is_seen] += product
-        rest = proof.status - float(ELBOW)  # 1 for who is capped in the whole block, -1 for who is at zero
-        rest[U] = 0.0
-        self.capped = np.where(rest > 0, y * w, 0.0)
-        self.of_rest = rest, self.capped.sum(), np.abs(self.capped).sum(), norm @ np.abs(self.capped)
-        energy = at_ends @ self.capped + self.capped @ (proof.F + proof.lost)  # what they add to b'K b
-        self.arrays = (
-            self.lam, self.end, self.bias, U, self.status, self.edges, self.E, self.start, self.stop, radius, at_begins,
-            at_ends, *self.of_rest, energy,
+        numbers = np.array([(piece.lam, piece.end, *piece.segment[3:]) for piece in pieces])
+        edges = np.array([0, *accumulate(segment.points.size for segment in segments)])
+        counts = np.array([0, *accumulate(len(piece.transitions) for piece in pieces)])
+        moves = [(t.point, t.target) for piece in pieces for t in piece.transitions]
+        self.moves = np.array(moves, dtype=np.int64).reshape(-1, 2)
+        self.arrays, self.capped = _lay_out(
+            proof.K, y, w, proof.norm, proof.status, proof.b, proof.F, proof.lost, numbers, edges, E, u, v, self.moves,
+            counts, proof.room(len(pieces) + 1),
         )  # fmt: skip
-
-    def _radii(self, proof: Proof, jumps: np.ndarray, ends: np.ndarray, sums: float) -> tuple[np.ndarray, np.ndarray]:
-        return _radii(
-            proof.y, proof.w, proof.norm, self.U, self.edges, self.E, self.start, self.stop, jumps, ends, sums
-        )
+        self.lam, self.end, self.bias, self.U, self.status, self.edges, self.E, self.start, self.stop = self.arrays[:9]
+        self.of_rest = self.arrays[-5:-1]
 
     def alone(self, proof: Proof, k: int, values: np.ndarray) -> tuple[Any, ...]:
         """Return the arrays of one segment, from K b of all points at its beginning and its end."""
         one, part = slice(k, k + 1), slice(self.edges[k], self.edges[k + 1])
         edges = np.array([0, part.stop - part.start])
         none = np.zeros((len(self.lam) + 1, self.U.size))  # nothing is left to rounding, and nothing lies between two
-        radius, _ = self._radii(proof, none[1:], none, 0.0)
+        radius, _ = _radii(
+            proof.y, proof.w, proof.norm, self.U, self.edges, self.E, self.start, self.stop, none[1:], none, 0.0
+        )
         return (
             self.lam[one], self.end[one], self.bias[one], self.U, self.status[one], edges, self.E[part], self.start[one],
             self.stop[one], radius[one], np.take(values[:1], self.U, axis=1), values, *self.of_rest, values @ self.capped,
@@ -225,14 +195,17 @@ def _parts(piece: Piece) -> list[Piece]:
     return [*parts, Piece(cut, beyond, segment, [] if parts else transitions)] if cut > beyond else parts
 
 
-def _roundings(size: int) -> float:
-    """Return how many roundings a term of ``_add_product_of`` takes part in, and of the number that is multiplied."""
+@inline
+def _roundings(size):
+    """Return how many roundings a term of ``_product_of`` takes part in, and of the number that is multiplied."""
     return min(size, CHUNK) / 4.0 + 6.0 + (size / CHUNK + 1.0) + 2.0
 
 
 @jit_contracted
-def _add_product_of(x, rows, K, total):
-    """Add x K[rows] to a matrix, four by four rows, a few of K at a time: short sums round less, and stay in the cache."""
+def _product_of(x, rows, K, total):
+    """Write x K[rows] to a matrix, four by four rows, a few of K at a time: short sums round less, and stay in the cache."""
+    if rows.size == 0:
+        total[:] = 0.0
     parts = np.empty((4, STRETCH))
     for begin in range(0, K.shape[1], STRETCH):
         end = min(begin + STRETCH, K.shape[1])
@@ -267,6 +240,8 @@ def _add_product_of(x, rows, K, total):
                         d[i] += d0 * k0
                 for t in range(min(4, len(x) - s)):
                     out, part = total[s + t, begin:end], parts[t]
+                    if first == 0:
+                        out[:] = 0.0
                     for i in range(out.size):
                         out[i] += part[i]
 
@@ -291,6 +266,80 @@ def _add_rows(K, rows, new, old, total, lost):
             part = s - t
             total[i] = s
             lost[i] += (rest + ((t - (s - part)) + (product - part))) + x_low * r
+
+
+@jit
+def _lay_out(K, y, w, norm, status, b, F, lost, numbers, edges, E, u, v, moves, counts, at_ends):
+    """Return the arrays of a block, in the order in which ``_ratios`` takes them, and b of who is capped in all of it.
+
+    ``numbers`` holds lam at the beginning and the end, u0, v0 and the origin of every segment.
+    """
+    n, count = y.size, len(numbers)
+    lam, end, bias = np.empty(count), np.empty(count), np.empty((count, 2))
+    first, last = np.empty(E.size), np.empty(E.size)
+    for k in range(count):
+        lam[k], end[k], u0, v0, origin = numbers[k]
+        before, behind = lam[k] - origin, end[k] - origin
+        bias[k, 0], bias[k, 1] = u0 + before * v0, u0 + behind * v0
+        for e in range(edges[k], edges[k + 1]):
+            first[e], last[e] = before * v[e] + u[e], behind * v[e] + u[e]
+    place, capped, rest = np.full(n, -1), np.zeros(n), np.empty(n)
+    for i in range(n):
+        capped[i] = y[i] * w[i] if status[i] == LEFT else 0.0
+        if b[i] != capped[i]:  # it is in no segment, and read as if it were at its bound
+            place[i] = 0
+        rest[i] = status[i] - float(ELBOW)  # 1 for who is capped in the whole block, -1 for who is at zero
+    for e in range(E.size):
+        place[E[e]] = 0
+    for m in range(len(moves)):
+        place[moves[m, 0]] = 0
+    U = np.flatnonzero(place == 0)
+    for j in range(U.size):
+        place[U[j]], capped[U[j]], rest[U[j]] = j, 0.0, 0.0
+    E = place[E]
+    sets, start, stop = _rows_of(status[U], y[U] * w[U], edges, E, first, last, moves, place, counts)
+    ends, jumps = np.zeros((count + 1, U.size)), np.empty((count, U.size))
+    for k in range(count):
+        for j in range(U.size):
+            ends[k + 1, j] = stop[k, j] - b[U[j]]
+            jumps[k, j] = (start[k, j] - b[U[j]]) - ends[k, j]
+    radius, is_seen = _radii(y, w, norm, U, edges, E, start, stop, jumps, ends, _roundings(U.size) * UNIT)
+    _product_of(ends, U, K, at_ends)
+    at_begins = np.empty((count, U.size))
+    for k in range(count):
+        for j in range(U.size):
+            at_begins[k, j] = at_ends[k, U[j]]
+    if is_seen.any():
+        seen = np.flatnonzero(is_seen)
+        inner, product = np.empty((U.size, U.size)), np.empty((seen.size, U.size))
+        gather(K, U, U, inner)
+        _product_of(jumps[seen], np.arange(U.size), inner, product)
+        for s in range(seen.size):
+            at_begins[seen[s]] += product[s]
+    sum_rest, sum_lost, total_rest, total_lost, reach_rest, energy = 0.0, 0.0, 0.0, 0.0, 0.0, np.empty(count + 1)
+    for i in range(n):
+        if capped[i] != 0.0:
+            sum_rest, more = two_sum(sum_rest, capped[i])
+            sum_lost += more
+            total_rest, more = two_sum(total_rest, abs(capped[i]))
+            total_lost += more
+            reach_rest += norm[i] * abs(capped[i])
+    own = _dot(capped, F) + _dot(capped, lost)
+    for k in range(count + 1):
+        energy[k] = _dot(capped, at_ends[k]) + own  # what they add to b'K b
+    arrays = (
+        lam, end, bias, U, sets, edges, E, start, stop, radius, at_begins, at_ends, rest, sum_rest + sum_lost,
+        total_rest + total_lost, reach_rest, energy,
+    )  # fmt: skip
+    return arrays, capped
+
+
+@jit_sums
+def _dot(x, y):
+    total = 0.0
+    for i in range(x.size):
+        total += x[i] * y[i]
+    return total
 
 
 @jit

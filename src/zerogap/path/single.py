@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from zerogap import limits
-from zerogap.compiled import inline, jit
 from zerogap.elbow import ElbowSystem
 from zerogap.gram import Gram
 from zerogap.path.engine import (
@@ -27,6 +26,7 @@ from zerogap.path.engine import (
     Engine,
     NotStarted,
     Segment,
+    Step,
     Transition,
     add_exactly,
     add_row,
@@ -35,8 +35,25 @@ from zerogap.path.engine import (
     sets_of,
     weighted_rows,
 )
+from zerogap.path.events import (
+    FRESH_EVERY,
+    LEFT_OVER,
+    LONG,
+    OUTSIDE,
+    ROUGH,
+    TIE,
+    Factor,
+    Lines,
+    Points,
+    Scale,
+    at_once,
+    left_over_by,
+    pass_ordinary,
+    steps_of,
+    survey,
+)
 from zerogap.path.tie import movers
-from zerogap.path.watch import UNWATCHED, Move, Watch, departure
+from zerogap.path.watch import Move, Watch
 from zerogap.precision import without_sum
 from zerogap.stopping import PlainGap
 
@@ -46,14 +63,6 @@ START = PlainGap(1e-12)  # of the solution the path starts from; the elbow is th
 # The pull of the capped points is summed afresh after so many events, and whenever lam has halved: what rounding leaves in
 # it counts relative to lam.
 REFRESH_EVERY = 500
-
-# The lines are solved for afresh after so many events, and when they leave too much on the elbow, relative to lam.
-FRESH_EVERY = 25
-LEFT_OVER = 1e-11
-LONG = 0.5  # over a segment on which lam falls below this share, what the lines leave over grows relative to lam
-TIE = 1e-10  # events nearer than this, relative to lam or to the box, happen at once
-
-OUTSIDE = 1e-14  # a coefficient beyond its bound by more than this part of its box is not there by rounding alone
 
 UNSURE = 1e-10  # a coefficient that refinement changes by more than this is not known well enough
 # On the last segment margins are measured for points this near to them, and what they are short by, up to so much, is made
@@ -106,6 +115,8 @@ class SingleEngine(Engine):
         self.u, self.v, self.u0, self.v0 = np.empty(0), np.empty(0), 0.0, 0.0
         self._backed_up, self._retreat = np.inf, RETREAT  # where the backup was last called, and how far it went
         self._roughest = 0.0  # that of the steepest lines since they were last solved for
+        self.capped, self._n_capped = 0.0, 0  # sum and number of the b_L
+        self._pull_lam, self._rounding = np.inf, 0.0  # where g was last summed, and what rounding left in it
         self._place(lam, b)
 
     @property
@@ -128,7 +139,41 @@ class SingleEngine(Engine):
             raise NotStarted(self.b / lam) from None
         self.transitions.clear()  # what brought us to the start is no event of the path
 
-    # One event.
+    # Many events, one event.
+
+    def steps(self, lam_end: float, most: int) -> list[Step]:
+        """Pass ordinary events in a compiled loop; where the next one is not, make one step."""
+        made = []
+        if self._at_once == 0 and 0 < self._age < FRESH_EVERY:
+            made = self._pass_ordinary(
+                lam_end, min(most, REFRESH_EVERY - self.counts.events % REFRESH_EVERY, FRESH_EVERY)
+            )
+        return made or super().steps(lam_end, most)
+
+    def _pass_ordinary(self, lam_end: float, most: int) -> list[Step]:
+        system, watch = self.system, self.watch
+        log, now = pass_ordinary(
+            lam_end, most, Points(self.y, self.w, self.status, self.b, self.g),
+            Factor(self.K, system._points, system._factor, system._half, system.tau), watch.record(),
+            Lines(
+                self.lam, self.u, self.v, self.u0, self.v0, system.size, self._age, self._roughest, self.capped,
+                self._n_capped, *watch.progress(),
+            ),
+            Scale(self._largest, self._ulp, self._rounding, 0.5 * self._pull_lam),
+        )  # fmt: skip
+        if len(log.moves) == 0:
+            return []
+        (
+            self.lam, self.u, self.v, self.u0, self.v0, system.size, self._age, self._roughest, self.capped,
+            self._n_capped, *progress,
+        ) = now  # fmt: skip
+        watch.take(len(log.moves), *progress)
+        self.counts.events += len(log.moves)
+        self.counts.largest_elbow = max(self.counts.largest_elbow, int(np.diff(log.edges).max()))
+        made = steps_of(log)
+        self._passed = made[-1].segment
+        self._refresh()
+        return made
 
     def step(self, lam_end: float) -> tuple[Segment, float]:
         """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
@@ -163,9 +208,13 @@ class SingleEngine(Engine):
                     self._enter(event.point)
             except FloatingPointError:
                 self._at_once = MOST_AT_ONCE + 1  # solve anew, further on
-            if self.counts.events % REFRESH_EVERY == 0 or self.lam < 0.5 * self._pull_lam:
-                self._sum_pull()
+            self._refresh()
         return segment, self.lam
+
+    def _refresh(self) -> None:
+        """Sum the decision values that the capped points make afresh, if it is time to."""
+        if self.counts.events % REFRESH_EVERY == 0 or self.lam < 0.5 * self._pull_lam:
+            self._sum_pull()
 
     def _continued(self, segment: Segment, end: float) -> Segment:
         """Return the line to the end of a segment from where the one before has ended.
@@ -202,7 +251,7 @@ class SingleEngine(Engine):
 
     def segment(self) -> Segment:
         """Return the lines of the elbow, solved for afresh if need be."""
-        if self._age >= FRESH_EVERY or not self._are_true(*_look_at(self.lam, *self._now())):
+        if self._age >= FRESH_EVERY or not self._are_true(*left_over_by(self.lam, *self._now())):
             self._solve_lines()
         return self._lines()
 
@@ -223,7 +272,7 @@ class SingleEngine(Engine):
         """Whether the lines, bent as they are, still solve the elbow's system, and have not been much steeper in between."""
         rounding, tolerance = self._ulp * size, self._tolerance()
         self._roughest = max(self._roughest, rounding)
-        return left_over <= tolerance and self._roughest <= 10.0 * rounding + tolerance
+        return left_over <= tolerance and self._roughest <= ROUGH * rounding + tolerance
 
     def _tolerance(self) -> float:
         return LEFT_OVER * self.lam + self._rounding
@@ -340,10 +389,10 @@ class SingleEngine(Engine):
 
     def _survey(self, lam_end: float) -> tuple[float, float, float, float, int, int, float, float]:
         line = self.watch.line
-        return _survey(lam_end, self.lam, self.w, self.status, self._largest, line.points, line.v, *self._now())
+        return survey(lam_end, self.lam, self.w, self.status, self._largest, line.points, line.v, *self._now())
 
     def _of_those_at_once(self, near: float) -> tuple[float, int, int]:
-        lam, position, index, entering = _at_once(near, self.lam, self.w, self.status, self._largest, *self._now())
+        lam, position, index, entering = at_once(near, self.lam, self.w, self.status, self._largest, *self._now())
         if position < 0:
             index = int(entering[np.argmax(self.system.distances(entering))])
             k, label = self.watch.position[index], self.y[index]
@@ -574,104 +623,3 @@ def _first_to_stop(a: np.ndarray, rate: np.ndarray, w: np.ndarray) -> tuple[int,
         return -1, np.inf
     k = int(np.argmax(np.where(stop <= latest.min(), speed, -1.0)))
     return k, float(stop[k])
-
-
-@jit
-def _look_at(lam, y, E, u, v, watched, position, p, q):
-    """Return how far p_E = 0 and q_E = y_E are from true where they are watched, and the size of the coefficients."""
-    worst, size = 0.0, 0.0
-    for k in range(E.size):
-        j = position[E[k]]
-        if j != UNWATCHED:
-            worst = max(worst, abs(p[j]) + lam * abs(q[j] - y[E[k]]))
-        size += abs(u[k]) + lam * abs(v[k])
-    return worst, size
-
-
-NEVER = -1.0  # no lam
-
-
-@inline
-def _margin_root(status, lam, p, slope, tiny):
-    """Return the lam at which a point at a bound gets to its margin, (48) of ong, y F - lam there being p + lam slope.
-
-    Only one that moves towards it as lam falls counts; one that is past it by rounding gets there at once.
-    """
-    if (status == RIGHT and slope > tiny) or (status == LEFT and slope < -tiny):
-        return min(lam, -p / slope)
-    return NEVER
-
-
-@inline
-def _bound_root(lam, w, u, v, slow):
-    """Return the lam at which a point of the elbow, y b = u + lam v, gets to a bound, (49) of ong."""
-    if v > slow:
-        return min(lam, -u / v)
-    if v < -slow:
-        return min(lam, (w - u) / v)
-    return NEVER
-
-
-@inline
-def _slow(v, largest):
-    """Return the rates of coefficients, and the slopes of decision values, that are rounding."""
-    fastest, total = 0.0, 0.0
-    for k in range(v.size):
-        fastest = max(fastest, abs(v[k]))
-        total += abs(v[k])
-    return 1e-13 * fastest, 1e-13 * (1.0 + total * largest)
-
-
-@jit
-def _survey(lam_end, lam, w, status, largest, E_then, v_then, y, E, u, v, watched, position, p, q):
-    """Look at the lines; return what ``_look_at`` and ``departure`` do, and the first end of a set that is reached:
-
-    lam, the position in the elbow of the point that leaves it, or -1, the point, and the lam of the second; then how far a
-    coefficient is outside its box.
-    """
-    left_over, size = _look_at(lam, y, E, u, v, watched, position, p, q)
-    slow, tiny = _slow(v, largest)
-    best, second, where, index, outside = lam_end, NEVER, -1, -1, 0.0
-    for k in range(watched.size):
-        i = watched[k]
-        if status[i] != ELBOW:
-            root = _margin_root(status[i], lam, y[i] * p[k], y[i] * q[k] - 1.0, tiny)
-            if root > best:
-                best, second, index = root, best if index >= 0 else NEVER, i
-            elif root > second and index >= 0:
-                second = root
-    if E.size > 1:
-        for k in range(E.size):
-            i = E[k]
-            root = _bound_root(lam, w[i], y[i] * u[k], y[i] * v[k], slow)
-            a = y[i] * (u[k] + lam * v[k])
-            outside = max(outside, max(-a, a - w[i]) / w[i])
-            if root > best:
-                best, second, index, where = root, best if index >= 0 else NEVER, i, k
-            elif root > second and index >= 0:
-                second = root
-    return left_over, size, departure(y, E, v, E_then, v_then, position, q), best, where, index, second, outside
-
-
-@jit
-def _at_once(near, lam, w, status, largest, y, E, u, v, watched, position, p, q):
-    """Look at all events down to ``near``: return the fastest point that leaves the elbow, if any does, else all that enter.
-
-    Leaving makes no elbow worse, so it comes first.
-    """
-    slow, tiny = _slow(v, largest)
-    best, where, index, entering, count = near, -1, -1, np.empty(watched.size, dtype=np.int64), 0
-    if E.size > 1:
-        fastest = 0.0
-        for k in range(E.size):
-            i = E[k]
-            root = _bound_root(lam, w[i], y[i] * u[k], y[i] * v[k], slow)
-            if root >= near and abs(v[k]) > fastest:
-                best, where, index, fastest = root, k, i, abs(v[k])
-    if where < 0:
-        for k in range(watched.size):
-            i = watched[k]
-            if status[i] != ELBOW and _margin_root(status[i], lam, y[i] * p[k], y[i] * q[k] - 1.0, tiny) >= near:
-                entering[count] = i
-                count += 1
-    return best, where, index, entering[:count]

@@ -34,6 +34,21 @@ NOTHING, NO_LIMIT = Move(0.0, 0.0, 0.0), Move(np.inf, np.inf, np.inf)
 Bent = tuple[np.ndarray, np.ndarray, float, float]  # u and v of the elbow, and by how much a point's own have changed
 
 
+class Watched(NamedTuple):
+    """The arrays of a ``Watch``, for compiled code."""
+
+    is_narrow: bool
+    rows: np.ndarray
+    slots: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    position: np.ndarray
+    line_points: np.ndarray
+    line_v: np.ndarray
+    line_v0: float
+    allowed: Move
+
+
 class Watch:
     """Who is watched, their p and q, and the kernel rows of the elbow over them."""
 
@@ -103,6 +118,26 @@ class Watch:
     def _after(self, move: Move) -> Move:
         (t, w, bias), (dt, dw, dbias) = self._since, move
         return Move(t + dt, w + dw, bias + dbias)
+
+    def record(self) -> Watched:
+        """Return the arrays, which compiled code may change: it tells what came of it by ``take``."""
+        E, _, v, _, v0, _ = self.line
+        if self.is_narrow:
+            slots, columns, values = self._slots, self._columns, self._values
+        else:
+            slots, columns, values = self._everyone, self._everyone, self._all
+        return Watched(self.is_narrow, self._rows, slots, columns, values, self.position, E, v, v0, self._allowed)
+
+    def progress(self) -> tuple[int, int, float, float, float]:
+        """Return how many points are watched, the rows that are filled, and the moves since all were looked at."""
+        return (self._n_watched, self._filled, *self._since) if self.is_narrow else (self.y.size, 0, *self._since)
+
+    def take(self, moves: int, n_watched: int, filled: int, t: float, w: float, bias: float) -> None:
+        """Take over what compiled code has made of the arrays in so many moves."""
+        self._since, self._moves = Move(t, w, bias), self._moves + moves
+        if self.is_narrow:
+            self._n_watched, self._filled = n_watched, filled
+            self._show()
 
     def join(self, E: np.ndarray, response: Response, i: int, value: float, u: np.ndarray, v: np.ndarray) -> Bent:
         """Let point i, of E's answer ``response``, leave its bound ``value``; return the elbow's new lines."""
