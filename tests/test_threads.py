@@ -96,6 +96,44 @@ def test_one_model(data):
         np.testing.assert_allclose(found, left_out if k % 2 else values, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_readers_see_whole_models_while_one_grows(data, n_classes):
+    """Every prediction is that of the model before a change of the rows or after it, never one of a mixture."""
+    X, _ = data
+    y = np.arange(len(X)) % n_classes if n_classes > 2 else data[1]
+    sizes = range(100, 220, 10)
+    allowed, model = [], SVC(C=2.0, gamma=0.2).partial_fit(X[:100], y[:100])
+    for k in sizes:
+        model.partial_fit(X[k : k + 10], y[k : k + 10])
+        allowed.append(model.decision_function(X[:50]))
+    model, is_done, seen = SVC(C=2.0, gamma=0.2).partial_fit(X[:100], y[:100]), threading.Event(), []
+    allowed.append(model.decision_function(X[:50]))
+
+    def work(k):
+        if k == 0:
+            for size in sizes:
+                model.partial_fit(X[size : size + 10], y[size : size + 10])
+            is_done.set()
+        else:
+            while not is_done.is_set():
+                seen.append(model.decision_function(X[:50]))
+
+    together(work)
+    assert len(seen) > len(sizes)
+    tolerance = 1e-9 if n_classes == 2 else 1e-12  # two classes: exact; more: the same fits from the same starts
+    for values in seen:
+        assert min(np.abs(values - other).max() for other in allowed) <= tolerance
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was(data):
+    X, y = data
+    model = SVC().fit(X[:100], y[:100])
+    values = model.decision_function(X)
+    with pytest.raises(ValueError, match="at least two classes"):
+        model.fit(X[:50, :3], np.ones(50))
+    np.testing.assert_array_equal(model.decision_function(X), values)
+
+
 def test_a_matrix_is_not_copied_while_its_rows_are_moved():
     """While one thread keeps the whole matrix, another that makes a twin would find old places in new rows."""
     X = np.random.default_rng(0).standard_normal((30, 3))

@@ -69,6 +69,17 @@ class KernelMachine(BaseEstimator):
             )
         return model
 
+    def _twin(self) -> Any:
+        """Return the model as it is now, with every attribute its own: what is stored in one is not seen in the other."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__ = self.__dict__.copy()
+        return twin
+
+    def _become(self, twin: Any) -> Any:
+        """Take over a twin at once, so that no other thread predicts with half of it."""
+        self.__dict__.update(twin.__dict__)
+        return self
+
     def _check_options(self) -> None:
         validation.check_kernel_parameters(self.kernel, NAMES, self.gamma, self.degree, self.coef0)
         validation.check_positive(

@@ -119,6 +119,9 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVC":
         """Fit the model to points X (n, d) with labels y; a sample weight of two is the point twice."""
+        return self._become(self._twin()._fit(X, y, sample_weight))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> "SVC":
         began = time.perf_counter()
         self._check_options()
         X, y = self._check_points(X, y, copy=True)
@@ -210,9 +213,9 @@ class SVC(ClassifierMixin, KernelMachine):
             return self._take_over(training, change(), began, limit)
 
     def _refit(self, rows: Rows, starts: np.ndarray) -> "SVC":
-        self._fit_rows(rows, rows.distinct(), starts)
-        self._kept_training().is_growing = True
-        return self
+        new = self._twin()._fit_rows(rows, rows.distinct(), starts)
+        new._kept_training().is_growing = True
+        return self._become(new)
 
     def _first_fit(self, X: Any, y: np.ndarray, classes: np.ndarray, sample_weight: Any) -> "SVC":
         """Fit, then go to the last digits."""
@@ -236,9 +239,11 @@ class SVC(ClassifierMixin, KernelMachine):
         """Make the exact solution of the rows the model's own."""
         solution = self._exact(training, entered, began, limit)
         beta = training.points.spread(solution.beta)[None]
-        self._store(training.rows.X, training.rows.codes, [(0, 1)], beta, [solution])
+        new = self._twin()
+        new._store(training.rows.X, training.rows.codes, [(0, 1)], beta, [solution])
         if self.warm_start:
-            self._last_beta = beta
+            new._last_beta = beta
+        self._become(new)
         self._warn([solution])
         return self
 
@@ -373,14 +378,14 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def _pair_decisions(self, X: Any) -> np.ndarray:
         """Return f(x) for every pair of classes, LIBSVM's way: positive for the first (with two classes the second)."""
-        parts = []
-        edges = np.concatenate([[0], np.cumsum(getattr(self, "n_support_", []))])
-        for _, K in self._kernel_values(X):
-            decisions = np.empty((K.shape[0], self.intercept_.size))
-            for p, (a, b) in enumerate(combinations(range(self.classes_.size), 2)):
+        now, parts = self._twin(), []  # another thread may store another model meanwhile
+        edges = np.concatenate([[0], np.cumsum(getattr(now, "n_support_", []))])
+        for _, K in now._kernel_values(X):
+            decisions = np.empty((K.shape[0], now.intercept_.size))
+            for p, (a, b) in enumerate(combinations(range(now.classes_.size), 2)):
                 of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
-                decisions[:, p] = K[:, of_a] @ self.dual_coef_[b - 1, of_a] + K[:, of_b] @ self.dual_coef_[a, of_b]
-            parts.append(decisions + self._biases)
+                decisions[:, p] = K[:, of_a] @ now.dual_coef_[b - 1, of_a] + K[:, of_b] @ now.dual_coef_[a, of_b]
+            parts.append(decisions + now._biases)
         return np.concatenate(parts)
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -66,6 +66,9 @@ class SVR(RegressorMixin, KernelMachine):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVR":
         """Fit the model to points X (n, d) with targets y; a sample weight of two is the point twice."""
+        return self._become(self._twin()._fit(X, y, sample_weight))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> "SVR":
         began = time.perf_counter()
         self._check_options()
         validation.check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
@@ -102,8 +105,9 @@ class SVR(RegressorMixin, KernelMachine):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return f(x) for every row."""
-        parts = [K @ self.dual_coef_[0] for _, K in self._kernel_values(X)]
-        return np.concatenate(parts) + self._biases[0]
+        now = self._twin()  # another thread may store another model meanwhile
+        parts = [K @ now.dual_coef_[0] for _, K in now._kernel_values(X)]
+        return np.concatenate(parts) + now._biases[0]
 
     def _weights(self) -> np.ndarray:
         return np.asarray(self.dual_coef_ @ self._kernel.moved(self.support_vectors_))
