@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
-from zerogap import Path, SVCPath, svm_path
-from zerogap.path import LP
+from zerogap import Gram, Path, SVCPath, svm_path
+from zerogap.path import LP, lp
 from zerogap.path.bordered import LINEAR_SYSTEMS
 from zerogap.path.engine import ELBOW, LEFT, RIGHT
 from zerogap.path.lp import LPEngine, Move, _balanced
@@ -200,6 +200,38 @@ def test_backups_that_lead_to_no_event_grow(plain, monkeypatch):
         path = svm_path(X, y, C_min=1e-2, C_max=100.0, engine="lp")
     assert path.status == "complete"
     assert 10 < path.counts.loop_backups <= 40
+
+
+def test_a_violation_that_rounding_makes_of_none_calls_no_backup(plain):
+    """At C=1e6 a decision value is known to 1e-9: less cannot be asked for, whatever the options say."""
+    X, y, _ = plain
+    engine = LP(epsilon_kkt=1e-15).start(Gram(X, "linear"), y, np.ones(y.size), 1e6)
+    size = 1.0 + np.abs(engine.alpha).sum() / engine.lam * np.diagonal(engine.K).max()
+    assert 1e-15 < engine._least_violation() == pytest.approx(8.0 * 2.0**-53 * size)
+    engine.options = LP(epsilon_kkt=1e-2)
+    assert engine._least_violation() == 1e-2
+
+
+@pytest.mark.parametrize("status", [1, 2, 4])
+def test_a_program_that_is_not_solved_calls_the_backup(status, monkeypatch):
+    """HiGHS gives up at its limit of iterations (1), or where rounding makes constraints contradict each other (2, 4)."""
+    X, y, _ = points("duplicates")
+    solved, limits = lp.linprog, []
+
+    def failing(*arguments, **options):
+        limits.append(options["options"]["maxiter"])
+        result = solved(*arguments, **options)
+        if len(limits) == 2:
+            result.status = status
+        return result
+
+    monkeypatch.setattr(lp, "linprog", failing)
+    path = svm_path(X, y, engine=LP(**TIGHT), merge_duplicates=False, C_max=10.0)
+    assert len(limits) >= 2
+    assert all(0 < limit < 10**5 for limit in limits)
+    assert path.counts.loop_backups > 0
+    assert path.status == "complete"
+    assert_within_tolerance(path, y.size)
 
 
 def test_the_start_of_smo_is_the_papers():

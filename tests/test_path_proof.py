@@ -344,3 +344,13 @@ def test_a_segment_in_proportion_to_lam_need_not_be_the_last():
     path = svm_path(X, y, kernel="linear", sample_weight=rng.choice([0.5, 1.0, 2.0], size=n), C_max=100.0)
     assert any(not segment.u.any() and segment.v.any() for segment in path._segments[:-1])
     assert path.largest_gap_ <= 1e-9  # what is promised of every path
+
+
+def test_digits_that_matter_at_some_C_only_are_told():
+    """Of the coefficient of a point at 4e8 the last digit is seen, at two of three C: on one side of the margin it costs nothing."""
+    X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [0.0], [0.0], [0.0], [0.0], [392000000.0]])
+    y = np.array([-1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0])
+    w = np.array([3.0, 1.0, 1.0, 1.0, 2.0, 1.0, 3.0, 1.0, 3.0, 3.0])
+    with pytest.warns(RuntimeWarning, match="last digits of its coefficients"):
+        path = svm_path(X, y, kernel="linear", C_min=7.65, C_max=1e8, sample_weight=w)
+    assert max(certificate.relative_gap for certificate in path.certificates(np.geomspace(8.0, 1e8, 50))) > 1e-6

@@ -596,6 +596,8 @@ def _check_left_out(check: Checker, problem: Problem, scope: dict[str, Any]) -> 
     value, without = float(scope["left_out"].decision_values[row]), scope["without"]
     if without.status_.name != "CONVERGED":
         return
+    if math.isnan(value) and scope["left_out"].status.name == "MAX_TIME":
+        return  # it says that it did not come to this row
     held = np.array(case.facts["held"])
     rest = np.delete(np.arange(held.size), row)
     K = np.asarray(problem.matrix(Long), dtype=np.longdouble)

@@ -155,7 +155,6 @@ class ActiveSet:
         """Return the point that breaks the optimality conditions most, by more than the tolerance; the residual is in step."""
         if not self.system.size and self.system.has_border:
             below, above = problem.bias_interval(self.beta, self.residual)
-            self.bias = 0.5 * (below + above)
             if below - above <= tolerance:
                 return NOBODY
             self._seed(problem)

@@ -409,7 +409,9 @@ def _warn_if_rough(path: Path) -> None:
         noise = [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
         if max(noise) > max(ROUGH, known):  # it may be, and some of it is seen
             lost = [_relative(_lost(path, C), size) for C, size in zip(samples, primal, strict=True)]
-            lost += [_relative(_shared(path, C), float(np.interp(C, samples, primal))) for C in _many(path)]
+            many = _many(path)  # what is rounding at one C is nothing at the next
+            lost += [_relative(_shared(path, C), float(np.interp(C, samples, primal))) for C in many]
+            lost += [_relative(at.gap, abs(at.primal)) for at in path.certificates(many, from_data=False)]
             if max(lost) > EXACT:
                 C = samples[np.argmax(noise)]
                 _warn_of_digits(path, C, max(noise), "the last digits of its coefficients alone may make")
@@ -471,7 +473,7 @@ def _lost(path: Path, C: float) -> float:
 
 
 def _many(path: Path) -> np.ndarray:
-    """Return many C, for what is rounding at one C and nothing at the next."""
+    """Return many C of all sizes."""
     return np.geomspace(path.C[0], path.C[-1], 64)[1:-1]
 
 

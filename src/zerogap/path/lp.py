@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from zerogap import validation
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
-from zerogap.loop import Solution
+from zerogap.loop import Solution, Status
 from zerogap.path.bordered import LINEAR_SYSTEMS, Directions
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, optimum, segment_between
 from zerogap.path.tracking import TrackingEngine
@@ -99,6 +99,7 @@ class LPEngine(TrackingEngine):
         self.options = options
         self._in_a_row = self._blocked = 0  # special events, and events that did not move lam
         self._in_vain = 0  # backups since an event moved lam and left no violation
+        self._was_solved = True  # whether the last backup reached its tolerance: where digits are missing, none does
         super().__init__(gram, y, w)
         self._take(lam, solution)
         self._system = LINEAR_SYSTEMS[options.linear_system](self.K, y, options.epsilon_svd)
@@ -136,7 +137,8 @@ class LPEngine(TrackingEngine):
         if self.options.check_kkt and self._violation() > self._least_violation():
             self.counts.kkt_backups += 1
             # Where it has just been called it does no good a second time: go on from a little further.
-            lam = self.lam if self.lam < self._repaired else self._further(lam_end)
+            is_worth_it = self.lam < self._repaired and self._was_solved
+            lam = self.lam if is_worth_it else self._further(lam_end)
             return self._back_up(lam, since)
         if self._blocked == 0:
             self._in_vain = 0
@@ -274,7 +276,9 @@ class LPEngine(TrackingEngine):
     def _back_up(self, lam: float, since: Snapshot) -> tuple[Segment, float]:
         """Solve anew by SMO at lam; from the last event to there, (53) for everyone who has moved."""
         sets = self.status
-        self._take(lam, self.solve_at(lam, self.y * self.alpha, KKTViolation(self._least_violation())))
+        solution = self.solve_at(lam, self.y * self.alpha, KKTViolation(self._least_violation()))
+        self._was_solved = solution.status is Status.CONVERGED
+        self._take(lam, solution)
         self.record(sets)
         self._blocked, self._lam_c, self._repaired = 0, lam, lam
         b = self.y * self.alpha
