@@ -347,7 +347,7 @@ def test_a_segment_in_proportion_to_lam_need_not_be_the_last():
 
 
 def test_digits_that_matter_at_some_C_only_are_told():
-    """Of the coefficient of a point at 4e8 the last digit is seen, at two of three C: on one side of the margin it costs nothing."""
+    """The last digit of the coefficient of a point at 4e8 costs a gap, or none, as it falls on one side or the other."""
     X = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [0.0], [0.0], [0.0], [0.0], [392000000.0]])
     y = np.array([-1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, -1.0])
     w = np.array([3.0, 1.0, 1.0, 1.0, 2.0, 1.0, 3.0, 1.0, 3.0, 3.0])
