@@ -31,17 +31,42 @@ COLUMNS = ("solver", "status", "iterations", "kernel_evaluations", "seconds", "r
 
 @dataclass(frozen=True)
 class Run:
-    """What one solver did: a row of the table, and its trace."""
+    """The run of one solver: a row of the table, and its trace.
+
+    Attributes
+    ----------
+    name : str
+        The solver's.
+    solution : Solution or None
+        None if the solver cannot solve this problem, or was never started.
+    reason : str
+        Why not.
+    seconds : float
+        Time of the run, compilation left out.
+    kernel_evaluations : int
+        Kernel values computed.
+    trace : dict of str to array
+        Columns of the solution's trace, the margin, and the distance if that was asked for.
+    why : str
+        The status if there is no solution: REFUSED, or INTERRUPTED for those that Ctrl-C came before.
+    row : dict
+        The row of the table.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, compare
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0]]), [-1, -1, 1], C=1.0)
+    >>> compare(problem, ["smo", "cholesky"])["cholesky"].why
+    'REFUSED'
+    """
 
     name: str
-    solution: Solution | None = field(repr=False)  # None if the solver cannot solve this problem, or was never started
-    reason: str  # why not
+    solution: Solution | None = field(repr=False)
+    reason: str
     seconds: float
     kernel_evaluations: int
-    trace: dict[str, np.ndarray] = field(
-        repr=False
-    )  # columns of the solution's trace, margin, and distance if asked for
-    why: str = "REFUSED"  # its status if there is no solution; INTERRUPTED for those Ctrl-C came before
+    trace: dict[str, np.ndarray] = field(repr=False)
+    why: str = "REFUSED"
 
     @property
     def row(self) -> dict[str, Any]:
@@ -59,7 +84,29 @@ class Run:
 class Comparison:
     """Runs of several solvers on one problem; ``print`` it for the table, ``plot`` it for the convergence.
 
-    ``comparison["smo"]`` is a Run, ``solutions`` and ``traces`` are dicts by name.
+    Made by :func:`zerogap.compare`; ``comparison["smo"]`` is a Run.
+
+    Attributes
+    ----------
+    problem : DualProblem
+        What was solved.
+    runs : dict of str to Run
+        The runs by name of the solver.
+    reference : Solution or None
+        The solution that distances are measured from.
+    solutions : dict of str to Solution
+        Solutions by name, without the solvers that refused.
+    traces : dict of str to dict
+        Columns of the traces by name.
+    rows : list of dict
+        The table.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, compare
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0]]), [-1, -1, 1], C=1.0)
+    >>> [row["status"] for row in compare(problem, ["smo", "smo-platt"]).rows]
+    ['CONVERGED', 'CONVERGED']
     """
 
     columns = COLUMNS
@@ -92,7 +139,13 @@ class Comparison:
         return [run.row for run in self.runs.values()]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return table and traces as lists and numbers, ready for JSON."""
+        """Return table and traces as lists and numbers, ready for JSON.
+
+        Returns
+        -------
+        dict
+            points, rows, refused (the reasons by name) and traces.
+        """
         reasons = {name: run.reason for name, run in self.runs.items() if run.reason}
         traces = {
             name: {column: [_finite(value) for value in values.tolist()] for column, values in trace.items()}
@@ -102,7 +155,13 @@ class Comparison:
         return {"points": self.problem.n, "rows": rows, "refused": reasons, "traces": traces}
 
     def to_frame(self) -> Any:
-        """Return the table as a pandas DataFrame."""
+        """Return the table as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a solver.
+        """
         try:
             import pandas as pd
         except ImportError as error:
@@ -110,7 +169,22 @@ class Comparison:
         return pd.DataFrame(self.rows, columns=list(COLUMNS)).set_index("solver")
 
     def plot(self, y: str = "gap", x: str = "step", ax: Any = None) -> Any:
-        """Draw the convergence of every solver; see :func:`zerogap.plots.plot_comparison`."""
+        """Draw the convergence of every solver.
+
+        Parameters
+        ----------
+        y : str, default "gap"
+            Column to draw: "gap", "dual", "margin", "distance", "violation" or "support".
+        x : str, default "step"
+            Against: "step", "seconds" or "kernel_evaluations".
+        ax : matplotlib axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The drawing.
+        """
         from zerogap.plots import plot_comparison
 
         return plot_comparison(self, y, x, ax)
@@ -148,11 +222,29 @@ def compare(
     Parameters
     ----------
     problem : DualProblem
-    solvers : names, configured solvers, or a dict of either by the name to show; by default all there are
-    distance : also record, at every look, the distance |beta - beta*| in the norm of K + diag(ridge)
-    reference : the Solution beta* to measure from; by default the best one found, taken further to a gap of 1e-12
-    solve_options : of :func:`zerogap.solve`: stop, max_steps, max_time, trace_every, ...  A small ``trace_every`` makes fine
-        traces, and looking takes time, which the seconds contain.
+        What to solve.
+    solvers : list or dict, optional
+        Names, configured solvers, or a dict of either by the name to show; by default all there are.
+    distance : bool, default False
+        Also record, in every trace row, the distance |beta - beta*| in the norm of K + diag(ridge).
+    reference : Solution, optional
+        The solution beta* to measure from; by default the best one found, taken further to a gap of 1e-12.
+    **solve_options : dict
+        Of :func:`zerogap.solve`: stop, max_steps, max_time, trace_every, ...  A small ``trace_every`` makes fine traces, and
+        each row takes time, which the seconds contain.
+
+    Returns
+    -------
+    Comparison
+        Table, solutions and traces.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, RelativeGap, compare, datasets
+    >>> X, y = datasets.two_spirals()
+    >>> comparison = compare(DualProblem.hinge(Gram(X), y, C=1.0), ["smo", "simple-svm"], stop=RelativeGap(1e-6))
+    >>> all(solution.certificate.relative_gap <= 1e-6 for solution in comparison.solutions.values())
+    True
     """
     check_limits(
         solve_options.get("stop", RelativeGap()),

@@ -19,8 +19,30 @@ _SHIPPED = ("breast_cancer", "digits", "iris", "wine", "diabetes_regression")
 def spiral(m: int = 600, noise: float = 0.2, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
     """Return m noisy points on two arms of a spiral, half of them of each class (spiral §1).
 
-    Arm +1 is (r sin 2r, r cos 2r), arm -1 the same turned by pi, with r from 1 to 1 + 2 pi; ``noise`` is the standard
-    deviation of the normal noise added to each coordinate.
+    Arm +1 is (r sin 2r, r cos 2r), arm -1 the same turned by pi, with r from 1 to 1 + 2 pi.
+
+    Parameters
+    ----------
+    m : int, default 600
+        Number of points.
+    noise : float, default 0.2
+        Standard deviation of the normal noise added to each coordinate.
+    random_state : int, RandomState or None
+        Source of the noise.
+
+    Returns
+    -------
+    X : array of shape (m, 2)
+        Points.
+    y : array of shape (m,)
+        Labels, -1 or +1.
+
+    Examples
+    --------
+    >>> from zerogap import datasets
+    >>> X, y = datasets.spiral(100, random_state=0)
+    >>> X.shape, float(y.sum())
+    ((100, 2), 0.0)
     """
     rng = check_random_state(random_state)
     sizes = (m - m // 2, m // 2)
@@ -34,7 +56,22 @@ def spiral(m: int = 600, noise: float = 0.2, random_state: Any = None) -> tuple[
 
 
 def two_spirals() -> tuple[np.ndarray, np.ndarray]:
-    """Return the 194 points of the CMU two-spirals benchmark, the classes in turn."""
+    """Return the 194 points of the CMU two-spirals benchmark, the classes in turn.
+
+    Returns
+    -------
+    X : array of shape (194, 2)
+        Points.
+    y : array of shape (194,)
+        Labels, -1 or +1.
+
+    Examples
+    --------
+    >>> from zerogap import datasets
+    >>> X, y = datasets.two_spirals()
+    >>> X.shape
+    (194, 2)
+    """
     i = np.arange(97)
     angle, radius = i * np.pi / 16, 6.5 * (104 - i) / 104
     arm = np.column_stack([radius * np.sin(angle), radius * np.cos(angle)])
@@ -42,7 +79,20 @@ def two_spirals() -> tuple[np.ndarray, np.ndarray]:
 
 
 def data_folder() -> Path | None:
-    """Return the local folder with data sets: ``ZEROGAP_DATA``, or ``../shared/data`` if it exists."""
+    """Return the local folder with data sets: ``ZEROGAP_DATA``, or ``../shared/data`` if it exists.
+
+    Returns
+    -------
+    pathlib.Path or None
+        None if there is none.
+
+    Examples
+    --------
+    >>> from zerogap import datasets
+    >>> folder = datasets.data_folder()
+    >>> folder is None or folder.is_dir()
+    True
+    """
     folder = Path(os.environ.get("ZEROGAP_DATA", Path("..") / "shared" / "data"))
     return folder if folder.is_dir() else None
 
@@ -52,6 +102,25 @@ def load(name: str) -> tuple[Any, np.ndarray]:
 
     Names that ship with scikit-learn come first (breast_cancer, digits, iris, wine, diabetes_regression), then files
     ``<name>.svm.gz`` of the local folder (the environment variable ZEROGAP_DATA), then OpenML.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+
+    Returns
+    -------
+    X : array or CSR matrix of shape (n, d)
+        Points.
+    y : array of shape (n,)
+        Labels or targets.
+
+    Examples
+    --------
+    >>> from zerogap import datasets
+    >>> X, y = datasets.load("breast_cancer")
+    >>> X.shape
+    (569, 30)
     """
     if name in _SHIPPED:
         return _shipped(name)
@@ -81,7 +150,31 @@ def _shipped(name: str) -> tuple[np.ndarray, np.ndarray]:
 def read(path: str | Path, target: str | None = None) -> tuple[Any, np.ndarray]:
     """Read a data file: svmlight (plain or compressed), or CSV with a header and the target in a named column.
 
-    The target of a CSV file is the column ``target``, by default the last; all others must be numbers.
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    target : str, optional
+        Column of a CSV file that is the target, by default the last; all others must be numbers.
+
+    Returns
+    -------
+    X : array or CSR matrix of shape (n, d)
+        Points.
+    y : array of shape (n,)
+        Labels or targets.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from zerogap import datasets
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "points.csv")
+    ...     _ = file.write_text("height,class\\n1.5,a\\n2.5,b\\n")
+    ...     X, y = datasets.read(file)
+    >>> X.tolist(), y.tolist()
+    ([[1.5], [2.5]], ['a', 'b'])
     """
     path = Path(path)
     if not path.exists():

@@ -39,7 +39,29 @@ UNMOVED_AFTER, FROZEN_AFTER, FROZEN = 1000, 50_000, 1e-6
 
 
 class Status(Enum):
-    """How a run ended, and what to do about it."""
+    """How a run ended, and what to do about it.
+
+    Attributes
+    ----------
+    CONVERGED : Status
+        The stopping rule is met, by the certificate.
+    MAX_STEPS, MAX_TIME, INTERRUPTED, STOPPED : Status
+        A limit, Ctrl-C or the callback has ended the run.
+    STALLED, PRECISION : Status
+        Rounding errors hold it up, or are larger than the gap.
+    NO_PROGRESS, EXHAUSTED, DIVERGED : Status
+        The solver does not get further, or ended by a rule of its own, or its learning rate is too large.
+    UNBOUNDED : Status
+        The dual objective has no bound.
+    advice : str
+        What happened and what to do.
+
+    Examples
+    --------
+    >>> from zerogap import Status
+    >>> Status.MAX_TIME.advice
+    'the time limit was reached; raise it, or resume from this solution'
+    """
 
     CONVERGED = "the stopping rule is met, by the certificate"
     MAX_STEPS = "the limit on iterations was reached; raise it, or loosen the tolerance"
@@ -75,7 +97,20 @@ class Status(Enum):
 
     @classmethod
     def of(cls, certificate: Certificate, tol: float) -> "Status":
-        """Return how a point stands that was found otherwise than by a run: by its certificate alone."""
+        """Return the status of a point that was not found by a run: by its certificate alone.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            That of the point.
+        tol : float
+            Relative gap asked for.
+
+        Returns
+        -------
+        Status
+            CONVERGED, PRECISION or STALLED.
+        """
         if certificate.relative_gap <= tol:
             return cls.CONVERGED
         is_near = certificate.gap <= tol * abs(certificate.primal) < np.inf  # nothing is known beyond float64
@@ -98,19 +133,57 @@ class Status(Enum):
 
 
 class Look(NamedTuple):
-    """A row of the trace: what was seen after so many iterations."""
+    """A row of the trace: where a run is after so many iterations.
 
-    step: int  # iterations so far
+    Attributes
+    ----------
+    step : int
+        Iterations so far.
+    seconds : float
+        Time so far.
+    dual : float
+        Dual objective, growing.
+    violation : float
+        KKT violation.
+    gap : float
+        Relative duality gap.
+    kernel_evaluations : int
+        Kernel values computed so far.
+    support : int
+        Nonzero coefficients.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> solution = solve(DualProblem.hinge(Gram([[0.0], [1.0], [2.0]]), [-1, -1, 1], C=1.0))
+    >>> solution.trace[0].step, solution.trace[0].support
+    (0, 0)
+    """
+
+    step: int
     seconds: float
-    dual: float  # dual objective, growing
-    violation: float  # largest breach of the optimality conditions
-    gap: float  # relative duality gap
+    dual: float
+    violation: float
+    gap: float
     kernel_evaluations: int
-    support: int  # nonzero coefficients
+    support: int
 
 
 class Trace:
-    """A table of looks: ``trace["gap"]`` is a column, ``trace[3]`` a row."""
+    """The history of a run, a table: ``trace["gap"]`` is a column, ``trace[3]`` a row.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        Names of the columns: step, seconds, dual, violation, gap, kernel_evaluations, support.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> trace = solve(DualProblem.hinge(Gram([[0.0], [1.0], [2.0]]), [-1, -1, 1], C=1.0)).trace
+    >>> bool(trace["dual"][-1] > trace["dual"][0])
+    True
+    """
 
     columns = Look._fields
 
@@ -131,7 +204,13 @@ class Trace:
         return self.looks[key]
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return the columns as lists."""
+        """Return the columns as lists.
+
+        Returns
+        -------
+        dict of str to list
+            Every column by its name.
+        """
         return {name: self[name].tolist() for name in self.columns}
 
     def __repr__(self) -> str:
@@ -151,17 +230,48 @@ class Trace:
 
 @dataclass(frozen=True)
 class Solution:
-    """A feasible point, its certificate, and how it was reached."""
+    """A feasible point, its certificate, and how it was reached.
 
-    beta: np.ndarray  # (n,) signed coefficients
+    Attributes
+    ----------
+    beta : array of shape (n,)
+        Signed coefficients.
+    bias : float
+        The bias: f(x) = sum_i beta_i k(x_i, x) + bias.
+    certificate : Certificate
+        How far from the optimum the point is, from the data.
+    status : Status
+        How the run ended.
+    n_iter : int
+        Iterations of the solver; for SMO, pairs moved.
+    trace : Trace
+        The history of the run.
+    problem : DualProblem
+        What was solved.
+    solver : Solver
+        What it was solved by.
+    state : object
+        The solver's own, from which ``resume`` goes on.
+    support : array of int
+        Indices of the nonzero coefficients.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> solution = solve(DualProblem.hinge(Gram([[0.0], [1.0], [2.0]]), [-1, -1, 1], C=1.0))
+    >>> solution.status.name, solution.support.size
+    ('CONVERGED', 3)
+    """
+
+    beta: np.ndarray
     bias: float
     certificate: Certificate
     status: Status
-    n_iter: int  # iterations of the solver, for SMO pairs moved
+    n_iter: int
     trace: Trace
     problem: DualProblem = field(repr=False)
     solver: Solver = field(repr=False)
-    state: Any = field(repr=False)  # what ``resume`` goes on from
+    state: Any = field(repr=False)
 
     @property
     def support(self) -> np.ndarray:
@@ -195,18 +305,36 @@ def solve(
     Parameters
     ----------
     problem : DualProblem
-    solver : a name, such as "smo" or "smo-platt", or a configured solver
-    stop : when to stop; what the solver claims is checked by a certificate computed from the data
-    max_steps : limit on the solver's iterations, those of a resumed run included
-    max_time : limit on this call's seconds
-    callback : called as callback(state, look) at every look; a true result ends the run.  Copy what you keep.
-    resume : a Solution to go on from, or signed coefficients to start at
-    trace_every : iterations between two rows of the trace; by default as many as keep its cost negligible
-    random_state : seed of the solvers that draw points at random
+        What to solve.
+    solver : str or Solver, default "auto"
+        A name, such as "smo" or "smo-platt", or a configured solver.
+    stop : Stop, default RelativeGap(1e-4)
+        When to stop; what the solver claims is checked by a certificate computed from the data.
+    max_steps : int, optional
+        Limit on the solver's iterations, those of a resumed run included.
+    max_time : float, optional
+        Limit on this call's seconds.
+    callback : callable, optional
+        Called as ``callback(state, row)`` for every row of the trace; a true result ends the run.  Copy what you keep.
+    resume : Solution or array of shape (n,), optional
+        A solution to go on from, or signed coefficients to start at.
+    trace_every : int, optional
+        Iterations between two rows of the trace; by default as many as keep its cost negligible.
+    random_state : int, default 0
+        Seed of the solvers that draw points at random.
 
     Returns
     -------
-    Solution : always a feasible point with its certificate; ``status`` says how the run ended
+    Solution
+        Always a feasible point with its certificate; ``status`` says how the run ended.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, RelativeGap, datasets, solve
+    >>> X, y = datasets.two_spirals()
+    >>> solution = solve(DualProblem.hinge(Gram(X), y, C=10.0), "smo", stop=RelativeGap(1e-8))
+    >>> solution.status.name, bool(solution.certificate.relative_gap <= 1e-8)
+    ('CONVERGED', True)
     """
     solver = get_solver(solver, random_state)
     check_limits(stop, max_steps, max_time, trace_every)

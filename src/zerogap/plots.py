@@ -28,9 +28,18 @@ def plot_comparison(comparison: "Comparison", y: str = "gap", x: str = "step", a
     Parameters
     ----------
     comparison : Comparison
-    y : "gap", "dual", "margin" (chapter7, exercise 1), "distance" (spiral, figures 2 to 5), "violation" or "support"
-    x : "step", "seconds" or "kernel_evaluations"
-    ax : matplotlib axes to draw on; by default those of a new figure
+        What to draw.
+    y : str, default "gap"
+        "gap", "dual", "margin" (chapter7, exercise 1), "distance" (spiral, figures 2 to 5), "violation" or "support".
+    x : str, default "step"
+        "step", "seconds" or "kernel_evaluations".
+    ax : matplotlib axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+        The drawing.
     """
     validation.check_choice("y", y, tuple(Y_LABELS))
     validation.check_choice("x", x, tuple(X_LABELS))

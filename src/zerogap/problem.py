@@ -28,19 +28,51 @@ TINY = np.finfo(float).tiny
 
 @dataclass(frozen=True)
 class Certificate:
-    """How far a point is from the optimum, computed from the data in float64, with a bound on what float64 did to it.
+    """How far a point is from the optimum, computed from the data in float64, with a bound on the error of float64.
 
     The optimum lies between ``dual - rounding`` and ``primal + rounding``, and the point at most ``gap + rounding`` above it.
+
+    Attributes
+    ----------
+    primal : float
+        P at beta with the bias that makes it least (hard margin: stretched until every margin holds).
+    dual : float
+        -D(beta), a lower bound on every primal objective.
+    gap : float
+        primal - dual, summed from terms that cannot be negative, so without cancellation.
+    rounding : float
+        Primal, dual and gap are off by at most this: kernel values, K beta and the sums.
+    kkt_violation : float
+        Largest violation of the optimality conditions (7)-(9) of ong: b_up - b_low, at least 0.
+    bias_interval : tuple of two floats
+        (b_up, b_low), the largest lower and the smallest upper bound on the bias; crossed if conditions are violated.
+    bias : float
+        The bias used in ``primal``.
+    sum_residual : float
+        sum(beta) - total, zero but for rounding.
+    relative_gap : float
+        (gap + rounding) / (primal - rounding).
+    feasibility_gap : float
+        The ratio (7.3) of chapter7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zerogap import DualProblem, Gram
+    >>> problem = DualProblem.hard_margin(Gram([[0.0], [1.0], [2.0]], "linear"), [-1, -1, 1])
+    >>> certificate = problem.certify(np.array([0.0, -2.0, 2.0]))
+    >>> float(certificate.primal), certificate.dual, bool(certificate.relative_gap < 1e-13)
+    (2.0, 2.0, True)
     """
 
-    primal: float  # P at beta with the bias that makes it least (hard margin: stretched until every margin holds)
-    dual: float  # -D(beta), a lower bound on every primal objective
-    gap: float  # primal - dual, summed from terms that cannot be negative, so without cancellation
-    rounding: float  # primal, dual and gap are off by at most this: kernel values, K beta and the sums
-    kkt_violation: float  # largest breach of the optimality conditions (7)-(9) of ong
-    bias_interval: tuple[float, float]  # (highest lower bound, lowest upper bound) on the bias; crossed if violated
-    bias: float  # the bias used in ``primal``
-    sum_residual: float  # sum(beta) - total, zero but for rounding
+    primal: float
+    dual: float
+    gap: float
+    rounding: float
+    kkt_violation: float
+    bias_interval: tuple[float, float]
+    bias: float
+    sum_residual: float
 
     @property
     def relative_gap(self) -> float:
@@ -59,7 +91,13 @@ class Certificate:
 
     @classmethod
     def nothing(cls) -> "Certificate":
-        """The certificate of a point of which nothing is known, because its numbers are beyond float64 or not computed."""
+        """Return the certificate of a point of which nothing is known: its numbers are beyond float64, or not computed.
+
+        Returns
+        -------
+        Certificate
+            Primal, gap and violation infinite.
+        """
         return cls(np.inf, -np.inf, np.inf, np.inf, np.inf, (-np.inf, np.inf), 0.0, 0.0)
 
     def __str__(self) -> str:
@@ -83,15 +121,45 @@ class Residual(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DualProblem:
-    """Minimise 1/2 b'(K + diag(ridge))b - t'b + eps |b|_1  subject to  sum(b) = total and lower <= b <= upper."""
+    """Minimise 1/2 b'(K + diag(ridge))b - t'b + eps |b|_1  subject to  sum(b) = total and lower <= b <= upper.
 
-    gram: Gram  # (n, n) kernel matrix, rows on demand
-    target: np.ndarray  # (n,) t: labels, or regression targets
-    lower: np.ndarray  # (n,) box, at most 0
-    upper: np.ndarray  # (n,) box, at least 0
-    ridge: np.ndarray  # (n,) added to the diagonal of K
+    Made by one of its constructors: ``hinge``, ``hard_margin``, ``squared_hinge``, ``epsilon_insensitive``,
+    ``squared_epsilon_insensitive`` or ``gaussian_process``.
+
+    Attributes
+    ----------
+    gram : Gram
+        Kernel matrix (n, n), rows on demand.
+    target : array of shape (n,)
+        t: labels, or regression targets.
+    lower, upper : arrays of shape (n,)
+        The box: lower is at most 0, upper at least 0.
+    ridge : array of shape (n,)
+        Added to the diagonal of K.
+    eps : float
+        Weight of the 1-norm: the half width of a tube.
+    total : float or None
+        What the coefficients sum to; None if the bias is fixed to zero and nothing constrains the sum.
+    n : int
+        Number of coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]], "linear"), [-1, -1, 1, 1], C=10.0)
+    >>> solution = solve(problem)
+    >>> np.abs(solution.beta).round(3).tolist(), round(solution.bias, 3)
+    ([0.0, 2.0, 2.0, 0.0], -3.0)
+    """
+
+    gram: Gram
+    target: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    ridge: np.ndarray
     eps: float = 0.0
-    total: float | None = 0.0  # None: the bias is fixed to zero and nothing constrains the sum
+    total: float | None = 0.0
 
     # Formulations.  A weight of two is the point twice: it doubles the box, or halves the ridge.
 
@@ -99,7 +167,26 @@ class DualProblem:
     def hinge(
         cls, gram: Gram, y: np.ndarray, C: float, *, sample_weight: np.ndarray | None = None, fit_intercept: bool = True
     ) -> "DualProblem":
-        """1-norm soft margin (7.1): 1/2 |f|² + C sum_i w_i max(0, 1 - y_i f(x_i)); y is -1/+1."""
+        """Return the 1-norm soft margin (7.1): 1/2 |f|² + C sum_i w_i max(0, 1 - y_i f(x_i)).
+
+        Parameters
+        ----------
+        gram : Gram
+            Kernel matrix of the points.
+        y : array of shape (n,)
+            Labels, -1 or +1, both present.
+        C : float
+            Cost of a violated margin, above 0; infinite is the hard margin.
+        sample_weight : array of shape (n,), optional
+            A point of weight two counts as two points; by default 1.
+        fit_intercept : bool, default True
+            Whether the bias is free; else it is zero, and nothing constrains sum(beta).
+
+        Returns
+        -------
+        DualProblem
+            The problem in normal form.
+        """
         C = validation.check_positive("C", C, infinite=True)
         if np.isinf(C):
             return cls.hard_margin(gram, y, sample_weight=sample_weight, fit_intercept=fit_intercept)
@@ -110,7 +197,24 @@ class DualProblem:
     def hard_margin(
         cls, gram: Gram, y: np.ndarray, *, sample_weight: np.ndarray | None = None, fit_intercept: bool = True
     ) -> "DualProblem":
-        """Maximal margin: 1/2 |f|² subject to y_i f(x_i) >= 1.  A weight matters only by being zero or not."""
+        """Return the maximal margin: 1/2 |f|² subject to y_i f(x_i) >= 1.
+
+        Parameters
+        ----------
+        gram : Gram
+            Kernel matrix of the points.
+        y : array of shape (n,)
+            Labels, -1 or +1, both present.
+        sample_weight : array of shape (n,), optional
+            A weight matters only by being zero or not; by default 1.
+        fit_intercept : bool, default True
+            Whether the bias is free; else it is zero, and nothing constrains sum(beta).
+
+        Returns
+        -------
+        DualProblem
+            The problem in normal form.
+        """
         y, weight = validation.check_signs(y, gram.n), validation.check_weights(sample_weight, gram.n)
         return cls._signed(gram, y, np.where(weight > 0, np.inf, 0.0), np.zeros(gram.n), fit_intercept)
 
@@ -118,7 +222,26 @@ class DualProblem:
     def squared_hinge(
         cls, gram: Gram, y: np.ndarray, C: float, *, sample_weight: np.ndarray | None = None, fit_intercept: bool = True
     ) -> "DualProblem":
-        """2-norm soft margin (Remark 7.10): 1/2 |f|² + C/2 sum_i w_i max(0, 1 - y_i f(x_i))²."""
+        """Return the 2-norm soft margin (Remark 7.10): 1/2 |f|² + C/2 sum_i w_i max(0, 1 - y_i f(x_i))².
+
+        Parameters
+        ----------
+        gram : Gram
+            Kernel matrix of the points.
+        y : array of shape (n,)
+            Labels, -1 or +1, both present.
+        C : float
+            Cost of a violated margin, above 0; infinite is the hard margin.
+        sample_weight : array of shape (n,), optional
+            A point of weight two counts as two points; by default 1.
+        fit_intercept : bool, default True
+            Whether the bias is free; else it is zero, and nothing constrains sum(beta).
+
+        Returns
+        -------
+        DualProblem
+            The problem in normal form.
+        """
         C = validation.check_positive("C", C, infinite=True)
         y, weight = validation.check_signs(y, gram.n), validation.check_weights(sample_weight, gram.n)
         return cls._signed(gram, y, np.where(weight > 0, np.inf, 0.0), _ridge(C, weight), fit_intercept)
@@ -134,7 +257,28 @@ class DualProblem:
         sample_weight: np.ndarray | None = None,
         fit_intercept: bool = True,
     ) -> "DualProblem":
-        """Linear eps-insensitive regression (7.2): 1/2 |f|² + C sum_i w_i max(0, |y_i - f(x_i)| - epsilon)."""
+        """Return linear eps-insensitive regression (7.2): 1/2 |f|² + C sum_i w_i max(0, |y_i - f(x_i)| - epsilon).
+
+        Parameters
+        ----------
+        gram : Gram
+            Kernel matrix of the points.
+        y : array of shape (n,)
+            Targets.
+        C : float
+            Cost of a deviation beyond the tube, above 0 and finite.
+        epsilon : float, default 0.1
+            Half width of the tube, at least 0.
+        sample_weight : array of shape (n,), optional
+            A point of weight two counts as two points; by default 1.
+        fit_intercept : bool, default True
+            Whether the bias is free; else it is zero, and nothing constrains sum(beta).
+
+        Returns
+        -------
+        DualProblem
+            The problem in normal form.
+        """
         C = validation.check_positive("C", C, advice="For a hard tube use a large C.")
         weight = validation.check_weights(sample_weight, gram.n)
         return cls._two_sided(gram, y, C * weight, np.zeros(gram.n), epsilon, fit_intercept)
@@ -150,7 +294,28 @@ class DualProblem:
         sample_weight: np.ndarray | None = None,
         fit_intercept: bool = True,
     ) -> "DualProblem":
-        """Quadratic eps-insensitive regression (7.2): 1/2 |f|² + C/2 sum_i w_i max(0, |y_i - f(x_i)| - epsilon)²."""
+        """Return quadratic eps-insensitive regression (7.2): 1/2 |f|² + C/2 sum_i w_i max(0, |y_i - f(x_i)| - epsilon)².
+
+        Parameters
+        ----------
+        gram : Gram
+            Kernel matrix of the points.
+        y : array of shape (n,)
+            Targets.
+        C : float
+            Cost of a deviation beyond the tube, above 0 and finite.
+        epsilon : float, default 0.1
+            Half width of the tube, at least 0.
+        sample_weight : array of shape (n,), optional
+            A point of weight two counts as two points; by default 1.
+        fit_intercept : bool, default True
+            Whether the bias is free; else it is zero, and nothing constrains sum(beta).
+
+        Returns
+        -------
+        DualProblem
+            The problem in normal form.
+        """
         C = validation.check_positive("C", C, advice="For a hard tube use a large C.")
         weight = validation.check_weights(sample_weight, gram.n)
         cap = np.where(weight > 0, np.inf, 0.0)
@@ -158,9 +323,23 @@ class DualProblem:
 
     @classmethod
     def gaussian_process(cls, gram: Gram, y: np.ndarray, noise: float) -> "DualProblem":
-        """Gaussian process, kernel ridge (§7.6): 1/2 |f|² + 1/(2 noise) sum_i (y_i - f(x_i))², without a bias.
+        """Return a Gaussian process, or kernel ridge (§7.6): 1/2 |f|² + 1/(2 noise) sum_i (y_i - f(x_i))², without a bias.
 
-        ``noise`` is the variance sigma²; the solution is beta = (K + noise I)^-1 y.
+        The solution is beta = (K + noise I)^-1 y.
+
+        Parameters
+        ----------
+        gram : Gram
+            Kernel matrix of the points.
+        y : array of shape (n,)
+            Targets.
+        noise : float
+            Variance sigma² of the observations, above 0.
+
+        Returns
+        -------
+        DualProblem
+            The problem in normal form.
         """
         noise = validation.check_positive("noise", noise, advice="It is the variance of the observations.")
         return cls._two_sided(gram, y, np.full(gram.n, np.inf), np.full(gram.n, noise), 0.0, False)
@@ -210,11 +389,33 @@ class DualProblem:
         return (self.is_hard and not is_tiny) or not self.gram.seems_positive()
 
     def residual(self, beta: np.ndarray) -> np.ndarray:
-        """Return t - (K + diag(ridge)) beta, minus the gradient of the smooth part of D."""
+        """Return t - (K + diag(ridge)) beta: minus the gradient of the smooth part of D.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+
+        Returns
+        -------
+        array of shape (n,)
+            The residual.  It is the gradient of the dual objective -D, but for eps |beta|_1.
+        """
         return self.target - self.gram.dot(beta) - self.ridge * beta
 
     def rounding(self, beta: np.ndarray) -> float:
-        """Return about how far rounding puts a residual off: no KKT violation below this can be told from zero."""
+        """Return about how far rounding puts a residual off: no KKT violation below this can be told from zero.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+
+        Returns
+        -------
+        float
+            An estimate, not a bound.
+        """
         target, diagonal = self._largest
         with np.errstate(over="ignore", invalid="ignore"):
             size = target + float(np.abs(beta).sum()) * diagonal
@@ -228,20 +429,68 @@ class DualProblem:
         return float(np.abs(self.target).max()), float(self.gram.diagonal.max())
 
     def objective(self, beta: np.ndarray, residual: np.ndarray | None = None) -> float:
-        """Return D(beta)."""
+        """Return D(beta); the dual objective of a certificate is minus this.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+        residual : array of shape (n,), optional
+            ``residual(beta)``, if it is known.
+
+        Returns
+        -------
+        float
+            The objective that is minimised.
+        """
         residual = self.residual(beta) if residual is None else residual
         return float(-0.5 * beta @ (self.target + residual) + self.eps * np.abs(beta).sum())
 
     def rise(self, beta: np.ndarray) -> np.ndarray:
-        """Return what, added to the residual, bounds the bias from below: -eps s⁺, or -HUGE where beta cannot rise."""
+        """Return what, added to the residual, bounds the bias from below; the largest of these bounds is b_up.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+
+        Returns
+        -------
+        array of shape (n,)
+            -eps s⁺, or -HUGE where beta cannot rise.
+        """
         return np.where(beta < self.upper, np.where(beta >= 0, -self.eps, self.eps), -HUGE)
 
     def fall(self, beta: np.ndarray) -> np.ndarray:
-        """Return what, added to the residual, bounds the bias from above: -eps s⁻, or HUGE where beta cannot fall."""
+        """Return what, added to the residual, bounds the bias from above; the smallest of these bounds is b_low.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+
+        Returns
+        -------
+        array of shape (n,)
+            -eps s⁻, or HUGE where beta cannot fall.
+        """
         return np.where(beta > self.lower, np.where(beta > 0, -self.eps, self.eps), HUGE)
 
     def bias_interval(self, beta: np.ndarray, residual: np.ndarray) -> tuple[float, float]:
-        """Return the two extremes that bound the bias; beta is optimal if and only if they do not cross."""
+        """Return b_up and b_low; beta is optimal if and only if they do not cross.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+        residual : array of shape (n,)
+            ``residual(beta)``.
+
+        Returns
+        -------
+        tuple of two floats
+            The largest lower and the smallest upper bound on the bias.
+        """
         below, above = _extremes(beta, residual, self.lower, self.upper, self.eps)
         if self.total is None:  # the bias is zero, whatever the points ask for
             below, above = max(below, 0.0), min(above, 0.0)
@@ -258,20 +507,61 @@ class DualProblem:
     ) -> Certificate:
         """Return the certificate of a feasible point.
 
-        A ``residual`` handed in must come from the data, as ``residual(beta)`` does; ``drift``: how far it may be off besides.
-        ``precisely`` sums it in twice the precision, for where rounding decides; ``from_data`` its kernel values too.
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients in the box, with the right sum.
+        residual : array of shape (n,), optional
+            ``residual(beta)``, if it is known; it must come from the data.
+        precisely : bool, default False
+            Sum the residual in twice the precision, for where rounding decides.
+        from_data : bool, default True
+            With ``precisely``, compute kernel values in twice the precision too.
+        drift : float, default 0.0
+            How far the residual that is passed may be off, besides the rounding of one product.
+
+        Returns
+        -------
+        Certificate
+            Objectives, gap, a bound on the rounding, and the KKT violation.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # beyond float64 nothing is certified
             r = self._plain_residual(beta, residual, drift)
             return self._certificate(beta, self._precise_residual(beta, r, from_data) if precisely else r)
 
     def estimate(self, beta: np.ndarray, residual: np.ndarray, rounding: float = 0.0) -> Certificate:
-        """Return the certificate that running arrays make believe, rounding taken as given: to see how far a run has come."""
+        """Return the certificate that follows from a solver's running arrays: to see how far a run has come.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+        residual : array of shape (n,)
+            ``residual(beta)``.
+        rounding : float, default 0.0
+            What to take the rounding for.
+
+        Returns
+        -------
+        Certificate
+            As good as the residual is.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             return self._certificate(beta, Residual(residual + self.ridge * beta, 0.0, None), rounding)
 
     def precise_residual(self, beta: np.ndarray) -> np.ndarray:
-        """Return what ``residual`` does, in twice the precision where that changes the certificate."""
+        """Return what ``residual`` does, in twice the precision where that changes the certificate.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+
+        Returns
+        -------
+        array of shape (n,)
+            The residual.
+        """
         r = self._precise_residual(beta, self._plain_residual(beta, None, 0.0), from_data=True)
         return r.high + r.low - self.ridge * beta
 
@@ -354,9 +644,19 @@ class DualProblem:
         return np.where(self.ridge > 0, smooth, np.where(r > self.eps, self.upper, at_most))
 
     def gap_shares(self, beta: np.ndarray, r: np.ndarray) -> np.ndarray:
-        """Return loss_i(r_i) + conjugate_i(beta_i) - beta_i r_i: what each point adds to the duality gap, at least 0.
+        """Return loss_i(r_i) + conjugate_i(beta_i) - beta_i r_i: what each point adds to the duality gap.
 
-        Here r = t - K beta - bias.  For the hinge this is the share in Remark 7.2 of chapter7.
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+        r : array of shape (n,)
+            t - K beta - bias.
+
+        Returns
+        -------
+        array of shape (n,)
+            At least 0; for the hinge the terms of Remark 7.2 of chapter7.
         """
         c = self._response(r)
         return (c - beta) * (r - 0.5 * self.ridge * (c + beta)) - self.eps * (np.abs(c) - np.abs(beta))
@@ -390,9 +690,21 @@ class DualProblem:
         return now, max(gap(error, more) - now, 0.0) + 16.0 * UNIT * (now + square)
 
     def is_unbounded(self, beta: np.ndarray, residual: np.ndarray) -> bool:
-        """Whether beta shows that a hard margin is impossible: both classes share a point, to a millionth of their radius.
+        """Return whether beta shows that a hard margin is impossible: the convex hulls of the classes meet.
 
-        With s = sum(alpha) / 2, f / s is the difference of two points in the convex hulls of the classes.
+        With s = sum(alpha) / 2, f / s is the difference of two points of these hulls.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+        residual : array of shape (n,)
+            ``residual(beta)``.
+
+        Returns
+        -------
+        bool
+            Whether they meet, to a millionth of their radius.
         """
         if not self.is_hard:
             return False
@@ -413,9 +725,19 @@ class DualProblem:
         return 0.5 * highest + 0.5 * lowest
 
     def best_bias(self, r: np.ndarray) -> float:
-        """Return the bias that minimises the primal objective where r = t - K beta, the middle one if there are many.
+        """Return the bias that minimises the primal objective, the middle one if there are many.
 
         The derivative of P by the bias is total - S(bias), where S = sum_i response_i(r_i - bias) falls as the bias grows.
+
+        Parameters
+        ----------
+        r : array of shape (n,)
+            t - K beta.
+
+        Returns
+        -------
+        float
+            Zero if the bias is fixed.
         """
         if self.total is None:
             return 0.0
@@ -475,11 +797,33 @@ class DualProblem:
     # Feasible points.
 
     def excess(self, beta: np.ndarray) -> float:
-        """Return sum(beta) - total, rounded once; zero where nothing constrains the sum."""
+        """Return sum(beta) - total.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+
+        Returns
+        -------
+        float
+            Rounded once; zero where nothing constrains the sum.
+        """
         return 0.0 if self.total is None else math.fsum([*beta.tolist(), -self.total])
 
     def feasible(self, beta: np.ndarray) -> np.ndarray:
-        """Return a feasible point near beta: clipped to the box, then the side in excess scaled down."""
+        """Return a feasible point near beta: clipped to the box, then the side in excess scaled down.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Any coefficients.
+
+        Returns
+        -------
+        array of shape (n,)
+            Coefficients in the box, with the right sum.
+        """
         beta = np.asarray(beta, dtype=np.float64)
         beta = np.clip(np.where(np.isfinite(beta), beta, 0.0), self.lower, self.upper)
         if self.total is None:
@@ -505,11 +849,28 @@ class DualProblem:
         return beta
 
     def feasible_start(self) -> np.ndarray:
-        """Return the point solvers start from."""
+        """Return the point solvers start from.
+
+        Returns
+        -------
+        array of shape (n,)
+            Zero, or the total spread over the box.
+        """
         return self._fill()
 
     def settle(self, beta: np.ndarray) -> np.ndarray:
-        """Put what rounding left in sum(beta) - total on the free coefficient with the most room; in place."""
+        """Put what rounding left in sum(beta) - total on the free coefficient with the most room.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients, changed in place.
+
+        Returns
+        -------
+        array of shape (n,)
+            beta itself.
+        """
         for _ in range(2):  # a coefficient that was large before leaves a little to rounding once more
             drift = self.excess(beta)
             if drift == 0.0:

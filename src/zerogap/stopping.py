@@ -10,11 +10,35 @@ class Stop:
     """A stopping rule; join several with ``|``: the first to be met ends the run."""
 
     def is_met(self, now: Certificate, before: Certificate | None) -> bool:
-        """Whether to stop at this certificate, ``before`` being that of the look before."""
+        """Return whether to stop.
+
+        Parameters
+        ----------
+        now : Certificate
+            That of the present point.
+        before : Certificate or None
+            That of the trace row before; None at the first.
+
+        Returns
+        -------
+        bool
+            True ends the run.
+        """
         raise NotImplementedError
 
     def aim(self, now: Certificate) -> float:
-        """Return the KKT violation at which another look is worth its while."""
+        """Return the KKT target: the violation at which the rule is to be tested again.
+
+        Parameters
+        ----------
+        now : Certificate
+            That of the present point.
+
+        Returns
+        -------
+        float
+            A KKT violation; the solver's step ends when it gets there.
+        """
         raise NotImplementedError
 
     def __or__(self, other: "Stop") -> "Stop":
@@ -23,7 +47,18 @@ class Stop:
 
 @dataclass(frozen=True)
 class RelativeGap(Stop):
-    """Stop when the duality gap is at most ``tol`` times the primal objective (criterion 3 of chapter7 §7.1)."""
+    """Stop when the duality gap is at most ``tol`` times the primal objective (criterion 3 of chapter7 §7.1).
+
+    Attributes
+    ----------
+    tol : float, default 1e-4
+        The relative gap to reach, rounding included.
+
+    Examples
+    --------
+    >>> from zerogap import DualGrowth, RelativeGap
+    >>> stop = RelativeGap(1e-6) | DualGrowth(1e-12)
+    """
 
     tol: float = 1e-4
 
@@ -51,7 +86,20 @@ class PlainGap(RelativeGap):
 
 @dataclass(frozen=True)
 class KKTViolation(Stop):
-    """Stop when no optimality condition is breached by more than ``tol`` (criterion 2 of chapter7 §7.1)."""
+    """Stop when no optimality condition is violated by more than ``tol`` (criterion 2 of chapter7 §7.1).
+
+    Attributes
+    ----------
+    tol : float, default 1e-3
+        The KKT violation to reach.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, KKTViolation, solve
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0]]), [-1, -1, 1], C=1.0)
+    >>> solve(problem, stop=KKTViolation(1e-6)).certificate.kkt_violation <= 1e-6
+    True
+    """
 
     tol: float = 1e-3
 
@@ -69,9 +117,21 @@ class KKTViolation(Stop):
 
 @dataclass(frozen=True)
 class DualGrowth(Stop):
-    """Stop when the dual objective grows by less than the fraction ``tol`` between looks (criterion 1 of chapter7 §7.1).
+    """Stop when the dual objective grows by less than the fraction ``tol`` between trace rows (criterion 1 of chapter7 §7.1).
 
-    Unreliable: a slow stretch looks like the end, however far the optimum.  Kept for comparison; the certificate still tells.
+    Unreliable: slow progress counts as the end, however far the optimum.  Kept for comparison; the certificate still tells.
+
+    Attributes
+    ----------
+    tol : float, default 1e-9
+        The fractional growth.
+
+    Examples
+    --------
+    >>> from zerogap import DualGrowth, DualProblem, Gram, solve
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0]]), [-1, -1, 1], C=1.0)
+    >>> solve(problem, stop=DualGrowth(1e-6)).status.name
+    'CONVERGED'
     """
 
     tol: float = 1e-9

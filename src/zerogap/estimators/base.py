@@ -49,9 +49,14 @@ class KernelMachine(BaseEstimator):
         return tags
 
     def save(self, file: "str | os.PathLike[str]") -> None:
-        """Write the model, fitted or not, to a file of arrays, without pickle; ".npz" is added to its name if missing.
+        """Write the model, fitted or not, to a file of arrays, without pickle; :func:`zerogap.load` reads it.
 
-        :func:`zerogap.load` reads it.  A kernel that is a function of the user's cannot be stored.
+        A kernel that is a function of the user's cannot be stored.
+
+        Parameters
+        ----------
+        file : str or path
+            Its name; ".npz" is added if that is missing.
         """
         from zerogap.estimators.storing import save
 
@@ -59,7 +64,18 @@ class KernelMachine(BaseEstimator):
 
     @classmethod
     def load(cls, file: "str | os.PathLike[str]") -> Any:
-        """Read a model of this class that ``save`` wrote."""
+        """Read a model of this class that ``save`` wrote.
+
+        Parameters
+        ----------
+        file : str or path
+            Its name.
+
+        Returns
+        -------
+        estimator
+            The model as it was stored.
+        """
         from zerogap.estimators.storing import load
 
         model = load(file)

@@ -29,7 +29,14 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0 : as in :class:`zerogap.SVC`
+    kernel : str or callable, default "rbf"
+        "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points.
+    gamma : float or str, default "scale"
+        Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.
+    degree : int, default 3
+        Degree of the polynomial kernel.
+    coef0 : float, default 0.0
+        Constant of the polynomial and sigmoid kernels.
     noise : float, default 0.1
         Variance of the observations, added to the diagonal of the kernel matrix.
     solver : "cholesky" or "cg", default "cholesky"
@@ -45,21 +52,34 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
     preconditioner : "nystrom" or None, default "nystrom"
         With "cg": ``rank`` kernel rows, chosen greedily, stand for the matrix; far fewer iterations then.
     rank : int, default 300
+        Kernel rows of the preconditioner.
     cache_size : float, default 1000
         Memory for kernel rows in megabytes; with "cg", what does not fit is computed anew for every product.
     max_iter : int, default -1
         Limit on the products of "cg"; -1 is none.
-    max_time : float or None
+    max_time : float, optional
         Limit in seconds for "cg".
     verbose : bool, default False
         Show progress on fits that take longer than a second.
 
     Attributes
     ----------
-    dual_coef_ : (1, n) the coefficients beta
-    support_vectors_ : the training points; support_ : all their indices
-    log_marginal_likelihood_ : of the (normalised) targets; with "cg" see :meth:`log_marginal_likelihood`
-    certificate_, duality_gap_, status_, n_iter_, trace_, kernel_evaluations_ : as in :class:`zerogap.SVR`
+    dual_coef_ : array of shape (1, n)
+        The coefficients beta.
+    support_vectors_ : array of shape (n, d)
+        The training points.
+    support_ : array of shape (n,)
+        All their indices.
+    log_marginal_likelihood_ : float
+        Of the (normalised) targets; with "cg" see :meth:`log_marginal_likelihood`.
+    certificate_, status_, trace_ : Certificate, Status and Trace
+        Of the solution.
+    duality_gap_ : float
+        The relative duality gap.
+    n_iter_ : int
+        Steps of the solver.
+    kernel_evaluations_ : int
+        Kernel values computed.
 
     Examples
     --------
@@ -114,7 +134,20 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
         return Cholesky() if self.solver == "cholesky" else ConjugateGradient(self.preconditioner, self.rank)
 
     def fit(self, X: Any, y: Any) -> "GaussianProcessRegressor":
-        """Fit the model to points X (n, d) with targets y."""
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Training points, or their kernel matrix (n, n) with ``kernel="precomputed"``.
+        y : array of shape (n,)
+            Targets.
+
+        Returns
+        -------
+        GaussianProcessRegressor
+            The fitted model itself.
+        """
         self._check_options()
         validation.check_positive("std_tol", self.std_tol, advice="It is a part of the prior variance.")
         X, y = self._check_points(X, y, y_numeric=True)
@@ -164,6 +197,18 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
 
         The noise of the observations is not part of it.  With "cg" the variances are never below the exact ones, and at
         most ``std_tol`` times the prior variance above.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Points, or kernel values against the training points with ``kernel="precomputed"``.
+        return_std, return_cov : bool, default False
+            Whether to return standard deviations, or the covariance matrix; not both.
+
+        Returns
+        -------
+        array of shape (n,), or a tuple of it and an array of shape (n,) or (n, n)
+            The mean, and the deviations or the covariance.
         """
         if return_std and return_cov:
             raise ValueError("Ask for return_std or return_cov, not for both: the deviations are on cov's diagonal.")
@@ -228,7 +273,22 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
         return mean, self._y_scale**2 * (prior - explained)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
-        """Return values at the rows of X of functions drawn from the posterior, one function a column."""
+        """Return values of functions drawn from the posterior.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Points.
+        n_samples : int, default 1
+            Number of functions.
+        random_state : int, RandomState or None, default 0
+            Source of randomness.
+
+        Returns
+        -------
+        array of shape (n, n_samples)
+            One function a column.
+        """
         mean, covariance = self.predict(X, return_cov=True)
         return check_random_state(random_state).multivariate_normal(mean, covariance, n_samples).T
 
@@ -249,10 +309,24 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
     def log_marginal_likelihood(
         self, method: str = "cholesky", *, n_probes: int = 20, random_state: Any = 0, return_error: bool = False
     ) -> Any:
-        """Return -1/2 (y'(K + noise I)^-1 y + log det(K + noise I) + n log 2 pi), and if asked its standard error.
+        """Return -1/2 (y'(K + noise I)^-1 y + log det(K + noise I) + n log 2 pi).
 
-        ``method="cholesky"`` is exact and takes the whole matrix, of which a fit by "cholesky" has the factor already;
-        ``"lanczos"``, after a fit by "cg", estimates the determinant from products with ``n_probes`` random vectors.
+        Parameters
+        ----------
+        method : str, default "cholesky"
+            "cholesky" is exact and takes the whole matrix, of which a fit by "cholesky" has the factor already; "lanczos",
+            after a fit by "cg", estimates the determinant from products with random vectors.
+        n_probes : int, default 20
+            Their number.
+        random_state : int, RandomState or None, default 0
+            Their source.
+        return_error : bool, default False
+            Whether to return the standard error too.
+
+        Returns
+        -------
+        float, or a tuple of two
+            The logarithm of the density of the (normalised) targets, and its standard error.
         """
         check_is_fitted(self)
         validation.check_choice("method", method, ("cholesky", "lanczos"))

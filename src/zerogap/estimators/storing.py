@@ -52,6 +52,28 @@ def load(file: str | os.PathLike[str]) -> Any:
     """Return the model that ``save`` wrote to a file.
 
     Unlike unpickling, reading a file runs nothing that is in it.
+
+    Parameters
+    ----------
+    file : str or path
+        Its name.
+
+    Returns
+    -------
+    estimator
+        The model as it was stored.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from zerogap import SVC, load
+    >>> model = SVC().fit([[0.0], [1.0], [2.0]], [0, 0, 1])
+    >>> with TemporaryDirectory() as folder:
+    ...     model.save(Path(folder, "model.npz"))
+    ...     same = load(Path(folder, "model.npz"))
+    >>> same.predict([[0.1]]).tolist()
+    [0]
     """
     arrays = storage.read_arrays(file, KIND)
     try:

@@ -35,38 +35,63 @@ class SVC(ClassifierMixin, KernelMachine):
     ----------
     C : float, default 1.0
         Cost of a violated margin; ``np.inf`` is the hard margin.
-    kernel : "linear", "poly", "rbf", "sigmoid", "precomputed" or a function of two sets of points, default "rbf"
-    gamma : "scale", "auto" or a number, default "scale"
+    kernel : str or callable, default "rbf"
+        "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points.
+    gamma : float or str, default "scale"
         Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.
-    degree, coef0 : parameters of the polynomial and sigmoid kernels
-    loss : "hinge" or "squared_hinge", default "hinge"
-        C sum_i max(0, 1 - y_i f(x_i)), or C/2 times the sum of its squares.
+    degree : int, default 3
+        Degree of the polynomial kernel.
+    coef0 : float, default 0.0
+        Constant of the polynomial and sigmoid kernels.
+    loss : str, default "hinge"
+        "hinge", C sum_i max(0, 1 - y_i f(x_i)), or "squared_hinge", C/2 times the sum of its squares.
     tol : float, default 1e-4
         Certified relative duality gap.
-    solver : name or configured solver, default "auto"
+    solver : str or Solver, default "auto"
+        Name of a solver, or a configured one.
     fit_intercept : bool, default True
+        Whether the bias is free; else it is zero.
     class_weight : dict, "balanced" or None
         Multiplies C per class.
     cache_size : float, default 1000
         Memory for kernel rows in megabytes.
     max_iter : int, default -1
         Limit on the solver's steps; -1 leaves only the one that keeps a fit from crawling for ever, ten million.
-    max_time : float or None
+    max_time : float, optional
         Limit in seconds for each two-class problem.
     warm_start : bool, default False
         Start from the coefficients of the last fit, if the data has as many rows.
-    decision_function_shape : "ovr" or "ovo", default "ovr"
-    random_state : seed of solvers that draw points at random
+    decision_function_shape : str, default "ovr"
+        Of ``decision_function`` with more than two classes: "ovr", a column a class, or "ovo", a column a pair of them.
+    random_state : int, RandomState or None
+        Seed of solvers that draw points at random.
     verbose : bool, default False
         Show progress on fits that take longer than a second.
 
     Attributes
     ----------
-    support_, support_vectors_, n_support_, dual_coef_, intercept_, classes_ : as in scikit-learn
-    n_iter_ : steps of the solver for each pair of classes
-    certificate_, status_, trace_ : Certificate, Status and Trace; with more than two classes a list, a pair each
-    duality_gap_ : the relative duality gap, the largest over pairs of classes
-    kernel_evaluations_ : kernel values computed
+    support_ : array of shape (s,)
+        Rows of the support vectors.
+    support_vectors_ : array of shape (s, d)
+        The support vectors.
+    n_support_ : array
+        Their number in each class.
+    dual_coef_ : array of shape (n_classes - 1, s)
+        Signed coefficients, laid out as in scikit-learn.
+    intercept_ : array
+        The bias, one for each pair of classes.
+    coef_ : array
+        Weights of the features; only for the linear kernel.
+    classes_ : array
+        The labels, sorted.
+    n_iter_ : array
+        Steps of the solver, for each pair of classes.
+    certificate_, status_, trace_ : Certificate, Status and Trace
+        Of the solution; with more than two classes lists, an entry a pair.
+    duality_gap_ : float
+        The relative duality gap, the largest over pairs of classes.
+    kernel_evaluations_ : int
+        Kernel values computed.
 
     Examples
     --------
@@ -118,7 +143,22 @@ class SVC(ClassifierMixin, KernelMachine):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVC":
-        """Fit the model to points X (n, d) with labels y; a sample weight of two is the point twice."""
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Training points, or their kernel matrix (n, n) with ``kernel="precomputed"``.
+        y : array of shape (n,)
+            Labels, of two or more classes.
+        sample_weight : array of shape (n,), optional
+            A point of weight two counts as two points.
+
+        Returns
+        -------
+        SVC
+            The fitted model itself.
+        """
         return self._become(self._twin()._fit(X, y, sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> "SVC":
@@ -159,8 +199,23 @@ class SVC(ClassifierMixin, KernelMachine):
         """Add rows to those seen so far, and go to the exact optimum of them all by a few exchanges.
 
         The model is the one ``fit`` would give on all rows with the kernel's parameters of the first call: ``gamma="scale"``
-        is settled there.  The first call must hold every class; ``classes`` may list them, as other estimators ask for.
-        More than two classes are fitted anew, to ``tol``, from the present coefficients.
+        is computed there.  More than two classes are fitted anew, to ``tol``, from the present coefficients.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            More points.
+        y : array of shape (n,)
+            Their labels.  The first call must hold every class.
+        classes : array, optional
+            All labels, as other estimators want them; they must be those of the first call.
+        sample_weight : array of shape (n,), optional
+            A point of weight two counts as two points.
+
+        Returns
+        -------
+        SVC
+            The fitted model itself.
         """
         self._check_options()
         self._refuse_balanced()
@@ -185,8 +240,18 @@ class SVC(ClassifierMixin, KernelMachine):
     def forget(self, indices: Any) -> "SVC":
         """Take rows out of the model, as if they had never been seen.
 
-        ``indices`` (or a mask) count the rows that the model holds, in the order they came; those that remain keep their order
-        and are counted anew from zero.  As with ``partial_fit``, more than two classes are fitted anew.
+        Rows that remain keep their order and are counted anew from zero.  As with ``partial_fit``, more than two classes are
+        fitted anew.
+
+        Parameters
+        ----------
+        indices : int, array of int, or mask
+            Rows among those that the model holds, in the order they came.
+
+        Returns
+        -------
+        SVC
+            The fitted model itself.
         """
         check_is_fitted(self)
         self._check_options()
@@ -389,7 +454,18 @@ class SVC(ClassifierMixin, KernelMachine):
         return np.concatenate(parts)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return f(x): (n,) for two classes, positive for ``classes_[1]``; else a column a class, or a pair with "ovo"."""
+        """Return f(x).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Points, or kernel values against the training points with ``kernel="precomputed"``.
+
+        Returns
+        -------
+        array of shape (n,) or (n, k)
+            For two classes positive for ``classes_[1]``; else a column a class, or a pair of classes with "ovo".
+        """
         decisions = self._pair_decisions(X)
         if self.classes_.size == 2:
             return decisions.ravel()
@@ -398,7 +474,18 @@ class SVC(ClassifierMixin, KernelMachine):
         return _ovr_decision_function(decisions < 0, -decisions, self.classes_.size)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the class of each point; with more than two classes the one most pairs vote for."""
+        """Return the class of each point.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Points, or kernel values against the training points with ``kernel="precomputed"``.
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels; with more than two classes the one most pairs vote for.
+        """
         decisions = self._pair_decisions(X)
         if self.classes_.size == 2:
             return self.classes_[(decisions.ravel() > 0).astype(int)]

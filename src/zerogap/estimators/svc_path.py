@@ -24,18 +24,41 @@ class SVCPath(ClassifierMixin, KernelMachine):
 
     Parameters
     ----------
-    kernel, gamma, degree, coef0 : as in :class:`zerogap.SVC`
-    C_min, C_max : the range of C
-    C : the one that ``predict`` and ``decision_function`` use unless told otherwise, default 1.0
-    engine, linear_system : how the path is followed, see :func:`zerogap.svm_path`
-    max_events : stop after so many events; the path then ends at a smaller C
-    max_time : stop after so many seconds; the path then ends at a smaller C, and a ConvergenceWarning says at which
-    verbose : show progress
+    kernel : str or callable, default "rbf"
+        "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points.
+    gamma : float or str, default "scale"
+        Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.
+    degree : int, default 3
+        Degree of the polynomial kernel.
+    coef0 : float, default 0.0
+        Constant of the polynomial and sigmoid kernels.
+    C_min, C_max : float, default 1e-4 and 1e3
+        The range of C.
+    C : float, default 1.0
+        The one that ``predict`` and ``decision_function`` use unless told otherwise.
+    engine : str or options, default "single"
+        How the path is followed: "single", "lp" or "hastie", see :func:`zerogap.svm_path`.
+    linear_system : str, optional
+        "svd", "qr" or "qr-update", for engine "lp".
+    max_events : int, optional
+        Stop after so many events; the path then ends at a smaller C.
+    max_time : float, optional
+        Stop after so many seconds; the path then ends at a smaller C, and a ConvergenceWarning says at which.
+    verbose : bool, default False
+        Show progress.
 
     Attributes
     ----------
-    path_ : Path; breakpoints_ : its C, ascending; n_events_ : number of changes of sets; classes_ : the two labels
-    largest_gap_ : the largest relative duality gap over every C of the path
+    path_ : Path
+        The solution for every C.
+    breakpoints_ : array
+        Its C, ascending.
+    n_events_ : int
+        Number of changes of sets.
+    classes_ : array of shape (2,)
+        The labels, sorted.
+    largest_gap_ : float
+        The largest relative duality gap over every C of the path.
 
     Examples
     --------
@@ -83,7 +106,22 @@ class SVCPath(ClassifierMixin, KernelMachine):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVCPath":
-        """Follow the path of points X (n, d) with two labels; a sample weight of two is the point twice."""
+        """Follow the path.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Training points, or their kernel matrix (n, n) with ``kernel="precomputed"``.
+        y : array of shape (n,)
+            Labels of two classes.
+        sample_weight : array of shape (n,), optional
+            A point of weight two counts as two points.
+
+        Returns
+        -------
+        SVCPath
+            The fitted model itself.
+        """
         validation.check_kernel_parameters(self.kernel, NAMES, self.gamma, self.degree, self.coef0)
         X, y = self._check_points(X, y)
         check_classification_targets(y)
@@ -143,6 +181,16 @@ class SVCPath(ClassifierMixin, KernelMachine):
         """Return the fitted SVC for this C, the one ``SVC(C=C).fit`` would give.
 
         It has converged if its certificate says so; else its status and a ConvergenceWarning tell the gap.
+
+        Parameters
+        ----------
+        C : float
+            Within the range of the path.
+
+        Returns
+        -------
+        SVC
+            A model of its own.
         """
         check_is_fitted(self)
         path = self.path_
@@ -167,7 +215,20 @@ class SVCPath(ClassifierMixin, KernelMachine):
         return model
 
     def decision_function(self, X: Any, C: Any = None) -> np.ndarray:
-        """Return f(x), positive for ``classes_[1]``: (n,) for one C, (k, n) for an array of k."""
+        """Return f(x), positive for ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Points, or kernel values against the training points with ``kernel="precomputed"``.
+        C : float or array of shape (k,), optional
+            By default the model's own.
+
+        Returns
+        -------
+        array of shape (n,) or (k, n)
+            Decision values.
+        """
         K = self._against(X)
         C, path = self._default(C), self.path_
         several = [float(c) for c in np.atleast_1d(C)]
@@ -176,12 +237,40 @@ class SVCPath(ClassifierMixin, KernelMachine):
         return values[0] if np.ndim(C) == 0 else values
 
     def predict(self, X: Any, C: Any = None) -> np.ndarray:
-        """Return the class of each point: (n,) for one C, (k, n) for an array of k."""
+        """Return the class of each point.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Points, or kernel values against the training points with ``kernel="precomputed"``.
+        C : float or array of shape (k,), optional
+            By default the model's own.
+
+        Returns
+        -------
+        array of shape (n,) or (k, n)
+            Labels.
+        """
         is_second = self.decision_function(X, C) > 0
         return self.classes_[is_second.astype(int)]
 
     def score_curve(self, X: Any, y: Any, sample_weight: Any = None) -> ScoreCurve:
-        """Return the accuracy on held-out data for every C of the path: every change of it, not samples."""
+        """Return the accuracy on held-out data for every C of the path: every change of it, not samples.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Points, or kernel values against the training points with ``kernel="precomputed"``.
+        y : array of shape (n,)
+            Their labels.
+        sample_weight : array of shape (n,), optional
+            Weights of the points in the accuracy.
+
+        Returns
+        -------
+        ScoreCurve
+            Piecewise constant in C.
+        """
         K = self._against(X)
         y = np.asarray(y)
         if y.shape != (K.shape[1],) or not np.isin(y, self.classes_).all():

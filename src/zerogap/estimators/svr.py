@@ -15,7 +15,7 @@ from zerogap.problem import DualProblem
 class SVR(RegressorMixin, KernelMachine):
     """Support vector regression with a certificate.
 
-    A drop-in for ``sklearn.svm.SVR``; parameters and attributes are those of :class:`zerogap.SVC`, and
+    A drop-in for ``sklearn.svm.SVR`` that says how far from the optimum it is.
 
     Parameters
     ----------
@@ -23,8 +23,67 @@ class SVR(RegressorMixin, KernelMachine):
         Cost of a deviation beyond the tube.
     epsilon : float, default 0.1
         Half width of the tube within which deviations are free.
-    loss : "epsilon_insensitive" or "squared_epsilon_insensitive"
-        C sum_i max(0, |y_i - f(x_i)| - epsilon), or C/2 times the sum of its squares.
+    kernel : str or callable, default "rbf"
+        "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points.
+    gamma : float or str, default "scale"
+        Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.
+    degree : int, default 3
+        Degree of the polynomial kernel.
+    coef0 : float, default 0.0
+        Constant of the polynomial and sigmoid kernels.
+    loss : str, default "epsilon_insensitive"
+        "epsilon_insensitive", C sum_i max(0, |y_i - f(x_i)| - epsilon), or "squared_epsilon_insensitive", C/2 times the sum of
+        its squares.
+    tol : float, default 1e-4
+        Certified relative duality gap.
+    solver : str or Solver, default "auto"
+        Name of a solver, or a configured one.
+    fit_intercept : bool, default True
+        Whether the bias is free; else it is zero.
+    cache_size : float, default 1000
+        Memory for kernel rows in megabytes.
+    max_iter : int, default -1
+        Limit on the solver's steps; -1 leaves only the one that keeps a fit from crawling for ever, ten million.
+    max_time : float, optional
+        Limit in seconds.
+    warm_start : bool, default False
+        Start from the coefficients of the last fit, if the data has as many rows.
+    random_state : int, RandomState or None
+        Seed of solvers that draw points at random.
+    verbose : bool, default False
+        Show progress on fits that take longer than a second.
+
+    Attributes
+    ----------
+    support_ : array of shape (s,)
+        Rows of the support vectors.
+    support_vectors_ : array of shape (s, d)
+        The support vectors.
+    n_support_ : array
+        Their number.
+    dual_coef_ : array of shape (1, s)
+        Signed coefficients, laid out as in scikit-learn.
+    intercept_ : array
+        The bias.
+    coef_ : array
+        Weights of the features; only for the linear kernel.
+    n_iter_ : int
+        Steps of the solver.
+    certificate_, status_, trace_ : Certificate, Status and Trace
+        Of the solution.
+    duality_gap_ : float
+        The relative duality gap.
+    kernel_evaluations_ : int
+        Kernel values computed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zerogap import SVR
+    >>> X = np.linspace(0, 6, 50)[:, None]
+    >>> model = SVR(C=10.0, epsilon=0.05).fit(X, np.sin(X[:, 0]))
+    >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 0.1), bool(model.duality_gap_ <= 1e-4)
+    (True, True)
     """
 
     def __init__(
@@ -65,7 +124,22 @@ class SVR(RegressorMixin, KernelMachine):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVR":
-        """Fit the model to points X (n, d) with targets y; a sample weight of two is the point twice."""
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Training points, or their kernel matrix (n, n) with ``kernel="precomputed"``.
+        y : array of shape (n,)
+            Targets.
+        sample_weight : array of shape (n,), optional
+            A point of weight two counts as two points.
+
+        Returns
+        -------
+        SVR
+            The fitted model itself.
+        """
         return self._become(self._twin()._fit(X, y, sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> "SVR":
@@ -104,7 +178,20 @@ class SVR(RegressorMixin, KernelMachine):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return f(x) for every row."""
+        """Return f(x).
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Points, or kernel values against the training points with ``kernel="precomputed"``.
+
+        Returns
+        -------
+        array of shape (n,)
+            Predicted targets.
+        """
+        parts = [K @ self.dual_coef_[0] for _, K in self._kernel_values(X)]
+        return np.concatenate(parts) + self._biases[0]
         now = self._twin()  # another thread may store another model meanwhile
         parts = [K @ now.dual_coef_[0] for _, K in now._kernel_values(X)]
         return np.concatenate(parts) + now._biases[0]

@@ -12,7 +12,27 @@ from zerogap.path.path import Path
 
 
 class ScoreCurve(NamedTuple):
-    """A score for every C: ``score[k]`` between ``C[k]`` and ``C[k + 1]``."""
+    """A score for every C: ``score[k]`` between ``C[k]`` and ``C[k + 1]``; call it with a C, or an array of them.
+
+    Attributes
+    ----------
+    C : array of shape (k + 1,)
+        Where the score changes, ascending, and both ends.
+    score : array of shape (k,)
+        The score in between.
+    best_score : float
+        The largest score.
+    best_intervals : list of tuple
+        The intervals of C that have it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zerogap.path import ScoreCurve
+    >>> curve = ScoreCurve(np.array([0.1, 1.0, 10.0]), np.array([0.5, 0.75]))
+    >>> float(curve(2.0)), curve.best_intervals
+    (0.75, [(1.0, 10.0)])
+    """
 
     C: np.ndarray
     score: np.ndarray

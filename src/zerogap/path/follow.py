@@ -62,28 +62,57 @@ def svm_path(
 
     Parameters
     ----------
-    X : array or CSR matrix (n, d), or the kernel matrix itself with kernel="precomputed"
-    y : two classes of any labels; the second in sorted order is the positive one
-    kernel, gamma, degree, coef0, sample_weight : as in :class:`zerogap.SVC`
-    C_min, C_max : the range of C
-    engine : "single", one transition at a time; "lp", the algorithm of ong with its linear programs; "hastie", the plain
-        algorithm both improve on; or configured options, such as ``zerogap.path.LP(epsilon_kkt=1e-8)``
-    linear_system : "svd", "qr" or "qr-update", for engine "lp"
-    merge_duplicates : whether rows that agree in every feature and label become one weighted point; the result is the same
-    max_events : stop after so many events of this call; ``resume`` goes on from there.  With 0 only the start is solved.
-    max_time : stop after so many seconds, wherever that is; ``resume`` goes on from there
-    resume : a path of the same data that ended early, or at a smaller C_max; it is extended in place
-    verbose : show progress
+    X : array or CSR matrix of shape (n, d)
+        Points, or the kernel matrix (n, n) itself with ``kernel="precomputed"``.
+    y : array of shape (n,)
+        Two classes of any labels; the second in sorted order is the positive one.
+    kernel : str or callable, default "rbf"
+        "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points.
+    gamma : float or str, default "scale"
+        Coefficient of rbf, poly and sigmoid, "scale" or "auto", as in :class:`zerogap.SVC`.
+    degree : int, default 3
+        Degree of the polynomial kernel.
+    coef0 : float, default 0.0
+        Constant of the polynomial and sigmoid kernels.
+    sample_weight : array of shape (n,), optional
+        A point of weight two counts as two points.
+    C_min, C_max : float, default 1e-4 and 1e3
+        The range of C.
+    engine : str or options, default "single"
+        "single", one transition at a time; "lp", the algorithm of ong with its linear programs; "hastie", the plain algorithm
+        both improve on; or configured options, such as ``zerogap.path.LP(epsilon_kkt=1e-8)``.
+    linear_system : str, optional
+        "svd", "qr" or "qr-update", for engine "lp".
+    merge_duplicates : bool, default True
+        Whether rows that agree in every feature and label become one weighted point; the result is the same.
+    max_events : int, optional
+        Stop after so many events of this call; ``resume`` goes on from there.  With 0 only the start is solved.
+    max_time : float, optional
+        Stop after so many seconds, wherever that is; ``resume`` goes on from there.
+    resume : Path, optional
+        A path of the same data that ended early, or at a smaller C_max; it is extended in place.
+    verbose : bool, default False
+        Show progress.
 
     Returns
     -------
-    Path : with ``status`` "complete", "max_events", "max_time" or "interrupted"; a limit and Ctrl-C keep the part computed, and
-        if that is less than one segment the path says so when it is read.  ``largest_gap_`` is the largest relative duality
-        gap over every C of it.
+    Path
+        With ``status`` "complete", "max_events", "max_time" or "interrupted"; a limit and Ctrl-C keep the part computed, and if
+        that is less than one segment the path says so when it is read.  ``largest_gap_`` is the largest relative duality gap
+        over every C of it.
 
     Warns
     -----
-    RuntimeWarning : if the largest gap is above what the engine promises (1e-9 for "single"), with the C that has it
+    RuntimeWarning
+        If the largest gap is above what the engine promises (1e-9 for "single"), with the C that has it.
+
+    Examples
+    --------
+    >>> from zerogap import datasets, svm_path
+    >>> X, y = datasets.spiral(100, random_state=0)
+    >>> path = svm_path(X, y, C_min=0.1, C_max=10.0)
+    >>> path.status, bool(path.largest_gap_ <= 1e-9)
+    ('complete', True)
     """
     options = _options(engine, linear_system)
     C_min = validation.check_positive("C_min", C_min)

@@ -28,10 +28,30 @@ SETS = ("right", "elbow", "left")
 
 
 class Event(NamedTuple):
-    """A point changes sets: "right" (no support vector), "elbow" (on the margin), "left" (at the cap)."""
+    """A point changes sets: "right" (no support vector), "elbow" (on the margin), "left" (at the cap).
+
+    Attributes
+    ----------
+    C : float
+        Where.
+    index : int
+        Row of the data; duplicates change together, and the first of them stands for all.
+    origin : str
+        The set it leaves.
+    target : str
+        The set it enters.
+
+    Examples
+    --------
+    >>> from zerogap import datasets, svm_path
+    >>> X, y = datasets.spiral(100, random_state=0)
+    >>> path = svm_path(X, y, C_min=0.1, C_max=10.0)
+    >>> sorted({event.target for event in path.events}) == ["elbow", "left", "right"]
+    True
+    """
 
     C: float
-    index: int  # type: ignore[assignment]  # row of the data; duplicates change together, and the first of them stands for all
+    index: int  # type: ignore[assignment]
     origin: str
     target: str
 
@@ -40,8 +60,45 @@ class Path:
     """The solution for every C from ``C[0]`` to ``C[-1]``.
 
     On the segment between two breakpoints the scaled coefficients lam beta, lam = 1/C, are linear in lam: those of the elbow
-    are u + lam v, those of the left are at their caps, those of the right zero.  Only u and v of the elbow are kept, and who
-    changed sets.
+    are u + lam v, those of the left are at their caps, those of the right zero.  Only u and v of the elbow are kept, and the
+    changes of sets.  Made by :func:`zerogap.svm_path`.
+
+    Attributes
+    ----------
+    C : array of shape (k,)
+        Breakpoints, ascending.
+    lam : array of shape (k,)
+        1 / C.
+    status : str
+        "complete", "max_events", "max_time" or "interrupted".
+    events : list of Event
+        Changes of sets, in the order of C.
+    n_events : int
+        Their number.
+    n_free : array of shape (k,)
+        Points in the elbow on the segment that begins at each breakpoint; the last is repeated.
+    largest_gap_ : float
+        The largest relative duality gap over every C, in closed form.
+    n_backups : int
+        How often the engine had to solve anew by SMO.
+    counts : Counts
+        What the engine counted on its way.
+    points : Distinct
+        The distinct points of the data, and their rows.
+    y : array of shape (m,)
+        Their labels, -1 or +1.
+    gram : Gram or None
+        Their kernel matrix; None if the path was loaded without it.
+
+    Examples
+    --------
+    >>> from zerogap import datasets, svm_path
+    >>> X, y = datasets.spiral(100, random_state=0)
+    >>> path = svm_path(X, y, C_min=0.1, C_max=10.0)
+    >>> bool(abs(path.coefficients_at(2.0).sum()) < 1e-12)
+    True
+    >>> bool(path.certificate_at(2.0).relative_gap < 1e-9)
+    True
     """
 
     def __init__(self, y: np.ndarray, points: Distinct, status: np.ndarray, lam: float, gram: Gram | None = None):
@@ -211,12 +268,23 @@ class Path:
 
     @property
     def events(self) -> list[Event]:
-        """Who changed sets, where; in the order of C."""
+        """Changes of sets, in the order of C."""
         rows = self.points.rows
         return [Event(1.0 / t.lam, int(rows[t.point]), SETS[t.origin], SETS[t.target]) for t in self._transitions]
 
     def coefficients_at(self, C: Any) -> np.ndarray:
-        """Return the signed coefficients beta over the rows of the data, (n,), or (k, n) for an array of k values of C."""
+        """Return the signed coefficients beta over the rows of the data.
+
+        Parameters
+        ----------
+        C : float or array of shape (k,)
+            Within the range of the path.
+
+        Returns
+        -------
+        array of shape (n,) or (k, n)
+            The coefficients, within the box, and summing to zero.
+        """
         return self._for_each(C, self._coefficients_at)
 
     def _coefficients_at(self, C: float) -> np.ndarray:
@@ -252,7 +320,18 @@ class Path:
         return self._segments[self._position(self._lam(C))]
 
     def bias_at(self, C: Any) -> Any:
-        """Return the bias, a number, or one for each of an array of C: f(x) = sum_i beta_i k(x_i, x) + bias."""
+        """Return the bias: f(x) = sum_i beta_i k(x_i, x) + bias.
+
+        Parameters
+        ----------
+        C : float or array of shape (k,)
+            Within the range of the path.
+
+        Returns
+        -------
+        float or array of shape (k,)
+            The bias.
+        """
         return self._for_each(C, self._bias_at)
 
     def bias_in_gram(self, C: float) -> float:
@@ -290,7 +369,18 @@ class Path:
             )
 
     def certificate_at(self, C: Any) -> Any:
-        """Return the certificate of the solution at C, computed from the data; a list of them for an array of C."""
+        """Return the certificate of the solution at C, computed from the data.
+
+        Parameters
+        ----------
+        C : float or array of shape (k,)
+            Within the range of the path.
+
+        Returns
+        -------
+        Certificate or list of Certificate
+            One for each C.
+        """
         several = [c for part in self._chunks(np.atleast_1d(C)) for c in self.certificates(part)]
         return several[0] if np.ndim(C) == 0 else several
 
@@ -325,7 +415,18 @@ class Path:
         return [C[k : k + most] for k in range(0, C.size, most)]
 
     def worst_certificate(self, C: Any = None) -> Certificate:
-        """Return the certificate with the largest relative gap over some C, by default all breakpoints."""
+        """Return the certificate with the largest relative gap over some C.
+
+        Parameters
+        ----------
+        C : float or array of shape (k,), optional
+            Where to look; by default at all breakpoints.
+
+        Returns
+        -------
+        Certificate
+            The worst of them.
+        """
         worst = [
             max(self.certificates(part), key=lambda c: c.relative_gap)
             for part in self._chunks(self.C if C is None else np.atleast_1d(C))
@@ -404,7 +505,13 @@ class Path:
     # Storing.
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything but the Gram matrix as arrays: what changes at each event, and the elbow of each segment."""
+        """Return everything but the Gram matrix as arrays: what changes at each event, and the elbow of each segment.
+
+        Returns
+        -------
+        dict of str to array
+            What ``from_dict`` takes.
+        """
         sizes = np.array([s.points.size for s in self._segments])
         empty = [np.zeros(0)]
         joined = [np.concatenate(empty + [getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
@@ -424,7 +531,20 @@ class Path:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], gram: Gram | None = None) -> "Path":
-        """Return the path that ``to_dict`` described."""
+        """Return the path that ``to_dict`` described.
+
+        Parameters
+        ----------
+        data : dict
+            What ``to_dict`` returned.
+        gram : Gram, optional
+            Kernel matrix of the distinct points; without it nothing can be certified.
+
+        Returns
+        -------
+        Path
+            The same path.
+        """
         points = Distinct(*(np.asarray(data[name]) for name in ("rows", "group", "weight", "share")))
         path = cls(np.asarray(data["y"]), points, np.asarray(data["start"]), 1.0, gram)
         path.lam, path.lever = np.asarray(data["lam"]), np.asarray(data["lever"])
@@ -449,12 +569,31 @@ class Path:
         return path.seal(str(data["status"]))
 
     def save(self, file: str | File) -> None:
-        """Write the path to a compressed NumPy file, ".npz" added to its name if that is missing."""
+        """Write the path to a compressed NumPy file.
+
+        Parameters
+        ----------
+        file : str or path
+            Its name; ".npz" is added if that is missing.
+        """
         write_arrays(file, self.to_dict(), "path")
 
     @classmethod
     def load(cls, file: str | File, gram: Gram | None = None) -> "Path":
-        """Read a path that ``save`` wrote."""
+        """Read a path that ``save`` wrote.
+
+        Parameters
+        ----------
+        file : str or path
+            Its name.
+        gram : Gram, optional
+            Kernel matrix of the distinct points; without it nothing can be certified.
+
+        Returns
+        -------
+        Path
+            The same path.
+        """
         return cls.from_dict(read_arrays(file, "path"), gram)
 
 

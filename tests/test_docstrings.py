@@ -1,0 +1,171 @@
+"""Docstrings of public things: in numpydoc's sections, complete, and with examples that run."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+from types import ModuleType
+
+import pytest
+
+import zerogap
+
+MODULES = [name for _, name, _ in pkgutil.walk_packages(zerogap.__path__, "zerogap.") if not name.endswith("__main__")]
+
+# Gram's are not in this form yet.
+NAMES = [name for name in zerogap.__all__ if name != "Gram"]
+
+# What public functions and methods return or take, and is not itself a name of the package.
+MORE = ("path.Event", "path.ScoreCurve", "comparison.Run", "estimators.leaving_out.LeaveOneOut", "loop.Look")
+
+
+# How engines make a path and other modules read it: no part of what a user calls.
+INTERNAL = {
+    "Path": (
+        "is_at", "add", "note", "seal", "prove", "beta_at", "stray_at", "segment_at", "bias_in_gram", "certificates",
+        "scaled_at", "sets_at", "segments", "refuse_empty",
+    ),
+}  # fmt: skip
+
+
+def found(name: str) -> object:
+    """Return an object of the package by its dotted name."""
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(f"zerogap.{module}" if module else "zerogap"), last)
+
+
+def public() -> dict[str, object]:
+    """Return every public object: names of the package, functions of its public modules, and what these return."""
+    objects: dict[str, object] = {}
+    for name in (*NAMES, *MORE):
+        thing = found(name)
+        if isinstance(thing, ModuleType):
+            functions = inspect.getmembers(thing, inspect.isfunction)
+            own = {key: f for key, f in functions if f.__module__ == thing.__name__ and not key.startswith("_")}
+            objects |= {f"{name}.{key}": f for key, f in own.items()}
+        else:
+            objects[name] = thing
+    return objects
+
+
+def methods(cls: type) -> dict[str, object]:
+    """Return the public methods that a class has from this package."""
+    members = {}
+    for base in reversed(inspect.getmro(cls)):
+        if base.__module__.startswith("zerogap"):
+            members |= {name: value for name, value in vars(base).items() if not name.startswith("_")}
+    return {name: getattr(cls, name) for name, value in members.items() if is_method(value)}
+
+
+def is_method(value: object) -> bool:
+    is_conditional = type(value).__name__ == "_AvailableIfDescriptor"  # scikit-learn's available_if
+    return isinstance(value, classmethod | staticmethod) or inspect.isfunction(value) or is_conditional
+
+
+OBJECTS = public()
+CALLABLES = {name: thing for name, thing in OBJECTS.items() if not inspect.isclass(thing)}
+for name, thing in OBJECTS.items():
+    if inspect.isclass(thing):
+        left_out = INTERNAL.get(name, ())
+        CALLABLES |= {f"{name}.{key}": method for key, method in methods(thing).items() if key not in left_out}
+
+
+def docstring(name: str) -> str:
+    """Return what is said of a function; of a method that overrides another, what is said of that one if this has no more."""
+    owner, _, last = name.rpartition(".")
+    bases = inspect.getmro(OBJECTS[owner]) if inspect.isclass(OBJECTS.get(owner)) else ()
+    overridden = [vars(base)[last].__doc__ or "" for base in bases if last in vars(base)]
+    return next((text for text in overridden if "Parameters" in sections(text)), CALLABLES[name].__doc__ or "")
+
+
+def sections(docstring: str | None) -> dict[str, str]:
+    """Return the text below each underlined title."""
+    parts = re.split(r"^([A-Z]\w+)\n-{3,}\n", inspect.cleandoc(docstring or ""), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def entries(text: str) -> dict[str, str]:
+    """Return what is said of every name: "a, b : type" with the indented lines below it."""
+    found: dict[str, str] = {}
+    for part in re.split(r"^(?=\S)", text, flags=re.MULTILINE):
+        names, colon, rest = part.partition(" : ")
+        if colon:
+            found |= {name.strip("* "): rest for name in names.split(",")}
+    return found
+
+
+def parameters(thing: object) -> list[str]:
+    return [name for name in inspect.signature(thing).parameters if name not in ("self", "cls")]
+
+
+def is_explained(text: str) -> bool:
+    """Whether there is a type, and below it a sentence."""
+    kind, _, meaning = text.strip().partition("\n")
+    return bool(kind.strip()) and bool(meaning.strip())
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_run(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert failed == 0
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_every_parameter_and_result_of_a_function_is_explained(name):
+    thing = CALLABLES[name]
+    said = sections(docstring(name))
+    explained = entries(said.get("Parameters", ""))
+    assert list(explained) == parameters(thing)
+    assert all(map(is_explained, explained.values()))
+    returned = inspect.signature(thing).return_annotation
+    if returned not in (None, "None"):
+        assert said.get("Returns", said.get("Yields", "")).strip()
+
+
+@pytest.mark.parametrize("name", [name for name in CALLABLES if "." not in name or name.startswith("datasets.")])
+def test_every_function_has_an_example(name):
+    assert ">>> " in sections(CALLABLES[name].__doc__)["Examples"]
+
+
+@pytest.mark.parametrize("name", [name for name, thing in OBJECTS.items() if inspect.isclass(thing)])
+def test_every_class_explains_what_it_holds_and_has_an_example(name):
+    cls = OBJECTS[name]
+    said = sections(cls.__doc__)
+    assert ">>> " in said["Examples"]
+    fields = getattr(cls, "_fields", None) or list(getattr(cls, "__dataclass_fields__", ()))
+    if fields:  # a record: its parameters are its attributes
+        explained = entries(said["Attributes"]) | entries(said.get("Parameters", ""))
+        assert set(fields) <= set(explained)
+    else:
+        explained = entries(said["Attributes"]) | entries(said.get("Parameters", ""))
+        taken = entries(said.get("Parameters", ""))
+        if "Parameters" in said:
+            assert list(taken) == parameters(cls)
+        assert entries(said["Attributes"])
+    assert all(map(is_explained, explained.values()))
+
+
+def test_public_objects_are_found():
+    assert {"SVC", "solve", "datasets.spiral", "path.Event"} <= set(OBJECTS)
+    assert all(hasattr(found(name), method) for name, hidden in INTERNAL.items() for method in hidden)
+    assert {"SVC.fit", "SVC.partial_fit", "SVR.save", "DualProblem.hinge", "Path.from_dict"} <= set(CALLABLES)
+
+
+def add(a, *, b):
+    """Add.
+
+    Parameters
+    ----------
+    a, b : float
+        What to add.
+    """
+
+
+def test_the_check_sees_what_is_missing():
+    said = sections(add.__doc__)
+    assert list(said) == ["Parameters"]
+    assert list(entries(said["Parameters"])) == parameters(add)
+    assert not is_explained("float\n")
+    assert not is_explained("\n    What to add.")
