@@ -347,6 +347,17 @@ def test_the_compiled_loop_passes_the_same_events_as_single_steps(kind, kernel, 
     np.testing.assert_array_equal(path.engine.status, slow.engine.status)
 
 
+@pytest.mark.parametrize("gamma", [0.5, 1.0])
+def test_events_of_symmetric_points_are_tied_but_for_rounding(gamma):
+    """Two arms that are each other's image: of two coefficients that reach their bounds together none is taken past it."""
+    path = svm_path(*datasets.two_spirals(), gamma=gamma, C_min=0.1, C_max=10.0)
+    for k, segment in enumerate(path._segments):
+        a, w = path.y[segment.points] * segment.coefficients(path.lam[k + 1]), path.points.weight[segment.points]
+        assert np.maximum(-a, a - w).max() <= 1e-13 * (1.0 + np.abs(segment.u).max())
+    assert path.largest_gap_ <= 1e-9
+    assert path.n_backups == 0
+
+
 def test_max_events_is_met_exactly_within_the_compiled_loop(cancer):
     whole = svm_path(*cancer, C_max=10.0)
     for most in (1, 30, 61):

@@ -177,21 +177,21 @@ def at_once(near, lam, w, status, largest, y, E, u, v, watched, position, p, q):
     Leaving makes no elbow worse, so it comes first.
     """
     slow, tiny = _slow(v, largest)
-    best, where, index, entering, count = near, -1, -1, np.empty(watched.size, dtype=np.int64), 0
+    where, index, entering, count = -1, -1, np.empty(watched.size, dtype=np.int64), 0
     if E.size > 1:
         fastest = 0.0
         for k in range(E.size):
             i = E[k]
             root = _bound_root(lam, w[i], y[i] * u[k], y[i] * v[k], slow)
             if root >= near and abs(v[k]) > fastest:
-                best, where, index, fastest = root, k, i, abs(v[k])
+                where, index, fastest = k, i, abs(v[k])
     if where < 0:
         for k in range(watched.size):
             i = watched[k]
             if status[i] != ELBOW and _margin_root(status[i], lam, y[i] * p[k], y[i] * q[k] - 1.0, tiny) >= near:
                 entering[count] = i
                 count += 1
-    return best, where, index, entering[:count]
+    return where, index, entering[:count]
 
 
 @jit

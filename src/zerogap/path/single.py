@@ -376,8 +376,9 @@ class SingleEngine(Engine):
         _, _, turned, lam, position, index, second, outside = found
         width = TIE * self.lam
         if second >= lam - width:
-            lam, position, index = self._of_those_at_once(lam - width)
-            lam = max(lam, lam_end)
+            position, index = self._of_those_at_once(
+                lam - width
+            )  # lam stays: behind the first of them it would be outside
         if index >= 0 and lam > (1.0 - TIE) * self.lam:
             lam = self.lam
         target = ELBOW
@@ -391,13 +392,11 @@ class SingleEngine(Engine):
         line = self.watch.line
         return survey(lam_end, self.lam, self.w, self.status, self._largest, line.points, line.v, *self._now())
 
-    def _of_those_at_once(self, near: float) -> tuple[float, int, int]:
-        lam, position, index, entering = at_once(near, self.lam, self.w, self.status, self._largest, *self._now())
+    def _of_those_at_once(self, near: float) -> tuple[int, int]:
+        position, index, entering = at_once(near, self.lam, self.w, self.status, self._largest, *self._now())
         if position < 0:
             index = int(entering[np.argmax(self.system.distances(entering))])
-            k, label = self.watch.position[index], self.y[index]
-            lam = min(self.lam, -label * self.watch.p[k] / (label * self.watch.q[k] - 1.0))
-        return lam, position, index
+        return position, index
 
     def _move_to(self, lam: float, move: Move) -> None:
         self._at_once = self._at_once + 1 if lam == self.lam else 0
