@@ -18,6 +18,7 @@ _NAMED: dict[str, Callable[[Any, Any, Any], Kernel]] = {
     "precomputed": lambda gamma, degree, coef0: Precomputed(),
 }
 NAMES = tuple(_NAMED)
+_OF_MATRICES = {name for name, make in _NAMED.items() if make("scale", 3, 0.0).is_precomputed}
 
 
 def as_kernel(kernel: Any, gamma: Any = "scale", degree: Any = 3, coef0: Any = 0.0) -> Kernel:
@@ -58,5 +59,4 @@ def _whole(kernel: Kernel) -> Kernel:
 
 def is_precomputed(kernel: Any) -> bool:
     """Whether a parameter stands for a kernel matrix; what is no kernel at all is refused elsewhere."""
-    is_known = isinstance(kernel, Kernel) or (isinstance(kernel, str) and kernel in _NAMED)
-    return is_known and as_kernel(kernel).is_precomputed
+    return kernel in _OF_MATRICES if isinstance(kernel, str) else isinstance(kernel, Kernel) and kernel.is_precomputed

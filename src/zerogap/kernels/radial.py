@@ -147,11 +147,16 @@ class Exponents(Columns):
     def rounding(self, diagonal: np.ndarray) -> Rounding:
         """Return how far values between the points of Z can be off: relatively by their exponents, or as compared ones."""
         d, reach = self._Z.shape[1], self.points.reach
-        is_far, one = np.isinf(reach), np.ones(reach.size)
+        is_far, c, relative = np.isinf(reach), expansion_roundings(d), np.ones((2, 2, reach.size))
         near = np.where(is_far, 0.0, reach)
-        c, far = expansion_roundings(d), comparison_roundings(d) * is_far
-        relative = np.stack([[self.kernel.roundings(d) + c * near, c * one], [one, near]])
-        return Rounding(one, relative, np.stack([[far, comparison_roundings(d) * one], [one, 1.0 * is_far]]))
+        relative[0, 0], relative[0, 1], relative[1, 1] = self.kernel.roundings(d) + c * near, c, near
+        absolute = np.ones((2, 2, reach.size))
+        absolute[0, 0], absolute[0, 1], absolute[1, 1] = (
+            comparison_roundings(d) * is_far,
+            comparison_roundings(d),
+            is_far,
+        )
+        return Rounding(np.ones(reach.size), relative, absolute)
 
     def _exponents(self, rows: LiftedPoints, columns: LiftedPoints, out: np.ndarray) -> None:
         """Write -gamma |x - z|²: by the expansion, and anew where a point is too far for it."""

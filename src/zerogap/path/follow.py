@@ -93,8 +93,9 @@ def svm_path(
         raise ValueError(f"C_min must be below C_max; got C_min={C_min:g} and C_max={C_max:g}.")
     _check_limits(max_events, max_time)
     data = _Data(X, y, as_kernel(kernel, gamma, degree, coef0), sample_weight, merge_duplicates)
-    path = data.begin(C_min) if resume is None else data.check_same(resume)
+    begun = None if resume is None else data.check_same(resume)
     with limits(max_time) as limit:
+        path = data.begin(C_min) if begun is None else begun
         try:
             _refuse_overflow(path, C_max)
             if path.engine is None:
