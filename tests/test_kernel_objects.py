@@ -254,6 +254,8 @@ def test_no_value_of_a_sum_or_product_is_further_off_than_its_bound():
         n, d = gram.n, gram.X.shape[1]
         (p, q), (r, s) = gram._rounding.relative, gram._rounding.absolute
         K, beta = gram.full(), rng.standard_normal(n) * 10.0 ** rng.uniform(-3, 3, n)
+        size = gram._rounding.magnitude
+        assert (np.abs(K) <= np.outer(size, size) * (1.0 + 1e-12) + UNDERFLOW * (d + 2.0)).all(), gram.kernel
         with np.errstate(over="ignore"):
             bound = 1.01 * UNIT * (np.abs(K) * (p.T @ q) + r.T @ s) + UNDERFLOW * (d + 2.0)
             dot, error = gram.dot(beta), gram.dot_error(beta)
@@ -273,6 +275,32 @@ def test_no_value_of_a_sum_or_product_is_further_off_than_its_bound():
                     off = abs(mp.mpf(float(high[i])) + mp.mpf(float(low[i])) - product)
                     assert off <= mp.mpf(float(most[i])), gram.kernel
     assert {(kind, True) for kind in (Sum, Product, Scaled)} <= seen  # rounding was there to be bounded
+
+
+@pytest.mark.parametrize(
+    ("kernel", "distance"),
+    [
+        (Scaled(1e300, RBF(1.0)), np.sqrt(735.0)),  # a value of 6e-320 has few digits, however it is scaled
+        (RBF(1.0) * Constant(1e300), np.sqrt(735.0)),
+        (Constant(1e300) * RBF(1.0), np.sqrt(735.0)),
+        (Scaled(1e300, Linear()) + 1e-300, 3e-165),  # a product of 1e-329 is zero
+        (Constant(1.0 / 3.0) * Constant(0.7), 1.0),  # a product is itself rounded
+    ],
+    ids=repr,
+)
+def test_what_is_lost_below_the_normal_numbers_is_counted(kernel, distance):
+    points, beta = np.array([[0.5 * distance], [-0.5 * distance]]), np.array([0.0, 1.0])
+    gram = Gram(points, kernel)
+    (p, q), (r, s), K = gram._rounding.relative, gram._rounding.absolute, gram.full()
+    bound = 1.01 * UNIT * (np.abs(K) * (p.T @ q) + r.T @ s) + 3.0 * UNDERFLOW
+    precise = [gram.precise_dot(beta, np.arange(2), from_data=from_data) for from_data in (True, False)]
+    with mp.workprec(4000):
+        truth = exact(kernel, *([mp.mpf(float(x))] for x in points[:, 0]))
+        off = float(abs(mp.mpf(float(K[0, 1])) - truth))
+        assert 0.0 < off <= bound[0, 1]
+        assert off <= gram.dot_error(beta)[0]
+        for high, low, error in precise:
+            assert abs(mp.mpf(float(high[0])) + mp.mpf(float(low[0])) - truth) <= mp.mpf(float(error[0]))
 
 
 def test_the_bound_of_a_scaled_kernel_is_hardly_larger():
@@ -306,11 +334,14 @@ def test_a_kernel_of_ones_own_may_say_more():
         knows_diagonal = True
 
         def diagonal(self, X):
+            assert isinstance(X, np.ndarray)
             return np.ones(X.shape[0])
 
         def roundings(self, d):
             return 3.0
 
+    wide = sp.csr_matrix(np.hstack([X, np.zeros((100, 400))]))
+    assert (Gram(wide, 2.0 * Known(0.5)).diagonal == 2.0).all()
     plain, known = Gram(X, Laplacian(0.5)), Gram(X, Known(0.5))
     assert (plain.evaluations, known.evaluations) == (100, 0)
     np.testing.assert_array_equal(plain.full(), known.full())
@@ -322,6 +353,11 @@ def test_a_kernel_of_ones_own_may_say_more():
 
 class Empty(Kernel):
     pass
+
+
+class WrongDiagonal(RBF):
+    def diagonal(self, X):
+        return np.ones((len(X), 1))
 
 
 class Wrong(Kernel):
@@ -359,6 +395,10 @@ class Wrong(Kernel):
         (lambda: SVC(kernel=RBF).fit(X, y), r"got the class RBF"),
         (lambda: SVC(kernel=Empty()).fit(X, y), r"Empty has no values.*values\(self, X, Z\)"),
         (lambda: svm_path(X, y, kernel=Empty()), r"Empty has no values"),
+        (
+            lambda: Gram(X, WrongDiagonal(1.0)),
+            r"diagonal of the rbf kernel must return.*\(100,\); got shape \(100, 1\)",
+        ),
         (lambda: Gram(X, Wrong(1.0)), r"must return the matrix of kernel values.*\(1, 1\); got \(\)"),
         (lambda: Gram(X, Wrong(np.array([["a"]]))), r"array of real numbers"),
         (lambda: Gram(X, RBF(), centre=np.zeros(4)), r"centre is an origin for the linear kernel; the kernel is RBF"),

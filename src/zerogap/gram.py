@@ -89,7 +89,7 @@ class Gram:
 
     def _new_diagonal(self) -> np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):  # overflow is found, and explained, by _checked
-            diagonal = self._checked(self.kernel.diagonal(self.X))
+            diagonal = self._checked(self.kernel.checked_diagonal(self.X))
         self.evaluations += 0 if self.kernel.knows_diagonal else self.n
         return diagonal
 
@@ -220,7 +220,7 @@ class Gram:
         new, old = np.flatnonzero(origin < 0), np.flatnonzero(origin >= 0)
         other._diagonal = np.empty(origin.size)
         other._diagonal[old] = self.diagonal[origin[old]]
-        other._diagonal[new] = self._checked(self.kernel.diagonal(other.X[new])) if new.size else 0.0
+        other._diagonal[new] = self._checked(self.kernel.checked_diagonal(other.X[new])) if new.size else 0.0
         other.evaluations += 0 if self.kernel.knows_diagonal else new.size
         other._open(self._memory)
         kept = kept[(origin[kept] >= 0) & (self.slot[origin[kept]] >= 0)][: len(other.rows)]

@@ -191,7 +191,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
 
     def _prior(self, X: Any, part: slice) -> np.ndarray:
         """Return k(x, x) for some rows."""
-        return self._kernel.diagonal(self._check_points(X, reset=False)[part])
+        return self._kernel.checked_diagonal(self._check_points(X, reset=False)[part])
 
     def _explained(self, V: np.ndarray, prior: np.ndarray) -> np.ndarray:
         """Return v'(K + noise I)^-1 v for every column of V (n, m), the lower bound on it if by conjugate gradient."""

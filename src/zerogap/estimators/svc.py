@@ -35,7 +35,8 @@ class SVC(ClassifierMixin, KernelMachine):
     ----------
     C : float, default 1.0
         Cost of a violated margin; ``np.inf`` is the hard margin.
-    kernel : "linear", "poly", "rbf", "sigmoid", "precomputed" or a function of two sets of points, default "rbf"
+    kernel : "linear", "poly", "rbf", "sigmoid", "precomputed", a function of two sets of points, or an object; default "rbf"
+        A kernel object, such as ``zerogap.kernels.RBF(0.5) + zerogap.kernels.Linear()``, has its own parameters.
     gamma : "scale", "auto" or a number, default "scale"
         Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.
     degree, coef0 : parameters of the polynomial and sigmoid kernels

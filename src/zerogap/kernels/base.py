@@ -70,7 +70,6 @@ class Kernel:
     def diagonal(self, X: Any) -> np.ndarray:
         """Return k(x, x) for every row of X."""
         found = np.empty(X.shape[0])
-        X = X if self.accepts_sparse else dense(X)
         for i in range(X.shape[0]):  # a block would compute n times as many values
             limits.check()
             found[i] = self.checked_values(X[i : i + 1], X[i : i + 1])[0, 0]
@@ -158,6 +157,16 @@ class Kernel:
         """Return ``values``, refusing what is no matrix of numbers."""
         return validation.check_kernel_values(self.values(X, Z), (X.shape[0], Z.shape[0]))
 
+    def checked_diagonal(self, X: Any) -> np.ndarray:
+        """Return ``diagonal``, refusing what is no number for every point."""
+        found = self.diagonal(X if self.accepts_sparse else dense(X))
+        if np.shape(found) != (X.shape[0],):
+            raise ValueError(
+                f"diagonal of the {self.name} kernel must return k(x, x) for each of the {X.shape[0]} points, shape "
+                f"({X.shape[0]},); got shape {np.shape(found)}."
+            )
+        return np.asarray(found, dtype=np.float64)
+
     def is_close(self, other: "Kernel") -> bool:
         """Whether two kernels have the same values; a gamma may have been computed from sparse or from dense points."""
         if type(self) is not type(other) or not is_dataclass(self):
@@ -238,7 +247,7 @@ class Columns:
     def rounding(self, diagonal: np.ndarray) -> "Rounding":
         """Return how far values between the points of Z can be off."""
         with np.errstate(over="ignore", invalid="ignore"):  # a tanh is finite where what it is of is not
-            magnitude = self.kernel.magnitude(self._Z, diagonal)
+            magnitude = self.kernel.magnitude(self.points.X, diagonal)
         return Rounding.within(magnitude, self.kernel.roundings(self._Z.shape[1]))
 
 

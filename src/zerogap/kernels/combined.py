@@ -102,7 +102,7 @@ class Scaled(Kernel):
 
     def diagonal(self, X: Any) -> np.ndarray:
         """Return k(x, x) for every row of X."""
-        return self.factor * self.kernel.diagonal(X)
+        return self.factor * self.kernel.checked_diagonal(X)
 
     def against(self, Z: Any) -> "ScaledColumns":
         """Fix one side of the blocks to the rows of Z."""
@@ -150,7 +150,11 @@ class ScaledColumns(Columns):
 
     def rounding(self, diagonal: np.ndarray) -> Rounding:
         """Return how far values between the points of Z can be off: one rounding more."""
-        own, factor, n = self._part.rounding(self._part.kernel.diagonal(self._Z)), self.kernel.factor, len(diagonal)
+        own, factor, n = (
+            self._part.rounding(self._part.kernel.checked_diagonal(self._Z)),
+            self.kernel.factor,
+            len(diagonal),
+        )
         lost = UNDERFLOW * (self._Z.shape[1] + 2.0) / UNIT * factor  # below the normal numbers
         magnitude, one = np.sqrt(factor) * own.magnitude, np.ones((1, n))
         relative = np.concatenate([own.relative, np.stack([one, one])], axis=1)
@@ -196,7 +200,7 @@ class _Pair(Kernel):
 
     def diagonal(self, X: Any) -> np.ndarray:
         """Return k(x, x) for every row of X."""
-        return self.join(*(part.diagonal(X) for part in self.parts))
+        return self.join(*(part.checked_diagonal(X).copy() for part in self.parts))
 
     def against(self, Z: Any) -> "PairColumns":
         """Fix one side of the blocks to the rows of Z."""
@@ -261,7 +265,10 @@ class Sum(_Pair):
 
 @dataclass(frozen=True)
 class Product(_Pair):
-    """The product of two kernels, value by value."""
+    """The product of two kernels, value by value.
+
+    Its values are not computed in twice the precision: certificates end where their rounding does.
+    """
 
     @property
     def name(self) -> str:
@@ -314,7 +321,7 @@ class PairColumns(Columns):
 
     def rounding(self, diagonal: np.ndarray) -> Rounding:
         """Return how far values between the points of Z can be off."""
-        left, right = (part.rounding(part.kernel.diagonal(self._Z)) for part in self._parts)
+        left, right = (part.rounding(part.kernel.checked_diagonal(self._Z)) for part in self._parts)
         return self.kernel.join_roundings(left, right, self._Z.shape[1])
 
 
