@@ -39,7 +39,7 @@ def main() -> None:
         began = time.perf_counter()
         ours = leave_one_out(model)
         seconds = time.perf_counter() - began
-        n, gamma = y.size, model._kernel.gamma
+        n, gamma = y.size, getattr(model._kernel, "gamma", 1.0)
         some = np.arange(n) if options.refits is None else np.unique(np.linspace(0, n - 1, options.refits).astype(int))
         theirs, spent = np.empty(some.size), 0.0
         for k, i in enumerate(some):

@@ -41,7 +41,7 @@ TESTS = {
     "problem.py": ("problem", "certificate", "solve", "properties"),
     "precision.py": ("precision", "certificate", "distinct", "path_proof"),
     "gram.py": ("gram", "rounding", "decomposition", "solve"),
-    "kernels.py": ("kernels", "rounding", "gram", "estimators"),
+    "kernels": ("kernels", "rounding", "gram", "estimators"),
     "loop.py": ("solve", "progress", "comparison"),
     "limits.py": ("limits", "interrupts", "solve"),
     "active_set.py": ("active_set", "simple_svm", "incremental", "leave_one_out"),

@@ -141,9 +141,9 @@ def libsvm(options) -> None:
             continue
         for kernel in ("linear", "rbf"):
             path = svm_path(X, y, kernel=kernel)
-            excess = []
+            gamma, excess = getattr(path.gram.kernel, "gamma", 1.0), []
             for C in 10 ** np.random.default_rng(0).uniform(-4, 3, 100):
-                model = peer(X, y, kernel=kernel, gamma=path.gram.kernel.gamma, C=C, max_iter=1_000_000)
+                model = peer(X, y, kernel=kernel, gamma=gamma, C=C, max_iter=1_000_000)
                 theirs = certify_peer(model, X, y, C)
                 excess.append((theirs.dual - path.certificate_at(C).dual) / abs(theirs.dual))
             above, below = max(excess), -min(excess)

@@ -94,7 +94,15 @@ def test_no_certificate_is_below_the_truth(kind, kernel, name, fit_intercept):
             beta = problem.feasible(share * width * rng.uniform(-1, 1, problem.n))
             cheap, dear = problem.certify(beta), problem.certify(beta, precisely=True)
             for certificate in (cheap, dear):
-                truth = Truth(problem, X, base, gram.kernel.gamma, options.get("coef0", 0.0), beta, certificate.bias)
+                truth = Truth(
+                    problem,
+                    X,
+                    base,
+                    getattr(gram.kernel, "gamma", 1.0),
+                    options.get("coef0", 0.0),
+                    beta,
+                    certificate.bias,
+                )
                 assert_true(certificate, truth)
             assert dear.rounding <= cheap.rounding
             assert dear.rounding <= 1e-13 * (abs(dear.primal) + abs(dear.dual)) + abs(dear.bias) * 1e-12

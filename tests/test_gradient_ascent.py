@@ -303,8 +303,8 @@ def test_a_large_tau_approaches_the_free_bias():
 
 def test_the_radius_is_the_longest_point(plain):
     X, _, _ = plain
-    assert Gram(X, "linear", tau="radius").kernel.tau == pytest.approx(np.linalg.norm(X, axis=1).max())
-    assert Gram(X, tau="radius").kernel.tau == 1.0
+    assert Gram(X, "linear", tau="radius").tau == pytest.approx(np.linalg.norm(X, axis=1).max())
+    assert Gram(X, tau="radius").tau == 1.0
     with pytest.raises(ValueError, match=r"tau must be at least 0.*radius"):
         Gram(X, tau=-1.0)
 

@@ -7,16 +7,16 @@ from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
 import zerogap
-from zerogap.kernels import Kernel, gamma_value
+from zerogap.kernels import RBF, Function, Linear, Polynomial, Sigmoid, gamma_value
 
 KERNELS = [
-    (Kernel("linear"), lambda X, Z: X @ Z.T),
-    (Kernel("rbf", gamma=0.3), lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=0.3)),
-    (Kernel("poly", 0.5, 3, 1.0), lambda X, Z: pairwise.polynomial_kernel(X, Z, 3, 0.5, 1.0)),
-    (Kernel("poly", 0.5, 8, 0.0), lambda X, Z: pairwise.polynomial_kernel(X, Z, 8, 0.5, 0.0)),
-    (Kernel("poly", 0.5, 0, 0.0), lambda X, Z: np.ones((len(X), len(Z)))),
-    (Kernel("sigmoid", 0.2, 3, -0.5), lambda X, Z: np.tanh(0.2 * X @ Z.T - 0.5)),
-    (Kernel("callable", function=pairwise.laplacian_kernel), pairwise.laplacian_kernel),
+    (Linear(), lambda X, Z: X @ Z.T),
+    (RBF(0.3), lambda X, Z: pairwise.rbf_kernel(X, Z, gamma=0.3)),
+    (Polynomial(3, 0.5, 1.0), lambda X, Z: pairwise.polynomial_kernel(X, Z, 3, 0.5, 1.0)),
+    (Polynomial(8, 0.5), lambda X, Z: pairwise.polynomial_kernel(X, Z, 8, 0.5, 0.0)),
+    (Polynomial(0, 0.5), lambda X, Z: np.ones((len(X), len(Z)))),
+    (Sigmoid(0.2, -0.5), lambda X, Z: np.tanh(0.2 * X @ Z.T - 0.5)),
+    (Function(pairwise.laplacian_kernel), pairwise.laplacian_kernel),
 ]
 
 
@@ -33,7 +33,7 @@ def test_blocks_follow_the_formula(kernel, formula, form):
 def test_rbf_keeps_its_digits_far_from_the_origin():
     """Without centring, |x|² + |z|² - 2<x, z> loses all of the distance to rounding."""
     X = np.random.default_rng(0).standard_normal((20, 3))
-    K = Kernel("rbf", gamma=0.5)
+    K = RBF(0.5)
     np.testing.assert_allclose(K(X + 2.0**30, X + 2.0**30), K(X, X), atol=1e-6)
 
 

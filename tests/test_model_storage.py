@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import zerogap
 from zerogap import SVC, SVR, GaussianProcessRegressor, Status, SVCPath, leave_one_out, storage
+from zerogap.kernels import RBF, Constant, Function, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from zerogap.solvers import SMO
 
 X, y = load_iris(return_X_y=True)
@@ -35,6 +36,14 @@ STATES = {
     "sparse": lambda: SVC().fit(sp.csr_matrix(X2), y2),
     "sparse array": lambda: SVC().fit(sp.csr_array(X2), y2),
     "precomputed": lambda: SVC(kernel="precomputed").fit(X2 @ X2.T, y2),
+    "precomputed object": lambda: SVC(kernel=Precomputed()).fit(X2 @ X2.T, y2),
+    "unfitted with a kernel": lambda: SVC(kernel=RBF("scale") + 2.0 * Linear()),
+    "kernel object": lambda: SVC(kernel=RBF("scale")).fit(X2, y2),
+    "linear far from zero": lambda: SVC(kernel=Linear()).fit(sp.csr_matrix(X2 + 1e4), y2),
+    "sum of kernels": lambda: SVR(kernel=RBF("auto") + 2.0 * Linear() + 1.0).fit(X, X[:, 0]),
+    "product of kernels": lambda: GaussianProcessRegressor(RBF(0.3) * Polynomial(2, 0.1, 1.0), tol=1e-8).fit(X, y),
+    "path with a kernel": lambda: SVCPath(kernel=0.5 * RBF("scale"), C_max=10.0).fit(X2, y2),
+    "sigmoid and a constant": lambda: SVC(kernel=Sigmoid(1e-6, 0.5) + Constant(1.0)).fit(X2, y2),
     "grown": lambda: SVC().partial_fit(X2[::2], y2[::2], sample_weight=np.full(50, 0.1)).forget([0, 3]),
     "grown sparse": lambda: SVC().partial_fit(sp.csr_matrix(X2), y2),
     "grown, several classes": lambda: SVC().partial_fit(X, y),
@@ -74,7 +83,7 @@ def by_pickle(model, folder):
 
 def outputs(model):
     """Everything a model says, as a list of arrays."""
-    data = {"precomputed": X @ X.T if model.shape_fit_[0] == 150 else X2 @ X2.T}.get(model.kernel, X)
+    data = (X @ X.T if model.shape_fit_[0] == 150 else X2 @ X2.T) if model._is_precomputed else X
     data = data[:, : model.n_features_in_]
     found = [model.predict(data), model.dual_coef_, model.intercept_ if hasattr(model, "intercept_") else model.noise]
     found += [model.support_, model.n_iter_, model.duality_gap_]
@@ -138,9 +147,12 @@ def test_functions_cannot_be_stored_and_leave_no_file(tmp_path):
     def product(a, b):
         return a @ b.T
 
-    for model, name in ((SVC(kernel=product).fit(X2, y2), "'product'"), (SVC(kernel=product), "'product'")):
-        with pytest.raises(TypeError, match=f"The function {name} cannot be stored.*pickle"):
+    wrapped = RBF(0.5) + Function(product)
+    for model in (SVC(kernel=product).fit(X2, y2), SVC(kernel=product), SVC(kernel=wrapped)):
+        with pytest.raises(TypeError, match=r"The function 'product' cannot be stored.*pickle"):
             model.save(tmp_path / "model")
+    with pytest.raises(TypeError, match=r"A Own cannot be stored.*one of zerogap.kernels"):
+        SVC(kernel=2.0 * type("Own", (Kernel,), {"values": None})()).save(tmp_path / "model")
     with pytest.raises(TypeError, match="A Mine cannot be stored"):
         SVC(solver=type("Mine", (), {"init": None, "step": None})()).save(tmp_path / "model")
     assert list(tmp_path.iterdir()) == []

@@ -597,7 +597,7 @@ def test_coefficients_without_enough_digits_are_told():
 
 
 def test_a_bias_without_enough_digits_is_told():
-    """Far points that sparse matrices leave where they are: K is 9e14, and all its digits are needed for the bias.
+    """Far points that sparse matrices of many features leave where they are: K is 9e14, and the bias needs all its digits.
 
     The one point of the elbow meets its margin by the bias as it is read; another, at its cap, does not.
     """
@@ -610,7 +610,7 @@ def test_a_bias_without_enough_digits_is_told():
     y = np.array([-1, -1, -1, -1, 1, -1, -1, -1])
     # Where products of the matrix round otherwise, the path itself may have the gap.
     with pytest.warns(RuntimeWarning, match="linear kernel has too few digits|path is not exact"):
-        svm_path(sp.csr_matrix(X), y, kernel="linear", C_min=1.76e-05, C_max=2.45e-4)
+        svm_path(sp.csr_matrix(np.hstack([X, np.zeros((8, 400))])), y, kernel="linear", C_min=1.76e-05, C_max=2.45e-4)
 
 
 def test_what_rounding_leaves_of_a_sum_is_put_where_it_is_not_seen():

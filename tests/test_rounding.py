@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from zerogap import SVC, Gram
-from zerogap.kernels import UNIT, Kernel
+from zerogap.kernels import RBF, UNIT
 
 
 def true_rbf(X, gamma):
@@ -44,7 +44,7 @@ def test_rbf_values_do_not_suffer_from_outliers_and_large_gamma(gamma, distance,
     for K in (
         Gram(points, gamma=gamma).full(),
         Gram(points, gamma=gamma).block(np.arange(12)),
-        Kernel("rbf", gamma)(points, points),
+        RBF(gamma)(points, points),
     ):
         assert K.max() <= 1.0
         # 1e-11 is the largest error of an exponent that the expansion is allowed.
@@ -67,7 +67,7 @@ def test_sparse_points_far_from_zero_are_compared_as_dense_ones():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((10, 6)) * (rng.random((10, 6)) < 0.4)
     X[:, 0] = 100.0
-    kernel, points = Kernel("rbf", gamma=0.5), sp.csr_matrix(X)
+    kernel, points = RBF(0.5), sp.csr_matrix(X)
     assert kernel.against(points).points.far.size == 10
     exact = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))
     np.testing.assert_allclose(kernel(points, points), exact, rtol=1e-12)

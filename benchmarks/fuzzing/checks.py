@@ -273,9 +273,11 @@ def check_gamma(check: Checker, gamma: float, weight: np.ndarray | None = None) 
 
 
 def _problem_of(check: Checker, scope: dict[str, Any]) -> Problem:
-    case, kernel = check.case, scope["gram"].kernel
-    check_gamma(check, float(getattr(kernel, "gamma", 1.0)))
-    return case.problem(getattr(kernel, "gamma", 1.0), float(getattr(kernel, "tau", 0.0)))
+    case, gram = check.case, scope["gram"]
+    kernel = getattr(gram.kernel, "left", gram.kernel)  # tau² is added to it
+    gamma = float(getattr(kernel, "gamma", 1.0))
+    check_gamma(check, gamma)
+    return case.problem(gamma, gram.tau)
 
 
 def _note_status(check: Checker, status: Any) -> None:

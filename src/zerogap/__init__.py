@@ -10,7 +10,7 @@ from zerogap.lazily import loader
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from zerogap import datasets
+    from zerogap import datasets, kernels
     from zerogap.comparison import Comparison, compare
     from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out, load
     from zerogap.gram import Gram
@@ -43,6 +43,7 @@ __getattr__, __dir__ = loader(
         "Path": "path",
         "svm_path": "path",
         "datasets": "",
+        "kernels": "",
     },
 )
 
@@ -64,6 +65,7 @@ __all__ = [
     "Trace",
     "compare",
     "datasets",
+    "kernels",
     "leave_one_out",
     "load",
     "solve",

@@ -8,8 +8,7 @@ import copy
 import math
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,13 +17,11 @@ from scipy.linalg.blas import dsymv
 
 from zerogap import limits, precision, validation
 from zerogap.compiled import jit
-from zerogap.kernels import NAMES, UNIT, Kernel, comparison_roundings, expansion_roundings, gamma_value
+from zerogap.kernels import UNDERFLOW, UNIT, Constant, Rounding, Sum, as_kernel, dense_if_cheap
 
 FEWEST_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
 TILE_ROWS = 128  # of the full matrix: only the squares on the diagonal are computed twice
 MOST_PRECISE = 2_000_000_000  # coordinates that are read to compute kernel values in twice the precision: some seconds
-UNDERFLOW = 1e-322  # what an operation can lose where results are below the normal numbers
-DENSE_BYTES = 500e6  # sparse points are never made into a larger array than this
 
 
 class Product(NamedTuple):
@@ -41,8 +38,9 @@ class Gram:
     Parameters
     ----------
     X : array or CSR matrix (n, d), or the (n, n) matrix itself with kernel="precomputed"
-    kernel : "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points
-    gamma, degree, coef0 : parameters of the kernel; gamma is a number, "scale" or "auto"
+    kernel : "linear", "poly", "rbf", "sigmoid", "precomputed", a function of two sets of points, or a kernel object, such as
+        ``zerogap.kernels.RBF(0.5)``
+    gamma, degree, coef0 : parameters of a kernel by name; gamma is a number, "scale" or "auto"
     tau : adds tau² to every kernel value, a constant feature: with a fixed bias the model then has a bias after all, one that
         counts in |f|² (Remark 7.4 of chapter7); ``constant`` reads it.  "radius", a safe choice, is the largest sqrt(K_ii).
     cache_size : megabytes for kernel rows.  If all n rows fit they are computed once; else the least recently used go.
@@ -65,27 +63,35 @@ class Gram:
         cache_size: float = 1000,
         centre: np.ndarray | None = None,
     ):
-        validation.check_kernel_parameters(kernel, NAMES, gamma, degree, coef0)
+        self.kernel = as_kernel(kernel, gamma, degree, coef0)
         if tau != "radius":
             validation.check_positive("tau", tau, zero=True, advice='Or use "radius", the largest sqrt(K_ii).')
         validation.check_positive("cache_size", cache_size, advice="It is the memory for kernel rows in megabytes.")
-        self.evaluations = 0
-        if kernel == "precomputed":
-            self.X, self.kernel = validation.check_precomputed(X), Kernel("precomputed")
-            self.diagonal = np.diagonal(self.X).copy()
-        else:
-            self.X = _dense_if_cheap(validation.check_points(X))
-            function = kernel if callable(kernel) else None
-            name = "callable" if function else kernel
-            with np.errstate(over="ignore", invalid="ignore"):  # overflow is found, and explained, by _checked
-                value = gamma_value(gamma, self.X) if name in ("rbf", "poly", "sigmoid") else 1.0
-                self.kernel = Kernel(name, value, degree, coef0, function, centre=centre)
-                self.diagonal = self._checked(self.kernel.diagonal(self.X))
-            self.evaluations += 0 if name == "rbf" else self.n
+        self.evaluations, self.tau = 0, 0.0
+        self.X = self.kernel.checked(X)
+        self.kernel = self.kernel.resolved(self.X)
+        if centre is not None:
+            self.kernel = self.kernel.about(centre)
+        self._diagonal: np.ndarray | None = None
+        with suppress(limits.Exceeded):  # whoever needs it, a solver as a rule, will ask again, and be told
+            self._diagonal = self._new_diagonal()
         if tau:
             self._augment(float(np.sqrt(max(self.diagonal.max(), 0.0))) if tau == "radius" else float(tau))
         self._make_locks()
         self._open(cache_size * 1e6)
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of the matrix."""
+        if self._diagonal is None:
+            self._diagonal = self._new_diagonal()
+        return self._diagonal
+
+    def _new_diagonal(self) -> np.ndarray:
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is found, and explained, by _checked
+            diagonal = self._checked(self.kernel.checked_diagonal(self.X))
+        self.evaluations += 0 if self.kernel.knows_diagonal else self.n
+        return diagonal
 
     def _make_locks(self) -> None:
         self._lock = threading.RLock()  # of whoever works with the cache
@@ -119,14 +125,15 @@ class Gram:
 
     def _augment(self, tau: float) -> None:
         """Add tau² to every kernel value."""
-        self.kernel = replace(self.kernel, tau=tau)
-        self.diagonal = self._checked(self.diagonal + tau**2)
-        if self.kernel.name == "precomputed":
+        self.tau, self._diagonal = tau, self._checked(self.diagonal + tau**2)
+        if self.kernel.is_precomputed:
             self.X = self._checked(self.X + tau**2)
+        else:
+            self.kernel = Sum(self.kernel, Constant(tau**2))
 
     def constant(self, beta: np.ndarray) -> float:
         """Return tau² sum(beta): the part of f(x) = sum_i beta_i k(x_i, x) that is the same for all x, its bias."""
-        return self.kernel.tau**2 * float(beta.sum())
+        return self.tau**2 * float(beta.sum())
 
     def _open(self, memory: float) -> None:
         """Lay out the cache of rows in so many bytes."""
@@ -137,13 +144,13 @@ class Gram:
         n, self._memory = self.n, memory
         self._known: tuple[np.ndarray, np.ndarray] | None = None
         self._whole: tuple[Gram, np.ndarray] | None = None  # for a subset, the matrix it is part of and its points
-        self._carried: Reach | None = None  # that of another matrix, if some rows come from there
-        self._magnitude = self.kernel.magnitude(self.X, self.diagonal)
-        self._complete: np.ndarray | None = self.X if self.kernel.name == "precomputed" else None
+        self._carried: Rounding | None = None  # that of another matrix, if some rows come from there
+        self._own_rounding: Rounding | None = None
+        self._complete: np.ndarray | None = self.X if self.kernel.is_precomputed else None
+        self._columns = self.kernel.against(self.X)
         if self._complete is not None:
             self._keep_all(self._complete)
             return
-        self._columns = self.kernel.against(self.X)
         self._prepared = self._columns.prepare(self.X)
         capacity = min(n, max(FEWEST_ROWS, int(memory / (8 * n))))
         # Memory not yet written to costs nothing, so the whole budget can be laid out at once.
@@ -161,13 +168,18 @@ class Gram:
     def fresh(self) -> "Gram":
         """Return the same matrix with nothing computed yet and the count at its start."""
         copied = copy.copy(self)
-        copied.evaluations = 0 if self.kernel.name in ("rbf", "precomputed") else self.n
+        copied.evaluations = 0 if self.kernel.knows_diagonal else self.n
         copied.forget()
         return copied
 
+    @property
+    def is_positive(self) -> bool:
+        """Whether the matrix is known to be positive semidefinite: of the kernel, or because it was looked at."""
+        return self.kernel.is_positive or self.kernel.is_precomputed
+
     def seems_positive(self) -> bool:
-        """Whether the matrix is positive semidefinite: known of the kernel, or tried on some hundred of the points."""
-        if self.kernel.is_positive or self.kernel.name == "precomputed":
+        """Whether the matrix is positive semidefinite: known to be, or tried on some hundred of the points."""
+        if self.is_positive:
             return True
         sample = np.unique(np.linspace(0, self.n - 1, 300).astype(int))
         return validation.is_positive_semidefinite(self.kernel(self.X[sample], self.X[sample]))
@@ -190,12 +202,11 @@ class Gram:
         It takes from this one the rows that are there, and counts its own evaluations.
         """
         part = copy.copy(self)
-        part.evaluations, part.diagonal = 0, self.diagonal[points]
-        part.X = self.X[np.ix_(points, points)] if self.kernel.name == "precomputed" else self.X[points]
+        part.evaluations, part._diagonal = 0, self.diagonal[points]
+        part.X = self.kernel.taken(self.X, points)
         part._open(max(0.0, self._memory - 8 * self._used * self.n))
         part._whole = (self, points)
-        if self.kernel.name == "rbf":
-            part._carried = self._reach.taken(points)
+        part._carried = self._rounding.taken(points)
         return part
 
     def rearranged(self, X: Any, origin: np.ndarray, kept: np.ndarray) -> "Gram":
@@ -205,12 +216,12 @@ class Gram:
         It counts its own evaluations.
         """
         other = copy.copy(self)
-        other.X, other.evaluations = _dense_if_cheap(X), 0
+        other.X, other.evaluations = dense_if_cheap(X), 0
         new, old = np.flatnonzero(origin < 0), np.flatnonzero(origin >= 0)
-        other.diagonal = np.empty(origin.size)
-        other.diagonal[old] = self.diagonal[origin[old]]
-        other.diagonal[new] = self._checked(self.kernel.diagonal(other.X[new])) if new.size else 0.0
-        other.evaluations += 0 if self.kernel.name == "rbf" else new.size
+        other._diagonal = np.empty(origin.size)
+        other._diagonal[old] = self.diagonal[origin[old]]
+        other._diagonal[new] = self._checked(self.kernel.checked_diagonal(other.X[new])) if new.size else 0.0
+        other.evaluations += 0 if self.kernel.knows_diagonal else new.size
         other._open(self._memory)
         kept = kept[(origin[kept] >= 0) & (self.slot[origin[kept]] >= 0)][: len(other.rows)]
         rows = other.rows[: kept.size]
@@ -219,8 +230,7 @@ class Gram:
             rows[:, new] = other._block(kept, new)
         other.slot[kept], other._row_in[: kept.size] = np.arange(kept.size), kept
         other._used = kept.size
-        if self.kernel.name == "rbf":
-            other._carried = self._reach.taken(origin)
+        other._carried = self._rounding.taken(origin)
         return other
 
     @property
@@ -297,23 +307,21 @@ class Gram:
         are the kernel values, by as many u as they have roundings.
         """
         size, d = np.abs(beta), self.X.shape[1]
-        terms = np.count_nonzero(beta) + 4.0 + self.kernel.roundings(d)
-        bound = terms * self._magnitude * float(self._magnitude @ size)
-        if self.kernel.name == "rbf":
-            near, is_far = self._reach
-            total = float(size.sum())
-            bound = bound + expansion_roundings(d) * (near * total + float(near @ size))
-            bound += comparison_roundings(d) * (total if is_far.any() else 0.0)
+        a = self._rounding.magnitude
+        sums = (np.count_nonzero(beta) + 4.0) * a * float(a @ size)
+        bound = sums + self._rounding.of_product(size)
         return 1.01 * UNIT * bound + UNDERFLOW * (d + 2.0) * float(size.sum())
 
     @property
-    def _reach(self) -> "Reach":
-        """How far the points of rbf are from the centre; of values from another matrix, from the centre that one had."""
-        reach = self._columns.points.reach
-        assert reach is not None
-        is_far = np.isinf(reach)
-        own = Reach(np.where(is_far, 0.0, reach), is_far)
-        return own if self._carried is None else own.joined(self._carried)
+    def _rounding(self) -> Rounding:
+        """How far kernel values can be off; those that come from another matrix, as far as they were there."""
+        if self._own_rounding is None:
+            own = self._columns.rounding(self.diagonal)
+            if self.tau:  # its square is rounded, and the sum with it
+                more = Rounding.within(own.magnitude, 2.0).absolute
+                own = own._replace(absolute=np.concatenate([own.absolute, more], axis=1))
+            self._own_rounding = own if self._carried is None else own.joined(self._carried)
+        return self._own_rounding
 
     def precise_dot(self, beta: np.ndarray, rows: np.ndarray, *, from_data: bool = True) -> Product:
         """Return K beta at some rows in twice the precision, kernel values included where it is known how and not too dear.
@@ -324,59 +332,32 @@ class Gram:
             support = np.flatnonzero(beta)
             if not from_data:
                 return own._precise_sum(beta, support, rows)
-            if own.kernel.name == "linear":
-                high, low = own._precise_linear(beta, support, rows)
-            elif own.kernel.name in ("rbf", "poly") and rows.size * support.size * self.X.shape[1] <= MOST_PRECISE:
-                high, low = own._precise_kernel(beta, support, rows)
-            else:
+            roundings = own.kernel.precise_roundings(self.X.shape[1])
+            if roundings is None or own.precise_work(rows.size, support.size) > MOST_PRECISE:
                 return own._precise_sum(beta, support, rows)
-            if own.kernel.tau:
-                precision.add_to(high, low, own.kernel.tau**2 * math.fsum(beta.tolist()))
-        size, d = np.abs(beta), self.X.shape[1]
-        scale = self._magnitude[rows] * float(self._magnitude @ size)
-        # Sums of m and of d pairs (Ogita, Rump and Oishi), and the operations of an exponential or a power.
-        more = {"rbf": 2000.0, "poly": 16.0 * self.kernel.degree}.get(self.kernel.name, 0.0)
-        error = 2.0 * ((support.size + 4.0) ** 2 + max(1, self.kernel.degree) * (d + 4.0) ** 2 + more) * UNIT**2 * scale
-        error += 4.0 * UNIT * self.kernel.tau**2 * abs(math.fsum(beta.tolist()))
-        return Product(high, low, error + UNDERFLOW * (d + 2.0) * float(size.sum()))
+            high, low = own.kernel.precisely(self.X[rows], self.X[support], beta[support])
+        size, d, a = np.abs(beta), self.X.shape[1], self._rounding.magnitude
+        # Sums of m pairs (Ogita, Rump and Oishi), and what the kernel values are off.
+        error = 2.0 * ((support.size + 4.0) ** 2 + roundings) * UNIT**2 * a[rows] * float(a @ size)
+        if self.tau:  # its square is rounded
+            error += 4.0 * UNIT * self.tau**2 * abs(math.fsum(beta.tolist()))
+        return Product(high, low, error + UNDERFLOW * self.kernel.gain * (d + 2.0) * float(size.sum()))
 
-    def _precise_linear(self, beta: np.ndarray, support: np.ndarray, rows: np.ndarray) -> precision.Pair:
-        """By way of w = sum_j beta_j x_j."""
-        centre = np.zeros(self.X.shape[1]) if self.kernel.centre is None else self.kernel.centre
-        w = precision.combination(self.X[support], centre, beta[support])
-        return precision.products(self.X[rows], centre, *w)
-
-    def _precise_kernel(self, beta: np.ndarray, support: np.ndarray, rows: np.ndarray) -> precision.Pair:
-        kernel, (high, low) = self.kernel, np.zeros((2, rows.size))
-        # A power of two changes no digit, and keeps the squares of tiny and of huge features within float64.
-        power = -np.frexp(np.sqrt(kernel.gamma))[1] if kernel.gamma > 0 else 0
-        gamma = float(np.ldexp(kernel.gamma, 2 * power))
-        Zt = np.ascontiguousarray(np.ldexp(_dense(self.X[support]), -power).T)
-        for start in range(0, rows.size, FEWEST_ROWS):
-            limits.check()
-            some = slice(start, start + FEWEST_ROWS)
-            X = np.ldexp(_dense(self.X[rows[some]]), -power)
-            if kernel.name == "rbf":
-                precision.add_rbf(X, Zt, gamma, beta[support], high[some], low[some])
-            else:
-                precision.add_poly(X, Zt, gamma, kernel.coef0, kernel.degree, beta[support], high[some], low[some])
-        return high, low
+    def precise_work(self, rows: int, columns: int) -> int:
+        """Return about how many coordinates are read to compute kernel values in twice the precision."""
+        return self.kernel.precise_work(rows, columns, self.X.shape[1])
 
     def _precise_sum(self, beta: np.ndarray, support: np.ndarray, rows: np.ndarray) -> Product:
         """Add up kernel values as they are: the error that is left is their own."""
-        high, low, sizes, reaches = np.zeros((4, rows.size))
-        is_rbf = self.kernel.name == "rbf"
-        near, is_far = self._reach if is_rbf else (np.zeros(self.n), np.zeros(self.n, dtype=bool))
+        (p, q), (r, s) = self._rounding.relative, self._rounding.absolute
+        high, low, sizes = np.zeros((3, rows.size))
+        weighted = np.zeros((len(q), rows.size))
         for start in range(0, support.size, FEWEST_ROWS):
             limits.check()
             some = support[start : start + FEWEST_ROWS]
-            precision.add_rows(self._rows_of(some)[:, rows], beta[some], near[some], high, low, sizes, reaches)
+            precision.add_rows(self._rows_of(some)[:, rows], beta[some], q[:, some], high, low, sizes, weighted)
         d, size = self.X.shape[1], np.abs(beta)
-        if is_rbf:
-            error = self.kernel.roundings(d) * sizes + expansion_roundings(d) * (near[rows] * sizes + reaches)
-            error += comparison_roundings(d) * np.where(is_far[rows], size.sum(), size[is_far].sum())
-        else:
-            error = self.kernel.roundings(d) * self._magnitude[rows] * float(self._magnitude @ size)
+        error = (s @ size) @ r[:, rows] + np.einsum("ki,ki->i", p[:, rows], weighted)
         error = 1.01 * UNIT * error + 8.0 * support.size * UNIT**2 * sizes
         return Product(high, low, error + UNDERFLOW * (d + 2.0) * float(size.sum()))
 
@@ -521,37 +502,9 @@ class Gram:
         return values
 
 
-class Reach(NamedTuple):
-    """What bounds the error of rbf values: gamma |x - centre|² of the points within reach of the expansion."""
-
-    near: np.ndarray  # zero for the others
-    is_far: np.ndarray  # the others, compared coordinate by coordinate
-
-    def taken(self, points: np.ndarray) -> "Reach":
-        """Return that of some points, nothing for a new one, whose number is -1."""
-        return Reach(np.where(points >= 0, self.near[points], 0.0), (points >= 0) & self.is_far[points])
-
-    def joined(self, other: "Reach") -> "Reach":
-        """Return what holds for values of either matrix."""
-        return Reach(np.maximum(self.near, other.near), self.is_far | other.is_far)
-
-
 @jit
 def _subtract_rows(rows, slots, change, residual):
     for k in range(slots.size):
         row, c = rows[slots[k]], change[k]
         for m in range(residual.size):
             residual[m] -= c * row[m]
-
-
-def _dense(X: Any) -> np.ndarray:
-    return X.toarray() if sp.issparse(X) else X
-
-
-def _dense_if_cheap(X: Any) -> Any:
-    """Return sparse points as an array if that makes products faster: few columns, or many entries."""
-    if sp.issparse(X):
-        n, d = X.shape
-        if 8 * n * d <= DENSE_BYTES and (d <= 256 or X.nnz >= 0.1 * n * d):
-            return X.toarray()
-    return X

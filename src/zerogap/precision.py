@@ -71,19 +71,31 @@ def dot(x, y):
 
 
 @jit
-def add_rows(rows, x, weight, high, low, sizes, weighted):
-    """Add x'rows to high + low, |x|'|rows| to sizes, and (weight |x|)'|rows| to weighted."""
+def add_rows(rows, x, weights, high, low, sizes, weighted):
+    """Add x'rows to high + low, |x|'|rows| to sizes, and (weight |x|)'|rows| to weighted, for each of several weights."""
     for j in range(rows.shape[0]):
         row, a = rows[j], x[j]
-        size, other = abs(a), weight[j] * abs(a)
+        size = abs(a)
         for i in range(row.size):
             high[i], low[i] = add_product(high[i], low[i], row[i], a)
             sizes[i] += size * abs(row[i])
-            weighted[i] += other * abs(row[i])
+        for k in range(weights.shape[0]):
+            other, total = weights[k, j] * size, weighted[k]
+            for i in range(row.size):
+                total[i] += other * abs(row[i])
 
 
-def add_to(high: np.ndarray, low: np.ndarray, number: float) -> None:
-    """Add one number to every pair, in place."""
+@jit
+def scaled(high, low, factor):
+    """Return pairs times a number."""
+    out, rest = np.empty_like(high), np.empty_like(low)
+    for i in range(high.size):
+        out[i], rest[i] = multiply_pairs(high[i], low[i], factor, 0.0)
+    return out, rest
+
+
+def add_to(high: np.ndarray, low: np.ndarray, number: Any) -> None:
+    """Add one number to every pair, or to each its own, in place."""
     total = high + number
     part = total - high
     low += (high - (total - part)) + (number - part)

@@ -15,7 +15,7 @@ FLOAT32_ROUNDING = 1e-5
 
 def check_positive(name: str, value: Any, *, advice: str = "", infinite: bool = False, zero: bool = False) -> float:
     """Return a number above zero (or at least zero) as a float."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
+    if not is_number(value):
         raise ValueError(f"{name} must be a number; got {value!r} of type {type(value).__name__}. {advice}".rstrip())
     number = float(value)
     is_allowed = number > 0 or (zero and number == 0)
@@ -47,20 +47,23 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def check_kernel_parameters(kernel: Any, names: tuple[str, ...], gamma: Any, degree: Any, coef0: Any) -> None:
-    """Refuse unknown kernels and parameters outside their range."""
-    if not callable(kernel) and (not isinstance(kernel, str) or kernel not in names):
-        raise ValueError(
-            f"Unknown kernel {kernel!r}. Choose one of {', '.join(map(repr, names))}, or pass a function of two sets of points."
-        )
-    if isinstance(gamma, str):
-        check_choice("gamma", gamma, ("scale", "auto"))
-    else:
-        check_positive("gamma", gamma, zero=True, advice='Use "scale", "auto" or a positive number.')
+def is_number(value: Any) -> bool:
+    """Whether this is a real number, and no truth value."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+
+
+def check_degree(degree: Any) -> int:
+    """Return the degree of a polynomial, a whole number."""
     if not isinstance(degree, numbers.Integral) or isinstance(degree, bool | np.bool_) or degree < 0:
         raise ValueError(f"degree must be a whole number, 0 or more; got degree={degree!r}.")
+    return int(degree)
+
+
+def check_coef0(coef0: Any) -> float:
+    """Return the constant of a polynomial or sigmoid kernel, a finite number."""
     if not isinstance(coef0, numbers.Real) or not np.isfinite(float(coef0)):
         raise ValueError(f"coef0 must be a finite number; got coef0={coef0!r}.")
+    return float(coef0)
 
 
 def check_kernel_values(values: Any, shape: tuple[int, int]) -> np.ndarray:

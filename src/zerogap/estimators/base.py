@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from zerogap import validation
 from zerogap.distinct import Distinct, distinct
 from zerogap.gram import Gram
-from zerogap.kernels import NAMES, Kernel, centre_of, gamma_value
+from zerogap.kernels import Kernel, as_kernel, is_precomputed
 from zerogap.loop import Solution, Status, most_steps, solve
 from zerogap.problem import DualProblem
 from zerogap.progress import GapProgress
@@ -97,7 +97,7 @@ class KernelMachine(BaseEstimator):
         return self
 
     def _check_options(self) -> None:
-        validation.check_kernel_parameters(self.kernel, NAMES, self.gamma, self.degree, self.coef0)
+        self._asked_kernel()
         validation.check_positive(
             "tol", self.tol, advice="It is the relative duality gap to certify, for instance 1e-4."
         )
@@ -131,7 +131,11 @@ class KernelMachine(BaseEstimator):
 
     @property
     def _is_precomputed(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return is_precomputed(self.kernel)
+
+    def _asked_kernel(self) -> Kernel:
+        """Return the kernel that the parameters ask for."""
+        return as_kernel(self.kernel, self.gamma, self.degree, self.coef0)
 
     @property
     def _has_bias(self) -> bool:
@@ -146,23 +150,14 @@ class KernelMachine(BaseEstimator):
         return points
 
     def _settle_kernel(self, X: Any, weight: np.ndarray | None = None) -> None:
-        if self._is_precomputed:
-            self._kernel = Kernel("precomputed")
-            return
-        function = self.kernel if callable(self.kernel) else None
-        name = "callable" if function else self.kernel
-        gamma = gamma_value(self.gamma, X, weight) if name in ("rbf", "poly", "sigmoid") else 1.0
-        centre = centre_of(X) if name == "linear" and self._has_bias else None
-        self._kernel = Kernel(name, gamma, self.degree, self.coef0, function, centre=centre)
+        kernel = self._asked_kernel().resolved(X, weight)
+        self._kernel = kernel.centred(X) if self._has_bias else kernel
 
     def _gram(self, X: Any, rows: np.ndarray, cache_size: float | None = None) -> Gram:
         """Return the Gram matrix of some rows."""
         if self._is_precomputed:
-            return Gram(X[np.ix_(rows, rows)] if X.shape[0] == X.shape[1] else X, "precomputed")
-        k = self._kernel
-        cache_size = self.cache_size if cache_size is None else cache_size
-        parameters: dict[str, Any] = {"gamma": k.gamma, "degree": k.degree, "coef0": k.coef0, "centre": k.centre}
-        return Gram(X[rows], k.function or k.name, **parameters, cache_size=cache_size)
+            return Gram(X[np.ix_(rows, rows)] if X.shape[0] == X.shape[1] else X, self._kernel)
+        return Gram(X[rows], self._kernel, cache_size=self.cache_size if cache_size is None else cache_size)
 
     def _solve(self, problem: DualProblem, start: np.ndarray | None, title: str) -> Solution:
         """Solve one problem."""
@@ -232,7 +227,8 @@ class KernelMachine(BaseEstimator):
             yield slice(None), np.zeros((X.shape[0], 0))
             return
         columns = self._kernel.against(self.support_vectors_)
-        rows = max(1, CHUNK // (8 * self.support_.size))
+        width = self.support_.size if self._kernel.centre is None else max(self.support_.size, X.shape[1])
+        rows = max(1, CHUNK // (8 * width))  # about a centre points are dense
         for start in range(0, X.shape[0], rows):
             part = slice(start, start + rows)
             values = columns.block(_alike(X[part], self.support_vectors_))
@@ -246,7 +242,7 @@ class KernelMachine(BaseEstimator):
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the features; only for the linear kernel."""
-        if self.kernel != "linear":
+        if not self._asked_kernel().is_linear:
             raise AttributeError(f"coef_ is there for the linear kernel only; this model has kernel={self.kernel!r}.")
         return self._weights() + self._stray()
 

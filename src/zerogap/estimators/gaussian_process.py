@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.estimators.base import KernelMachine, callers_level
 from zerogap.gram import Gram
+from zerogap.limits import limits
 from zerogap.problem import DualProblem
 from zerogap.solvers import Cholesky, ConjugateGradient
 from zerogap.solvers.cholesky import Factor
@@ -156,9 +157,10 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
         if self.normalize_y:
             self._y_mean, self._y_scale = float(y.mean()), float(y.std()) or 1.0
         self._settle_kernel(X)
-        gram = self._training_gram(X)
-        problem = DualProblem.gaussian_process(gram, (y - self._y_mean) / self._y_scale, self.noise)
-        solution = self._solve(problem, None, "fit")
+        with limits(self.max_time):
+            gram = self._training_gram(X)
+            problem = DualProblem.gaussian_process(gram, (y - self._y_mean) / self._y_scale, self.noise)
+            solution = self._solve(problem, None, "fit")
         self._warn([solution])
 
         self._store_support(X, np.arange(y.size))
@@ -234,7 +236,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
 
     def _prior(self, X: Any, part: slice) -> np.ndarray:
         """Return k(x, x) for some rows."""
-        return self._kernel.diagonal(self._check_points(X, reset=False)[part])
+        return self._kernel.checked_diagonal(self._check_points(X, reset=False)[part])
 
     def _explained(self, V: np.ndarray, prior: np.ndarray) -> np.ndarray:
         """Return v'(K + noise I)^-1 v for every column of V (n, m), the lower bound on it if by conjugate gradient."""

@@ -34,7 +34,16 @@ HOMES = {
     "Certificate": "problem",
     "Distinct": "distinct",
     "Factor": "solvers.cholesky",
-    "Kernel": "kernels",
+    "Constant": "kernels",
+    "Function": "kernels",
+    "Linear": "kernels",
+    "Polynomial": "kernels",
+    "Precomputed": "kernels",
+    "Product": "kernels",
+    "RBF": "kernels",
+    "Scaled": "kernels",
+    "Sigmoid": "kernels",
+    "Sum": "kernels",
     "Look": "loop",
     "Nystrom": "solvers.conjugate_gradient",
     "Trace": "loop",
@@ -134,7 +143,7 @@ class _Writer:
         if _class_named(name) is not type(value):
             raise TypeError(
                 f"{_described(value)} cannot be stored in a file without pickle. "
-                "Use a kernel by its name or a precomputed one, or store the model with pickle or joblib."
+                "Use a kernel by its name or one of zerogap.kernels, or store the model with pickle or joblib."
             )
         if isinstance(value, tuple):
             return {"record": [name, [self.encode(item) for item in value]]}

@@ -35,8 +35,9 @@ class SVC(ClassifierMixin, KernelMachine):
     ----------
     C : float, default 1.0
         Cost of a violated margin; ``np.inf`` is the hard margin.
-    kernel : str or callable, default "rbf"
-        "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points.
+    kernel : str, callable or Kernel, default "rbf"
+        "linear", "poly", "rbf", "sigmoid", "precomputed", a function of two sets of points, or a kernel object with its own
+        parameters, such as ``zerogap.kernels.RBF(0.5) + zerogap.kernels.Linear()``.
     gamma : float or str, default "scale"
         Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.
     degree : int, default 3
@@ -368,9 +369,10 @@ class SVC(ClassifierMixin, KernelMachine):
         ours = np.flatnonzero((code == a) | (code == b))
         # LIBSVM's and so scikit-learn's convention: the first class is positive, but the second if there are only two.
         sign = np.where(code[ours] == (b if self.classes_.size == 2 else a), 1.0, -1.0)
-        problem = self._problem(self._gram(rows.X, points.rows[ours]), sign, points.weight[ours])
         title = f"{self.classes_[a]} against {self.classes_[b]}"
-        solution = self._solve(problem, None if start is None else points.gather(start)[ours], title)
+        with limits(self.max_time):  # a kernel that is a function takes its time for the diagonal already
+            problem = self._problem(self._gram(rows.X, points.rows[ours]), sign, points.weight[ours])
+            solution = self._solve(problem, None if start is None else points.gather(start)[ours], title)
         beta = np.zeros(points.rows.size)
         beta[ours] = solution.beta
         return beta, solution

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.estimators.base import KernelMachine, callers_level
 from zerogap.estimators.svc import SVC
-from zerogap.kernels import NAMES, Kernel
 from zerogap.loop import Solution, Status, Trace
 from zerogap.path import ScoreCurve, score_curve, svm_path
 from zerogap.problem import DualProblem
@@ -122,7 +121,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         SVCPath
             The fitted model itself.
         """
-        validation.check_kernel_parameters(self.kernel, NAMES, self.gamma, self.degree, self.coef0)
+        self._asked_kernel()
         X, y = self._check_points(X, y)
         check_classification_targets(y)
         self.classes_ = np.unique(y)
@@ -194,9 +193,9 @@ class SVCPath(ClassifierMixin, KernelMachine):
         """
         check_is_fitted(self)
         path = self.path_
-        kernel: Kernel = self._kernel
-        model = SVC(C=C, kernel=self.kernel, gamma=kernel.gamma, degree=self.degree, coef0=self.coef0, tol=1e-9)
-        model.classes_, model._kernel, model.n_features_in_ = self.classes_, kernel, self.n_features_in_
+        gamma = getattr(self._kernel, "gamma", self.gamma)
+        model = SVC(C=C, kernel=self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, tol=1e-9)
+        model.classes_, model._kernel, model.n_features_in_ = self.classes_, self._kernel, self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         assert path.gram is not None

@@ -150,17 +150,17 @@ class SVR(RegressorMixin, KernelMachine):
         y = np.asarray(y, dtype=np.float64)
         weight = validation.check_weights(sample_weight, X.shape[0])
         points = self._prepare(X, y, weight)
-        problem = getattr(DualProblem, self.loss)(
-            self._gram(X, points.rows),
-            y[points.rows],
-            self.C,
-            self.epsilon,
-            sample_weight=points.weight,
-            fit_intercept=self.fit_intercept,
-        )
         last = getattr(self, "_last_beta", None) if self.warm_start else None
         start = points.gather(last) if last is not None and last.shape == y.shape else None
         with limits(self._time_left(began)):
+            problem = getattr(DualProblem, self.loss)(
+                self._gram(X, points.rows),
+                y[points.rows],
+                self.C,
+                self.epsilon,
+                sample_weight=points.weight,
+                fit_intercept=self.fit_intercept,
+            )
             solution = self._solve(problem, start, "fit")
         self._warn([solution])
         beta = points.spread(solution.beta)

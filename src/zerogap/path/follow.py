@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from zerogap import validation
 from zerogap.distinct import distinct
 from zerogap.gram import Gram, Product
-from zerogap.kernels import NAMES, Kernel, centre_of, gamma_value
+from zerogap.kernels import Kernel, as_kernel
 from zerogap.limits import Exceeded, check, limits
 from zerogap.path.engine import NotStarted, Options, Segment, Transition
 from zerogap.path.hastie import Hastie
@@ -122,13 +122,14 @@ def svm_path(
     if C_min >= C_max:
         raise ValueError(f"C_min must be below C_max; got C_min={C_min:g} and C_max={C_max:g}.")
     _check_limits(max_events, max_time)
-    validation.check_kernel_parameters(kernel, NAMES, gamma, degree, coef0)
-    data = _Data(X, y, kernel, gamma, degree, coef0, sample_weight, merge_duplicates)
-    path = data.begin(C_min) if resume is None else data.check_same(resume)
-    _refuse_overflow(path, C_max)
+    data = _Data(X, y, as_kernel(kernel, gamma, degree, coef0), sample_weight, merge_duplicates)
+    begun = None if resume is None else data.check_same(resume)
     with limits(max_time) as limit:
+        path = data.begin(C_min) if begun is None else begun
         try:
+            _refuse_overflow(path, C_max)
             if path.engine is None:
+                _refuse_indefinite(path)
                 _start(path, options, 1.0 / C_max)
             status = _follow(path, C_max, max_events, verbose)
             path.prove()
@@ -168,34 +169,23 @@ def _options(engine: str | Options, linear_system: str | None) -> Options:
 class _Data:
     """What a path is made from, checked: distinct points, their labels and weights, and the kernel."""
 
-    def __init__(
-        self, X: Any, y: Any, kernel: Any, gamma: Any, degree: int, coef0: float, sample_weight: Any, merge: bool
-    ):
-        self.is_precomputed = isinstance(kernel, str) and kernel == "precomputed"
-        is_coarse = self.is_precomputed and getattr(X, "dtype", None) in (np.float32, np.float16)
-        X = validation.check_precomputed(X) if self.is_precomputed else validation.check_points(X)
+    def __init__(self, X: Any, y: Any, kernel: Kernel, sample_weight: Any, merge: bool):
+        is_coarse = kernel.is_precomputed and getattr(X, "dtype", None) in (np.float32, np.float16)
+        X = validation.check_precomputed(X) if kernel.is_precomputed else validation.check_points(X)
         signs, weight = _two_classes(y, X.shape[0]), validation.check_weights(sample_weight, X.shape[0])
-        self.points = distinct(X, signs, weight, merge=merge and not self.is_precomputed)
+        self.points = distinct(X, signs, weight, merge=merge and not kernel.is_precomputed)
         rows = self.points.rows
         self.y = signs[rows]
         if np.unique(self.y).size < 2:
             raise ValueError("Every point of one class has weight zero; a path needs both classes.")
-        self.X = X[np.ix_(rows, rows)] if self.is_precomputed else X[rows]  # indexed by arrays: our own copy
+        self.X = kernel.taken(X, rows)  # indexed by arrays: our own copy
         if is_coarse:  # symmetric and definite but for rounding in single precision: Gram is to know that too
             self.X = (0.5 * (self.X + self.X.T)).astype(np.float32)
-        self.kernel: Any = kernel
-        self.options: dict[str, Any] = {}
-        if not self.is_precomputed:
-            has_gamma = isinstance(kernel, str) and kernel != "linear"
-            value = gamma_value(gamma, self.X, self.points.weight) if has_gamma else 1.0
-            self.options = {"gamma": value, "degree": degree, "coef0": coef0}
-            if kernel == "linear":
-                self.options["centre"] = centre_of(self.X)
+        self.kernel = kernel.resolved(self.X, self.points.weight).centred(self.X)
 
     def begin(self, C_min: float) -> Path:
         """Return a path without a segment."""
-        gram = Gram(self.X, self.kernel, **self.options)
-        _refuse_indefinite(gram)
+        gram = Gram(self.X, self.kernel)
         path = Path(self.y, self.points, np.zeros(self.y.size), 1.0 / C_min, gram)
         path.X = self.X
         return path
@@ -215,33 +205,22 @@ class _Data:
         if not (_are_equal(self.X, path.X) if path.X is not None else digest_of(self.X) == path.digest):
             raise ValueError(f"X is not what the path of resume= was made from. {SAME}")
         if path.X is None:  # it was loaded, and does not know its kernel: but it is optimal with no other
-            path.gram = Gram(self.X, self.kernel, **self.options)
+            path.gram = Gram(self.X, self.kernel)
             known = max(LOADED, 10.0 * path.proved.gap)
             if path.has_segments and not path.certificate_at(path.C[-1]).relative_gap <= known:
                 path.gram = None
                 raise ValueError(
-                    f"The path of resume= was not made with kernel {self.kernel!r} {self.options}: it is not optimal. {SAME}"
+                    f"The path of resume= was not made with kernel {self.kernel!r}: it is not optimal. {SAME}"
                 )
         assert path.gram is not None
-        if not _make_the_same(self._own_kernel(), path.gram.kernel):
+        if not self.kernel.is_close(path.gram.kernel):
             raise ValueError(
-                f"The path of resume= was made with kernel {path.gram.kernel}, not with {self.kernel!r} {self.options}. {SAME}"
+                f"The path of resume= was made with kernel {path.gram.kernel!r}, not with {self.kernel!r}. {SAME}"
             )
         return path
 
-    def _own_kernel(self) -> Kernel:
-        function = self.kernel if callable(self.kernel) else None
-        return Kernel("callable" if function else self.kernel, **self.options, function=function)
-
 
 SAME = "Resume with the data and kernel the path was begun with, or follow a new one."
-
-
-def _make_the_same(kernel: Kernel, other: Kernel) -> bool:
-    """Whether two kernels make the same values; gamma may have been computed from sparse or from dense points."""
-    used = {"linear": 0, "precomputed": 0, "callable": 0, "rbf": 1}.get(kernel.name, 3)
-    a, b = ((k.gamma, k.degree, k.coef0)[:used] for k in (kernel, other))
-    return (kernel.name, kernel.function) == (other.name, other.function) and np.allclose(a, b, rtol=1e-12, atol=0.0)
 
 
 def _are_equal(X: Any, other: Any) -> bool:
@@ -251,9 +230,11 @@ def _are_equal(X: Any, other: Any) -> bool:
     return np.array_equal(X, other)
 
 
-def _refuse_indefinite(gram: Gram) -> None:
+def _refuse_indefinite(path: Path) -> None:
     """Along an indefinite kernel the solution is no continuous path: ask the matrix, where the kernel does not tell."""
-    if gram.kernel.is_positive or gram.kernel.name == "precomputed":
+    assert path.gram is not None
+    gram = path.gram
+    if gram.is_positive:
         return
     if not validation.is_positive_semidefinite(gram.full()):
         raise ValueError(

@@ -125,11 +125,17 @@ class Path:
                 self.squared_centre = min(float(centre @ centre), HUGE)
             if not np.isfinite(self.lever).all():  # too large to be split into halves
                 self.lever = np.stack([gram.kernel.moved(gram.X) @ centre, np.zeros(y.size)])
-        # |phi(x)| of the points; those of a kernel without features tell as well how large its values are.
-        self.norm = np.zeros(y.size) if gram is None else np.sqrt(np.abs(gram.diagonal))
+        self._norm = np.zeros(y.size) if gram is None else None
         self.digest = ""  # of X, kept when the path is stored
         self._proof: Proof | None = None
         self._proved, self._largest = 0, LargestGap(0.0, np.nan)  # segments that were proved before those of the proof
+
+    @property
+    def norm(self) -> np.ndarray:
+        """|phi(x)| of the points; those of a kernel without features tell as well how large its values are."""
+        if self._norm is None:  # a limit may have come before the diagonal was known
+            self._norm = np.sqrt(np.abs(self._known_gram().diagonal))
+        return self._norm
 
     # Growing.
 
@@ -202,8 +208,7 @@ class Path:
             status[t.point] = t.target
         segment, b = self._segments[k], np.where(status == LEFT, self.y * w, 0.0)
         b[segment.points] = segment.coefficients(self._edge(k))
-        is_positive = gram.kernel.is_positive or gram.kernel.name == "precomputed"
-        return Proof(gram.full(), self.y, w, status, b, is_positive=is_positive)
+        return Proof(gram.full(), self.y, w, status, b, is_positive=gram.is_positive)
 
     def _edge(self, k: int) -> float:
         return float(self.lam[k]) if k < self.lam.size else self._tail[k - self.lam.size]
@@ -548,7 +553,7 @@ class Path:
         points = Distinct(*(np.asarray(data[name]) for name in ("rows", "group", "weight", "share")))
         path = cls(np.asarray(data["y"]), points, np.asarray(data["start"]), 1.0, gram)
         path.lam, path.lever = np.asarray(data["lam"]), np.asarray(data["lever"])
-        path.squared_centre, path.norm = float(data["squared_centre"]), np.asarray(data["norm"])
+        path.squared_centre, path._norm = float(data["squared_centre"]), np.asarray(data["norm"])
         path.counts = Counts(**{name: type(value)(data[name]) for name, value in asdict(Counts()).items()})
         edges = np.concatenate([[0], np.cumsum(data["sizes"])])
         parts = [slice(a, b) for a, b in pairwise(edges)]

@@ -355,7 +355,7 @@ class SingleEngine(Engine):
         add_exactly(self.K, E, v, near, high, low)
         y = self.y[near]
         margin = y * (high + low)
-        if self.gram.kernel.name == "linear" or E.size * near.size * self.gram.X.shape[1] <= MOST_COORDINATES:
+        if self.gram.precise_work(E.size, near.size) <= MOST_COORDINATES:
             beta[E] = v
             product = self.gram.precise_dot(beta, near)
             margin = np.minimum(margin, y * (product.high + product.low) - product.error)

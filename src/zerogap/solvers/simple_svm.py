@@ -168,27 +168,27 @@ def _has_classes(problem: DualProblem) -> bool:
 def _closest_pair(problem: DualProblem) -> tuple[int, int]:
     """Return the closest points of opposite classes in feature space.
 
-    A Gaussian kernel falls with the distance, so for it they are the closest in input space, and no kernel value is needed.
+    A radial kernel falls with the distance, so for it they are the closest in input space, and no kernel value is needed.
     """
     rising, falling = np.flatnonzero(problem.upper > 0), np.flatnonzero(problem.lower < 0)
-    gram, is_rbf = problem.gram, problem.gram.kernel.name == "rbf"
-    is_swapped = not is_rbf and rising.size > falling.size  # the fewer rows the better
+    gram, is_radial = problem.gram, problem.gram.kernel.is_radial
+    is_swapped = not is_radial and rising.size > falling.size  # the fewer rows the better
     few, many = (falling, rising) if is_swapped else (rising, falling)
     best, closest = np.inf, (int(few[0]), int(many[0]))
-    at_once = max(1, DISTANCES_AT_ONCE // many.size) if is_rbf else ROWS_AT_ONCE
+    at_once = max(1, DISTANCES_AT_ONCE // many.size) if is_radial else ROWS_AT_ONCE
     for start in range(0, few.size, at_once):
         if limits.is_over():  # any pair will do
             break
         some = few[start : start + at_once]
-        a, b, square = _nearest(gram, some, many, is_rbf)
+        a, b, square = _nearest(gram, some, many, is_radial)
         if square < best:
             best, closest = square, (int(some[a]), int(many[b]))
     return closest[::-1] if is_swapped else closest
 
 
-def _nearest(gram: Gram, some: np.ndarray, many: np.ndarray, is_rbf: bool) -> tuple[int, int, float]:
+def _nearest(gram: Gram, some: np.ndarray, many: np.ndarray, is_radial: bool) -> tuple[int, int, float]:
     """Return which of some points is closest to which of many, and how close: a number to compare."""
-    if is_rbf:
+    if is_radial:
         nearest, distance = pairwise_distances_argmin_min(gram.X[some], gram.X[many])
         a = int(np.argmin(distance))
         return a, int(nearest[a]), float(distance[a])

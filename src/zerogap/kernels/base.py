@@ -1,0 +1,318 @@
+"""What a kernel is: an object that computes blocks of kernel values, and knows how far rounding can have put them off."""
+
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from zerogap import limits, validation
+from zerogap.precision import Pair
+
+UNIT = np.finfo(float).eps / 2  # unit roundoff: a rounded result is off by this share of it at most
+UNDERFLOW = 1e-322  # what an operation can lose where results are below the normal numbers
+DENSE_BYTES = 500e6  # sparse points are never made into a larger array than this
+CLOSE = 1e-12  # relative difference of parameters that were computed from sparse and from dense points
+
+
+class Kernel:
+    """A kernel function k(x, z) with its parameters: immutable, and compared by value.
+
+    A kernel of your own is a subclass, best a frozen dataclass, with one method, ``values``.  All else has a default.  What
+    it knows of itself, it may say: ``is_positive``, ``diagonal``, ``roundings``.  ``docs/add-a-kernel.md`` walks through one.
+
+    Kernels add and multiply: ``RBF(0.1) + 2.0 * Linear()``.
+    """
+
+    # What a kernel says of itself.
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether every kernel matrix is known to be positive semidefinite; if it is not, it is tried on the data."""
+        return False
+
+    @property
+    def knows_diagonal(self) -> bool:
+        """Whether k(x, x) takes no work, and is not counted as a kernel evaluation."""
+        return False
+
+    @property
+    def is_radial(self) -> bool:
+        """Whether k(x, z) depends on |x - z| alone and nowhere grows with it: near points are near in feature space."""
+        return False
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether k(x, z) = <x, z>, so that a model has a weight for every feature."""
+        return False
+
+    @property
+    def is_precomputed(self) -> bool:
+        """Whether the "points" are the kernel matrix itself."""
+        return False
+
+    @property
+    def accepts_sparse(self) -> bool:
+        """Whether ``values`` takes CSR matrices; if it does not, sparse points are made dense before it sees them."""
+        return False
+
+    # What a kernel computes.
+
+    def values(self, X: Any, Z: Any) -> np.ndarray:
+        """Return the (len X, len Z) matrix of k(x, z) for the rows of X and of Z."""
+        raise NotImplementedError
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """Return k(x, x) for every row of X."""
+        found = np.empty(X.shape[0])
+        for i in range(X.shape[0]):  # a block would compute n times as many values
+            limits.check()
+            found[i] = self.checked_values(X[i : i + 1], X[i : i + 1])[0, 0]
+        return found
+
+    def magnitude(self, X: Any, diagonal: np.ndarray) -> np.ndarray:
+        """Return a with |k(x_i, x_j)| <= a_i a_j, the intermediate results included.
+
+        For a positive semidefinite kernel sqrt(k(x, x)) is one, by Cauchy and Schwarz.
+        """
+        return np.sqrt(np.abs(diagonal))
+
+    def roundings(self, d: int) -> float:
+        """Return c: a computed kernel value is off by at most c times the unit roundoff times ``magnitude`` of both points.
+
+        In a sum of d products every term takes part in at most d roundings, in whatever order it is summed.  What ``values``
+        of a user does is not known; by default it is taken for a product of d features, and a few operations.
+        """
+        return d + 6.0
+
+    # Twice the precision, for certificates where rounding decides.
+
+    def precise_roundings(self, d: int) -> float | None:
+        """Return c: a value within ``precisely`` is off by at most 2 c u² times ``magnitude`` of both points.
+
+        None: there is no ``precisely``.
+        """
+        return None
+
+    def precise_work(self, rows: int, columns: int, d: int) -> int:
+        """Return about how many coordinates ``precisely`` reads."""
+        return rows * columns * d
+
+    def precisely(self, X: Any, Z: Any, beta: np.ndarray) -> Pair:
+        """Return sum_j beta_j k(x_i, z_j) for every row of X, in twice the precision, as pairs high + low."""
+        raise NotImplementedError
+
+    @property
+    def gain(self) -> float:
+        """By how much is multiplied what ``precisely`` loses below the normal numbers."""
+        return 1.0
+
+    # Parameters that depend on the data.
+
+    def resolved(self, X: Any, weight: np.ndarray | None = None) -> "Kernel":
+        """Return the kernel with its parameters as numbers; a row of weight two counts twice."""
+        return self
+
+    @property
+    def centre(self) -> np.ndarray | None:
+        """The origin that the linear kernel has been moved to, if it has."""
+        return None
+
+    def centred(self, X: Any) -> "Kernel":
+        """Return a kernel that is the same problem with a free bias, and keeps more digits on these points."""
+        return self
+
+    def about(self, centre: np.ndarray) -> "Kernel":
+        """Return the kernel about another origin."""
+        raise ValueError(f"centre is an origin for the linear kernel; the kernel is {self!r}. Leave centre out.")
+
+    def moved(self, X: Any) -> Any:
+        """Return points relative to the centre."""
+        return X
+
+    # How the Gram matrix asks for it.
+
+    def checked(self, X: Any) -> Any:
+        """Return the points of a Gram matrix in the form that suits the kernel; refuse what is none."""
+        return dense_if_cheap(validation.check_points(X))
+
+    def taken(self, X: Any, points: np.ndarray) -> Any:
+        """Return some of the points."""
+        return X[points]
+
+    def against(self, Z: Any) -> "Columns":
+        """Fix one side of the blocks to the rows of Z."""
+        return Columns(self, Z)
+
+    def __call__(self, X: Any, Z: Any) -> np.ndarray:
+        """Return the (len X, len Z) matrix of kernel values."""
+        return self.against(Z).block(X)
+
+    def checked_values(self, X: Any, Z: Any) -> np.ndarray:
+        """Return ``values``, refusing what is no matrix of numbers."""
+        return validation.check_kernel_values(self.values(X, Z), (X.shape[0], Z.shape[0]))
+
+    def checked_diagonal(self, X: Any) -> np.ndarray:
+        """Return ``diagonal``, refusing what is no number for every point."""
+        found = self.diagonal(X if self.accepts_sparse else dense(X))
+        if np.shape(found) != (X.shape[0],):
+            raise ValueError(
+                f"diagonal of the {self.name} kernel must return k(x, x) for each of the {X.shape[0]} points, shape "
+                f"({X.shape[0]},); got shape {np.shape(found)}."
+            )
+        return np.asarray(found, dtype=np.float64)
+
+    def is_close(self, other: "Kernel") -> bool:
+        """Whether two kernels have the same values; a gamma may have been computed from sparse or from dense points."""
+        if type(self) is not type(other) or not is_dataclass(self):
+            return self == other
+        names = [field.name for field in fields(self) if field.compare]
+        return all(_are_close(getattr(self, name), getattr(other, name)) for name in names)
+
+    # Sums and products.
+
+    def __add__(self, other: Any) -> "Kernel":
+        from zerogap.kernels.combined import Constant, Sum
+
+        if isinstance(other, Kernel):
+            return Sum(self, other)
+        return Sum(self, Constant(other)) if validation.is_number(other) else NotImplemented
+
+    def __radd__(self, other: Any) -> "Kernel":
+        from zerogap.kernels.combined import Constant, Sum
+
+        return Sum(Constant(other), self) if validation.is_number(other) else NotImplemented
+
+    def __mul__(self, other: Any) -> "Kernel":
+        from zerogap.kernels.combined import Product, Scaled
+
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(other, self) if validation.is_number(other) else NotImplemented
+
+    __rmul__ = __mul__
+
+
+def _are_close(a: Any, b: Any) -> bool:
+    if isinstance(a, Kernel):
+        return isinstance(b, Kernel) and a.is_close(b)
+    if isinstance(a, float) and isinstance(b, float):
+        return bool(np.isclose(a, b, rtol=CLOSE, atol=0.0))
+    return bool(a == b)
+
+
+class Points:
+    """Points in the form that ``Columns.fill`` takes."""
+
+    def __init__(self, X: Any):
+        self.X = X
+
+    def __getitem__(self, rows: Any) -> "Points":
+        return Points(self.X[rows])
+
+
+class Columns:
+    """Kernel values of any points against a fixed set Z, prepared once."""
+
+    def __init__(self, kernel: Kernel, Z: Any):
+        self.kernel, self._Z = kernel, Z
+        self.points: Any = self._prepare(Z)
+
+    def prepare(self, X: Any) -> Any:
+        """Return the points X in the form that ``fill`` takes: done once, it need not be done for every block."""
+        return self.points if X is self._Z else self._prepare(X)
+
+    def _prepare(self, X: Any) -> Any:
+        return Points(X if self.kernel.accepts_sparse else dense(X))
+
+    def block(self, X: Any) -> np.ndarray:
+        """Return the (len X, len Z) matrix of kernel values."""
+        out = np.empty((X.shape[0], self._Z.shape[0]))
+        with np.errstate(over="ignore", invalid="ignore"):  # what is beyond float64 is seen by the result
+            self.fill(self.prepare(X), out)
+        return out
+
+    def fill(self, prepared: Any, out: np.ndarray, which: Any = None) -> None:
+        """Write the kernel values of prepared points against those of Z, or some of them, into ``out``."""
+        out[...] = self.kernel.checked_values(prepared.X, self._chosen(which).X)
+
+    def _chosen(self, which: Any) -> Any:
+        return self.points if which is None else self.points[which]
+
+    def rounding(self, diagonal: np.ndarray) -> "Rounding":
+        """Return how far values between the points of Z can be off."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a tanh is finite where what it is of is not
+            magnitude = self.kernel.magnitude(self.points.X, diagonal)
+        return Rounding.within(magnitude, self.kernel.roundings(self._Z.shape[1]))
+
+
+class Rounding(NamedTuple):
+    """How far computed kernel values k_ij of n points can be off, u being the unit roundoff: by at most
+
+        u (|k_ij| sum_k p_ki q_kj + sum_l r_li s_lj),  (p, q) = relative, (r, s) = absolute.
+
+    Each term is a product of something of one point and something of the other, so that a bound on a sum over n points takes
+    n steps, not n².  Sums and products of such bounds are again of this form.  What is of second order in u, and that sizes
+    are themselves rounded, is left to a factor of 1.01, in ``Gram``.
+    """
+
+    magnitude: np.ndarray  # (n,) a, with |k_ij| <= a_i a_j
+    relative: np.ndarray  # (2, k, n)
+    absolute: np.ndarray  # (2, l, n)
+
+    @classmethod
+    def within(cls, magnitude: np.ndarray, roundings: float) -> "Rounding":
+        """Return what holds for values that are off by so many units roundoff of the magnitudes."""
+        size = (roundings * magnitude, magnitude)
+        return cls(magnitude, np.empty((2, 0, magnitude.size)), np.stack(size)[:, None])
+
+    def of_product(self, size: np.ndarray) -> np.ndarray:
+        """Return a bound, in u, on how far sum_j k_ij beta_j is off because kernel values are; ``size`` is |beta|."""
+        (p, q), (r, s), a = self.relative, self.absolute, self.magnitude
+        bound = (s @ size) @ r
+        return bound + ((q @ (a * size)) @ p) * a if len(p) else bound
+
+    def taken(self, points: np.ndarray) -> "Rounding":
+        """Return that of some points, nothing for a new one, whose number is -1."""
+        return Rounding(*(np.where(points >= 0, part[..., points], 0.0) for part in self))
+
+    def joined(self, other: "Rounding") -> "Rounding":
+        """Return what holds for values of either of two matrices of the same points."""
+        return Rounding(*map(np.maximum, self, other))
+
+    def plus(self, other: "Rounding") -> "Rounding":
+        """Return that of the sum of two kernels, which is itself rounded."""
+        magnitude = np.hypot(self.magnitude, other.magnitude)  # Cauchy and Schwarz
+        parts = [part for one in (self, other) for part in (one.relative * one.magnitude, one.absolute)]
+        return Rounding(magnitude, np.ones((2, 1, magnitude.size)), np.concatenate(parts, axis=1))
+
+    def times(self, other: "Rounding", d: int) -> "Rounding":
+        """Return that of the product of two kernels: what either is off counts as often as the other is large.
+
+        And so does what either has lost below the normal numbers.
+        """
+        a, b = self.magnitude, other.magnitude
+        lost = UNDERFLOW * (d + 2.0) / UNIT
+        relative = (self.relative, other.relative, np.ones((2, 1, a.size)))
+        underflow = [np.stack([lost * size, size])[:, None] for size in (a, b)]
+        absolute = (self.absolute * b, other.absolute * a, *underflow)
+        return Rounding(a * b, np.concatenate(relative, axis=1), np.concatenate(absolute, axis=1))
+
+
+def dense(X: Any) -> Any:
+    """Return points as an array."""
+    return X.toarray() if sp.issparse(X) else X
+
+
+def dense_if_cheap(X: Any) -> Any:
+    """Return sparse points as an array if that makes products faster: few columns, or many entries."""
+    if sp.issparse(X):
+        n, d = X.shape
+        if 8 * n * d <= DENSE_BYTES and (d <= 256 or X.nnz >= 0.1 * n * d):
+            return X.toarray()
+    return X

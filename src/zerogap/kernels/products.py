@@ -1,0 +1,221 @@
+"""Kernels of inner products: linear, polynomial and sigmoid."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import row_norms
+
+from zerogap import limits, precision, validation
+from zerogap.kernels.base import Columns, Kernel, Points, dense, dense_if_cheap
+from zerogap.kernels.scale import check_gamma, gamma_value, number, power_of_two
+
+# A block of this many doubles stays in a core's own cache between the product and what is done with it.
+TILE = 65536
+
+FAR_OFF = 100.0  # from zero, against the distance from each other: points that the linear kernel moves
+ROWS = 64  # computed in twice the precision between two questions whether the limit is over
+
+
+class InnerProduct(Kernel):
+    """A kernel that is a function of <x, z>."""
+
+    accepts_sparse = True
+
+    def finish(self, products: np.ndarray) -> np.ndarray:
+        """Turn inner products into kernel values, in place."""
+        return products
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """Return k(x, x) for every row of X."""
+        return self.finish(row_norms(self.moved(X), squared=True).astype(np.float64))
+
+    def values(self, X: Any, Z: Any) -> np.ndarray:
+        """Return the (len X, len Z) matrix of kernel values."""
+        return self(X, Z)
+
+    def against(self, Z: Any) -> "Products":
+        """Fix one side of the blocks to the rows of Z."""
+        return Products(self, Z)
+
+
+class Products(Columns):
+    """Inner products, one matrix product a block, and what the kernel makes of them."""
+
+    kernel: InnerProduct
+
+    def _prepare(self, X: Any) -> Points:
+        return Points(self.kernel.moved(X))
+
+    def fill(self, prepared: Points, out: np.ndarray, which: Any = None) -> None:
+        """Write the kernel values of prepared points against those of Z, or some of them, into ``out``."""
+        Z = self._chosen(which)
+        if sp.issparse(Z.X) or sp.issparse(prepared.X):
+            product = prepared.X @ Z.X.T
+            out[...] = product.toarray() if sp.issparse(product) else product
+        else:
+            np.matmul(prepared.X, Z.X.T, out=out)
+        rows = max(1, TILE // max(1, out.shape[1]))
+        for start in range(0, out.shape[0], rows):
+            self.kernel.finish(out[start : start + rows])
+
+
+@dataclass(frozen=True)
+class Linear(InnerProduct):
+    """<x, z>.
+
+    ``centre`` is another origin c, <x - c, z - c>: with a free bias the problem is the same wherever that is, and products of
+    points near it keep their digits.  Estimators set it themselves.
+    """
+
+    centre: np.ndarray | None = field(default=None, compare=False, repr=False)
+
+    name = "linear"
+    is_positive = True
+    is_linear = True
+
+    def centred(self, X: Any) -> "Linear":
+        """Return the kernel about an origin near points that are far from zero."""
+        return replace(self, centre=centre_of(X))
+
+    def about(self, centre: np.ndarray) -> "Linear":
+        """Return the kernel about another origin."""
+        return replace(self, centre=centre)
+
+    def moved(self, X: Any) -> Any:
+        """Return points relative to the centre."""
+        return X if self.centre is None else dense(X) - self.centre
+
+    def precise_roundings(self, d: int) -> float:
+        """Return c: a value within ``precisely`` is off by at most 2 c u² times ``magnitude`` of both points."""
+        return 3.0 * (d + 4.0) ** 2
+
+    def precise_work(self, rows: int, columns: int, d: int) -> int:
+        """Return zero: by way of w every point is read once, which is never too much."""
+        return 0
+
+    def precisely(self, X: Any, Z: Any, beta: np.ndarray) -> precision.Pair:
+        """Return sum_j beta_j <x_i, z_j> by way of w = sum_j beta_j z_j."""
+        centre = self.centre
+        if centre is None:
+            centre = np.zeros(X.shape[1])
+        else:
+            X, Z = dense(X), dense(Z)
+        return precision.products(X, centre, *precision.combination(Z, centre, beta))
+
+
+def centre_of(X: Any) -> np.ndarray | None:
+    """Return an origin for the linear kernel near points that are far from zero, or None where they are not.
+
+    Products of points a hundred times as far from zero as from each other have lost four digits.  The centre is a multiple of
+    a power of two, so that points on a grid stay on it, and nothing is rounded.
+    """
+    X = dense_if_cheap(X)
+    if sp.issparse(X):  # their zeros would no longer be zeros, and the array too large
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = X.mean(axis=0)
+        spread = np.sqrt(np.square(X - mean).sum(axis=1).mean())
+        if not (np.isfinite(mean).all() and np.abs(mean).max(initial=0.0) > FAR_OFF * spread):
+            return None
+        unit = np.ldexp(1.0, int(np.frexp(max(spread, np.finfo(float).tiny))[1]))
+        centre = np.where(np.abs(mean) < 2.0**52 * unit, np.rint(mean / unit) * unit, mean)
+    return centre if np.isfinite(centre).all() else None
+
+
+@dataclass(frozen=True)
+class Polynomial(InnerProduct):
+    """(gamma <x, z> + coef0)^degree."""
+
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+
+    name = "poly"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "degree", validation.check_degree(self.degree))
+        object.__setattr__(self, "gamma", check_gamma(self.gamma))
+        object.__setattr__(self, "coef0", validation.check_coef0(self.coef0))
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether every kernel matrix is known to be positive semidefinite: the power of a sum of such kernels is."""
+        return self.coef0 >= 0
+
+    def resolved(self, X: Any, weight: np.ndarray | None = None) -> "Polynomial":
+        """Return the kernel with gamma as a number."""
+        return replace(self, gamma=gamma_value(self.gamma, X, weight))
+
+    def finish(self, products: np.ndarray) -> np.ndarray:
+        """Turn inner products into kernel values, in place."""
+        products *= number(self.gamma)
+        products += self.coef0
+        return _power(products, self.degree)
+
+    def magnitude(self, X: Any, diagonal: np.ndarray) -> np.ndarray:
+        """Return a with |k(x_i, x_j)| <= a_i a_j, the products and powers on the way included."""
+        squares = number(self.gamma) * row_norms(X, squared=True) + abs(self.coef0)
+        return squares ** (0.5 * self.degree)
+
+    def roundings(self, d: int) -> float:
+        """Return c: each factor of the power is a product of d features, and three operations."""
+        return 1.0 + self.degree * (d + 4.0)
+
+    def precise_roundings(self, d: int) -> float:
+        """Return c: a value within ``precisely`` is off by at most 2 c u² times ``magnitude`` of both points."""
+        return max(1, self.degree) * (d + 4.0) ** 2 + 16.0 * self.degree
+
+    def precisely(self, X: Any, Z: Any, beta: np.ndarray) -> precision.Pair:
+        """Return sum_j beta_j k(x_i, z_j) for every row of X, in twice the precision."""
+        high, low = np.zeros((2, X.shape[0]))
+        power, gamma = power_of_two(number(self.gamma))
+        Zt = np.ascontiguousarray(np.ldexp(dense(Z), -power).T)
+        for start in range(0, X.shape[0], ROWS):
+            limits.check()
+            some = slice(start, start + ROWS)
+            points = np.ldexp(dense(X[some]), -power)
+            precision.add_poly(points, Zt, gamma, self.coef0, self.degree, beta, high[some], low[some])
+        return high, low
+
+
+@dataclass(frozen=True)
+class Sigmoid(InnerProduct):
+    """tanh(gamma <x, z> + coef0), which need not be positive semidefinite."""
+
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+
+    name = "sigmoid"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", check_gamma(self.gamma))
+        object.__setattr__(self, "coef0", validation.check_coef0(self.coef0))
+
+    def resolved(self, X: Any, weight: np.ndarray | None = None) -> "Sigmoid":
+        """Return the kernel with gamma as a number."""
+        return replace(self, gamma=gamma_value(self.gamma, X, weight))
+
+    def finish(self, products: np.ndarray) -> np.ndarray:
+        """Turn inner products into kernel values, in place."""
+        products *= number(self.gamma)
+        products += self.coef0
+        return np.tanh(products, out=products)
+
+    def magnitude(self, X: Any, diagonal: np.ndarray) -> np.ndarray:
+        """Return a with |k(x_i, x_j)| <= a_i a_j, what the tanh is of included."""
+        return np.sqrt(number(self.gamma) * row_norms(X, squared=True) + abs(self.coef0) + 1.0)
+
+
+def _power(base: np.ndarray, degree: int) -> np.ndarray:
+    """Raise to a whole power in place, by squaring: several times faster than pow."""
+    factor, exponent = base.copy(), degree
+    base[...] = 1.0
+    while exponent:
+        if exponent & 1:
+            base *= factor
+        exponent >>= 1
+        if exponent:
+            factor *= factor
+    return base

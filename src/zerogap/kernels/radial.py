@@ -1,0 +1,250 @@
+"""The Gaussian kernel, and the exponents it is made of.
+
+The exponent of rbf is one matrix product by the expansion |x - z|² = |x|² - 2 <x, z> + |z|², whose rounding error grows with
+the squares.  So points are first moved to their middle, and points that are still far from it (outliers, or a large gamma)
+are compared coordinate by coordinate: that error grows with the distance alone, and a large distance makes a value of zero.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import row_norms
+
+from zerogap import limits, precision
+from zerogap.compiled import jit_sums
+from zerogap.kernels.base import UNIT, Columns, Kernel, Points, Rounding, dense
+from zerogap.kernels.products import ROWS, TILE
+from zerogap.kernels.scale import check_gamma, gamma_value, number, power_of_two
+
+# The largest error of an exponent that the expansion may make; where its bound is larger, coordinates are compared.
+EXPANSION = 1e-11
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """exp(-gamma |x - z|²); gamma is a number, "scale" (1 / (d var(X))) or "auto" (1 / d)."""
+
+    gamma: float | str = "scale"
+
+    name = "rbf"
+    is_positive = True
+    is_radial = True
+    knows_diagonal = True
+    accepts_sparse = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", check_gamma(self.gamma))
+
+    def resolved(self, X: Any, weight: np.ndarray | None = None) -> "RBF":
+        """Return the kernel with gamma as a number."""
+        return replace(self, gamma=gamma_value(self.gamma, X, weight))
+
+    def values(self, X: Any, Z: Any) -> np.ndarray:
+        """Return the (len X, len Z) matrix of kernel values."""
+        return self(X, Z)
+
+    def diagonal(self, X: Any) -> np.ndarray:
+        """Return k(x, x) = 1 for every row of X."""
+        return np.ones(X.shape[0])
+
+    def roundings(self, d: int) -> float:
+        """Return c: a value is off by c u of it because of the exponential, and of what is done with the exponent."""
+        return 4.0
+
+    def against(self, Z: Any) -> "Exponents":
+        """Fix one side of the blocks to the rows of Z."""
+        return Exponents(self, Z)
+
+    def precise_roundings(self, d: int) -> float:
+        """Return c: the exponent is a sum of d squares, the exponential some hundred operations."""
+        return 3.0 * (d + 4.0) ** 2 + 2000.0
+
+    def precisely(self, X: Any, Z: Any, beta: np.ndarray) -> precision.Pair:
+        """Return sum_j beta_j k(x_i, z_j) for every row of X, in twice the precision."""
+        high, low = np.zeros((2, X.shape[0]))
+        power, gamma = power_of_two(number(self.gamma))
+        Zt = np.ascontiguousarray(np.ldexp(dense(Z), -power).T)
+        for start in range(0, X.shape[0], ROWS):
+            limits.check()
+            some = slice(start, start + ROWS)
+            precision.add_rbf(np.ldexp(dense(X[some]), -power), Zt, gamma, beta, high[some], low[some])
+        return high, low
+
+
+class LiftedPoints(Points):
+    """Points that know how far they are from the middle."""
+
+    def __init__(self, X: Any, lifted: np.ndarray | None, reach: np.ndarray):
+        super().__init__(X)
+        self.lifted = lifted  # (n, d + 2), for the exponents by one product; None for sparse points
+        self.reach = reach  # (n,) gamma |x - centre|², or inf for a point that is compared coordinate by coordinate
+
+    def __getitem__(self, rows: Any) -> "LiftedPoints":
+        return LiftedPoints(self.X[rows], None if self.lifted is None else self.lifted[rows], self.reach[rows])
+
+    @property
+    def far(self) -> np.ndarray:
+        """Those that are compared coordinate by coordinate."""
+        return np.flatnonzero(np.isinf(self.reach))
+
+
+class Exponents(Columns):
+    """Exponents -gamma |x - z|² and their exponentials.
+
+    On dense data -gamma |x - z|² = 2 gamma <x, z> - gamma |x|² - gamma |z|² is one product of vectors with two more entries,
+    the points moved to the middle of Z.
+    """
+
+    kernel: RBF
+
+    def __init__(self, kernel: RBF, Z: Any):
+        self._gamma = number(kernel.gamma)
+        self._is_sparse = sp.issparse(Z)
+        self._limit = EXPANSION / (UNIT * expansion_roundings(Z.shape[1]) * 2.0)  # both points are within it
+        if not self._is_sparse:
+            self._centre = _middle(Z, self._gamma, self._limit)
+        super().__init__(kernel, Z)
+
+    def prepare(self, X: Any) -> LiftedPoints:
+        """Return the points X in the form that ``fill`` takes: done once, it need not be done for every block."""
+        if X is self._Z and (lifted := self.points.lifted) is not None:
+            return LiftedPoints(X, np.concatenate([lifted[:, :-2], lifted[:, :-3:-1]], axis=1), self.points.reach)
+        return self._prepare(X, is_column=False)
+
+    def _prepare(self, X: Any, is_column: bool = True) -> LiftedPoints:
+        if self._is_sparse != sp.issparse(X):  # points are compared in one form
+            X = sp.csr_matrix(X) if self._is_sparse else X.toarray()
+        if self._is_sparse:
+            with np.errstate(over="ignore"):
+                reach = self._gamma * row_norms(X, squared=True)
+            return LiftedPoints(X, None, np.where(reach <= self._limit, reach, np.inf))
+        return self._lift(X, is_column)
+
+    def _lift(self, X: np.ndarray, is_column: bool) -> LiftedPoints:
+        d = X.shape[1]
+        lifted = np.empty((X.shape[0], d + 2))
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            centred = np.subtract(X, self._centre, out=lifted[:, :d])
+            centred *= np.sqrt(2.0 * self._gamma)  # first, so that squares of tiny features do not underflow
+            reach = 0.5 * np.einsum("ij,ij->i", centred, centred)
+        reach[~(reach <= self._limit)] = np.inf
+        lifted[:, d + is_column] = -reach
+        lifted[:, d + (not is_column)] = 1.0
+        lifted[np.isinf(reach)] = 0.0
+        return LiftedPoints(X, lifted, reach)
+
+    def fill(self, prepared: LiftedPoints, out: np.ndarray, which: Any = None) -> None:
+        """Write the kernel values of prepared points against those of Z, or some of them, into ``out``."""
+        self._exponents(prepared, self._chosen(which), out)
+        rows = max(1, TILE // max(1, out.shape[1]))
+        for start in range(0, out.shape[0], rows):
+            tile = out[start : start + rows]
+            np.minimum(tile, 0.0, out=tile)  # no distance is negative but by rounding
+            np.exp(tile, out=tile)
+
+    def rounding(self, diagonal: np.ndarray) -> Rounding:
+        """Return how far values between the points of Z can be off: relatively by their exponents, or as compared ones."""
+        d, reach = self._Z.shape[1], self.points.reach
+        is_far, c, relative = np.isinf(reach), expansion_roundings(d), np.ones((2, 2, reach.size))
+        near = np.where(is_far, 0.0, reach)
+        relative[0, 0], relative[0, 1], relative[1, 1] = self.kernel.roundings(d) + c * near, c, near
+        absolute = np.ones((2, 2, reach.size))
+        absolute[0, 0], absolute[0, 1], absolute[1, 1] = (
+            comparison_roundings(d) * is_far,
+            comparison_roundings(d),
+            is_far,
+        )
+        return Rounding(np.ones(reach.size), relative, absolute)
+
+    def _exponents(self, rows: LiftedPoints, columns: LiftedPoints, out: np.ndarray) -> None:
+        """Write -gamma |x - z|²: by the expansion, and anew where a point is too far for it."""
+        gamma, far_rows, far_columns = self._gamma, rows.far, columns.far
+        if far_rows.size < out.shape[0] and far_columns.size < out.shape[1]:
+            self._expand(rows, columns, out)
+        if far_rows.size or far_columns.size:
+            near_rows = np.setdiff1d(np.arange(out.shape[0]), far_rows)
+            compare = _compare_sparse if self._is_sparse else _compare
+            for some, others in ((far_rows, np.arange(out.shape[1])), (near_rows, far_columns)):
+                compare(*_coordinates(rows.X), *_coordinates(columns.X), some, others, gamma, out)
+
+    def _expand(self, rows: LiftedPoints, columns: LiftedPoints, out: np.ndarray) -> None:
+        if rows.lifted is not None and columns.lifted is not None:
+            np.matmul(rows.lifted, columns.lifted.T, out=out)
+            return
+        with np.errstate(over="ignore", invalid="ignore"):  # where a point is far, and all is written anew
+            out[...] = (rows.X @ columns.X.T).toarray()
+            out *= 2.0 * self._gamma
+            out -= columns.reach
+            out -= rows.reach[:, None]
+
+
+def expansion_roundings(d: int) -> float:
+    """Return c: an exponent by the expansion is off by at most c u (gamma |x|² + gamma |z|²), u being the unit roundoff.
+
+    Each of the d + 2 products takes part in d + 1 sums and is itself off by 4 u, the squares in it by (d + 2) u; the products
+    sum up to at most 2 (gamma |x|² + gamma |z|²).
+    """
+    return 4.0 * d + 24.0
+
+
+def comparison_roundings(d: int) -> float:
+    """Return c: a kernel value of rbf whose points were compared coordinate by coordinate is off by at most c u.
+
+    The exponent -s is off by (d + 8) u s, and s exp(-s) is at most 1/e.
+    """
+    return (d + 8.0) / np.e + 1.0
+
+
+def _middle(Z: np.ndarray, gamma: float, limit: float) -> np.ndarray:
+    """Return the mean of the points, or their median if an outlier has drawn the mean away."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = Z.mean(axis=0)
+        if gamma * np.einsum("ij,ij->i", Z - mean, Z - mean).max(initial=0.0) <= limit:
+            return mean
+    return np.median(Z, axis=0)
+
+
+def _coordinates(X: Any) -> tuple[np.ndarray, ...]:
+    """Return the arrays that compiled code reads points from."""
+    if not sp.issparse(X):
+        return (X,)
+    X = X if X.has_sorted_indices else X.sorted_indices()
+    return X.data, X.indices, X.indptr
+
+
+@jit_sums
+def _compare(X, Z, rows, columns, gamma, out):
+    """Write -gamma |x - z|² for some rows and columns, coordinate by coordinate."""
+    root = np.sqrt(gamma)
+    for i in rows:
+        x = X[i]
+        for j in columns:
+            z, s = Z[j], 0.0
+            for k in range(x.size):
+                t = root * (x[k] - z[k])
+                s += t * t
+            out[i, j] = -s
+
+
+@jit_sums
+def _compare_sparse(x, x_index, x_edge, z, z_index, z_edge, rows, columns, gamma, out):
+    """Write -gamma |x - z|² for some rows and columns of CSR matrices with sorted indices."""
+    root = np.sqrt(gamma)
+    for i in rows:
+        for j in columns:
+            a, a_end, b, b_end, s = x_edge[i], x_edge[i + 1], z_edge[j], z_edge[j + 1], 0.0
+            while a < a_end or b < b_end:
+                if b == b_end or (a < a_end and x_index[a] < z_index[b]):
+                    t = x[a]
+                    a += 1
+                elif a == a_end or z_index[b] < x_index[a]:
+                    t = z[b]
+                    b += 1
+                else:
+                    t = x[a] - z[b]
+                    a += 1
+                    b += 1
+                s += (root * t) * (root * t)
+            out[i, j] = -s
