@@ -169,3 +169,14 @@ def test_a_perfect_fit_is_certified_although_its_objective_is_zero():
         assert solution.status is Status.CONVERGED
         assert solution.certificate.primal == 0.0
         assert solution.bias == pytest.approx(0.1)
+
+
+def test_an_estimate_counts_the_rounding_it_is_given_and_no_other():
+    X = np.random.default_rng(0).standard_normal((20, 2))
+    problem = DualProblem.hinge(Gram(X), np.where(X[:, 0] > 0, 1.0, -1.0), 1.0)
+    beta = 0.1 * np.where(np.arange(20) % 2 == 0, 1.0, -1.0)
+    residual = problem.residual(beta)
+    plain = problem.estimate(beta, residual)
+    assert problem.estimate(beta, residual, 3.0).rounding - plain.rounding == pytest.approx(3.0)
+    assert 0.0 <= plain.rounding <= problem.certify(beta).rounding
+    assert plain.relative_gap >= plain.gap / plain.primal

@@ -531,3 +531,11 @@ def test_data_far_from_zero_is_data_all_the_same(shift, C):
     f = (X + shift).astype(np.longdouble) @ far.coef_[0].astype(np.longdouble) + far.intercept_[0]
     np.testing.assert_allclose(far.decision_function(X + shift), f.astype(float), atol=4e-16 * abs(shift) * scale * 10)
     np.testing.assert_allclose(SVR(C=C, kernel="linear").fit(X + shift, X[:, 0]).predict(X + shift), X[:, 0], atol=0.11)
+
+
+def test_a_warning_counts_pairs_of_classes_where_there_are_several():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match=r"SVC stopped in 3 of 3 pairs of classes, the worst after 1 steps"):
+        SVC(max_iter=1, tol=1e-9).fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=r"SVC stopped after 1 steps"):
+        SVC(max_iter=1, tol=1e-9).fit(X[50:], y[50:])

@@ -4,6 +4,7 @@ import copy
 import operator
 import pickle
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,7 +19,9 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 from test_properties import awkward_points, slow
 
-from zerogap import SVC, Status
+from zerogap import SVC, Status, limits
+from zerogap.estimators import svc
+from zerogap.estimators.training import Training
 
 
 def cancer(n=None):
@@ -375,3 +378,32 @@ def test_squared_hinge_with_a_finite_C_is_not_called_unbounded():
     assert model.status_ is not Status.UNBOUNDED
     assert np.isfinite(model.intercept_).all()
     assert np.isfinite(model.dual_coef_).all()
+
+
+def test_a_limit_keeps_the_coefficients_of_all_rows_that_stay(monkeypatch):
+    """That of the first of the distinct points too."""
+    X, y = make_moons(41, noise=0.6, random_state=0)
+    model = SVC(C=2.0).partial_fit(X, y)
+    training = model._kept_training()
+    before, kept = training.coefficients[0], np.setdiff1d(np.arange(41), [int(training.points.rows[1])])
+    assert training.beta[0][0] != 0.0
+
+    def over(self, model):
+        raise limits.Exceeded
+
+    monkeypatch.setattr(Training, "solve", over)
+    training.forget(model, kept)
+    np.testing.assert_array_equal(training.coefficients[0], before[kept])
+
+
+@pytest.mark.parametrize("status", [Status.CONVERGED, Status.STALLED])
+def test_only_a_point_short_of_the_tolerance_was_cut_short(status, monkeypatch):
+    X, y = make_moons(40, noise=0.3, random_state=0)
+    model = SVC(C=2.0).partial_fit(X, y)
+    certified = svc.certified
+    monkeypatch.setattr(svc, "cut_short", lambda limit: Status.MAX_TIME)
+    monkeypatch.setattr(svc, "certified", lambda *arguments: replace(certified(*arguments), status=status))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.forget([0])
+    assert model.status_ is (Status.CONVERGED if status is Status.CONVERGED else Status.MAX_TIME)

@@ -158,6 +158,19 @@ def test_of_points_on_the_margin_those_that_would_cross_it_are_special(side, cro
         assert engine._special(E, p, np.zeros(E.size + 1)) == moves
 
 
+@pytest.mark.parametrize(("side", "rate"), [(LEFT, -1.0), (RIGHT, 1.0)])
+def test_of_coefficients_at_their_bounds_those_that_would_pass_them_are_special(side, rate, plain):
+    """(S1) and (S2): they block the way although they are where they belong; one inside its box does not."""
+    engine = svm_path(*plain[:2], engine="lp", max_events=20).engine
+    E, inside = np.array(engine.elbow), 0.5 * engine.w[engine.elbow[0]]
+    bound = engine.w[E[0]] if side == LEFT else 0.0
+    engine.alpha[E] = 0.5 * engine.w[E]
+    d = np.zeros(E.size + 1)
+    for alpha, direction, moves in ((bound, rate, {int(E[0]): side}), (bound, -rate, {}), (inside, rate, {})):
+        engine.alpha[E[0]], d[1] = alpha, direction
+        assert engine._special(E, np.zeros(engine.y.size), d) == moves
+
+
 @pytest.mark.parametrize(("side", "rate"), [(LEFT, -1e-3), (RIGHT, 1e-3)])
 def test_a_coefficient_that_goes_past_its_bound_is_no_longer_free(side, rate, plain):
     """At a rate that the program takes for zero: lam falls, and nobody has told it to stop."""

@@ -6,7 +6,7 @@ from sklearn.datasets import make_moons
 
 from zerogap import Gram, SVCPath, svm_path
 from zerogap.path import single
-from zerogap.path.engine import LEFT
+from zerogap.path.engine import LEFT, RIGHT
 from zerogap.path.single import SingleEngine
 from zerogap.path.watch import Move, Watch
 
@@ -202,3 +202,17 @@ def test_rows_that_share_a_coefficient_may_have_too_few_digits_for_it():
     with pytest.warns(RuntimeWarning, match="last digits of its coefficients"):
         svm_path(np.zeros((18, 1)), y, coef0=100.0, sample_weight=w, **options)
     svm_path(np.zeros((18, 1)), y, coef0=1.0, sample_weight=w, **options)
+
+
+def test_the_point_that_is_put_into_an_empty_elbow_ends_the_interval_of_the_bias():
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    engine = svm_path(X, y, C_max=1.0, max_events=5).engine
+    y, rng = engine.y, np.random.default_rng(0)
+    for _ in range(20):
+        engine.system.clear()
+        engine.status[:] = rng.choice([RIGHT, LEFT], y.size)
+        before = engine.status.copy()
+        engine._seed()
+        bounds = engine.lam * y - engine.g  # what the bias would be with each point on its margin
+        rises = np.flatnonzero((before == RIGHT) == (y > 0))
+        assert engine.system.points.tolist() == [rises[np.argmax(bounds[rises])]]

@@ -195,9 +195,56 @@ def test_the_maximum_of_a_piecewise_ratio_is_that_of_a_fine_grid():
             values = N @ powers + (1.0 + z) * (weight @ np.maximum(h0[:, None] + h1[:, None] * z, 0.0))
             ratio, where = proof._maximum(N, D, h0, h1, weight, -1.0)
             assert ratio >= (values / (D @ powers)).max() * (1.0 - 1e-12)
+            again, _ = proof._maximum(N, D, h0, h1, weight, 0.999 * ratio)  # no bound may keep it from being found
+            assert again == ratio
             if np.isfinite(where):
                 at = N @ [1.0, 2.0 * where, where**2] + (1.0 + where) * weight @ np.maximum(h0 + h1 * where, 0.0)
                 assert ratio == pytest.approx(at / (D @ [1.0, 2.0 * where, where**2]), rel=1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 33])
+@pytest.mark.parametrize("size", [0, 1, 4, 7, 70, 131])
+def test_the_product_of_a_block(count, size):
+    """Rows by fours, columns by stretches: each combination of what is left over."""
+    rng = np.random.default_rng(size)
+    K, x, rows = rng.standard_normal((140, 300)), rng.standard_normal((count, size)), rng.permutation(140)[:size]
+    found = np.full((count, 300), np.nan)
+    proof._product_of(x, rows, K, found)
+    error = proof._roundings(size) * proof.UNIT * (np.abs(x) @ np.abs(K[rows]))
+    assert (np.abs(found - x @ K[rows]) <= 2.0 * error + 1e-300).all()
+
+
+def test_what_rounding_leaves_in_the_decision_values_of_a_block():
+    rng = np.random.default_rng(0)
+    y, w, norm = rng.choice([-1.0, 1.0], 9), rng.uniform(0.5, 2.0, 9), rng.uniform(0.1, 3.0, 9)
+    U, edges, E = np.array([1, 3, 4, 8]), np.array([0, 2, 5]), np.array([0, 2, 0, 1, 3])
+    a0, a1 = rng.uniform(-0.1, 1.2, (2, 2, 4)) * w[U]
+    jumps, ends, sums = 1e-9 * rng.standard_normal((2, 4)), rng.standard_normal((3, 4)), 1e-12
+    jumps[1] *= 1e-9
+    radius, is_seen = proof._radii(y, w, norm, U, edges, E, y[U] * a0, y[U] * a1, jumps, ends, sums)
+    assert is_seen.tolist() == [True, False]
+    for k in range(2):
+        own = E[edges[k] : edges[k + 1]]
+        over, past = (np.maximum(np.maximum(-a[k], a[k] - w[U]), 0.0)[own] for a in (a0, a1))
+        size, before = sums * (np.abs(ends) @ norm[U])[k + 1], sums * (np.abs(ends) @ norm[U])[k] * (k > 0)
+        jump = np.abs(jumps[k]) @ norm[U]
+        begins = before + (sums * jump if is_seen[k] else jump) + norm[U][own] @ over
+        expected = [begins, size + norm[U][own] @ past, jump, over.sum(), past.sum()]
+        np.testing.assert_allclose(radius[k], expected, rtol=1e-12)
+
+
+def test_only_the_first_two_segments_are_ever_joined(cancer):
+    """One line is one segment, at the beginning; further on equal lines are those of different sets."""
+    path = svm_path(*cancer, C_max=1.0)
+    first = path._segments[0]
+    flat = first._replace(v=np.zeros(first.points.size), u=first.u)
+    grown = Path(path.y, path.points, path.start, 3.0, path.gram)
+    grown.add(flat, 2.0, [])
+    grown.add(flat, 1.5, [])
+    assert len(grown._segments) == 1
+    grown.add(flat._replace(u0=1.0, v0=flat.v0 + 1.0), 1.0, [])
+    grown.add(flat, 0.5, [])
+    assert len(grown._segments) == 3
 
 
 def test_the_maximum_of_a_ratio_whose_derivative_has_one_root():

@@ -30,7 +30,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
 
     Parameters
     ----------
-    kernel : str or callable, default "rbf"
+    kernel : str, callable or Kernel, default "rbf"
         "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points.
     gamma : float or str, default "scale"
         Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.

@@ -23,7 +23,7 @@ class SVR(RegressorMixin, KernelMachine):
         Cost of a deviation beyond the tube.
     epsilon : float, default 0.1
         Half width of the tube within which deviations are free.
-    kernel : str or callable, default "rbf"
+    kernel : str, callable or Kernel, default "rbf"
         "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points.
     gamma : float or str, default "scale"
         Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.

@@ -66,7 +66,7 @@ def svm_path(
         Points, or the kernel matrix (n, n) itself with ``kernel="precomputed"``.
     y : array of shape (n,)
         Two classes of any labels; the second in sorted order is the positive one.
-    kernel : str or callable, default "rbf"
+    kernel : str, callable or Kernel, default "rbf"
         "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points.
     gamma : float or str, default "scale"
         Coefficient of rbf, poly and sigmoid, "scale" or "auto", as in :class:`zerogap.SVC`.
