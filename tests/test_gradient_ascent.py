@@ -220,12 +220,12 @@ def test_every_step_leaves_all_arrays_in_step_with_the_point(solver, plain):
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=name)
-def test_the_violation_a_step_reports_is_true(solver, plain):
+def test_a_step_ends_where_the_violation_is_small_enough(solver, plain):
     X, y, _ = plain
     problem = DualProblem.hinge(Gram(X), y, 2.0, fit_intercept=False)
     state, info = solver.step(problem, solver.init(problem), 100_000, 1e-3)
-    assert naive.violation(problem, state.beta) == pytest.approx(info.violation, rel=1e-6)
-    assert info.violation <= 1e-3
+    assert info.iterations < 100_000
+    assert 1e-6 < naive.violation(problem, state.beta) <= 1e-3 + 1e-12  # and not much later
     solution = solve(problem, solver, stop=KKTViolation(1e-5))
     assert naive.violation(problem, solution.beta) <= 1e-5
 

@@ -112,7 +112,7 @@ def test_every_step_leaves_the_residual_in_step_and_the_dual_growing(solver):
         assert set(np.flatnonzero(inside)) <= set(state.active.free)
         if info.iterations == 0:
             break
-    assert info.violation <= 1e-6
+    assert naive.violation(problem, state.beta) <= 1e-6 + 1e-12
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)

@@ -203,6 +203,12 @@ class DualProblem:
         """Whether a breach of the margin costs infinitely much, so that the primal may have no feasible point."""
         return bool((np.isinf(self.upper - self.lower) & (self.ridge == 0)).any())
 
+    @cached_property
+    def is_linear_system(self) -> bool:
+        """Whether the solution is that of (K + diag(ridge)) beta = t: no box, no tube, no bias, and a ridge everywhere."""
+        is_free = np.isinf(self.lower).all() and np.isinf(self.upper).all() and (self.ridge > 0).all()
+        return bool(is_free) and not self.eps and self.total is None
+
     @property
     def may_be_unbounded(self) -> bool:
         """Whether the dual objective can grow for ever: with a box or a ridge, and an inner product, it cannot."""

@@ -21,7 +21,8 @@ import numpy as np
 from zerogap import limits, validation
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
-from zerogap.solvers.pair import Info
+from zerogap.solvers.base import Info
+from zerogap.solvers.registry import get_solver
 
 RULES = ("violation", "gap")
 
@@ -80,26 +81,26 @@ class WorkingSetMethod:
         beta = problem.feasible_start() if beta is None else np.array(beta, dtype=np.float64)
         state = WorkingState(beta, problem.residual(beta), WorkingSet())
         # What the inner solver cannot do it says here, on two points, rather than in the middle of a run.
-        _open(problem, copy.deepcopy(state), np.arange(min(2, problem.n)), _solver(self.inner), 0.0)
+        _open(problem, copy.deepcopy(state), np.arange(min(2, problem.n)), get_solver(self.inner), 0.0)
         return state
 
     def step(self, problem: DualProblem, state: WorkingState, most: int, until: float) -> tuple[WorkingState, Info]:
         """Work on one set for up to ``most`` iterations; choose it first, if the last one is solved."""
-        inner, working_set = _solver(self.inner), state.working_set
+        inner, working_set = get_solver(self.inner), state.working_set
         if not _put_back(problem, state):
-            return state, Info(0, np.inf)
+            return state, Info(0)
         if working_set.subproblem is not None:  # the last step ran out of iterations
             info = _work(problem, state, working_set.subproblem, inner, most)
             if info.iterations:
                 return state, info
         high, low = problem.bias_interval(state.beta, state.residual)
         if high - low <= until:
-            return state, Info(0, max(high - low, 0.0), is_done=high <= low)
+            return state, Info(0, is_done=high <= low)
         points = self._choose(problem, state)
         try:
             subproblem = _open(problem, state, points, inner, max(SUBPROBLEM_SHARE * (high - low), 0.5 * until))
         except limits.Exceeded:  # nothing has moved
-            return state, Info(0, np.inf)
+            return state, Info(0)
         working_set.iterations, working_set.count = 0, working_set.count + 1
         return state, _work(problem, state, subproblem, inner, most)
 
@@ -168,13 +169,6 @@ def _check(rule: str, name: str, size: Any) -> None:
     validation.check_choice("rule", rule, RULES)
     if not isinstance(size, int | np.integer) or size < 2:
         raise ValueError(f"{name} must be a whole number of points, at least 2; got {name}={size!r}.")
-
-
-def _solver(inner: Any) -> Any:
-    """Return the inner solver a name stands for.  The registry of names holds this module too, so it is asked late."""
-    from zerogap.solvers import get_solver
-
-    return get_solver(inner)
 
 
 # The choice of points.
@@ -264,7 +258,7 @@ def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inn
     is_over = info.iterations < most or working_set.iterations >= max(MOST_AT_LEAST, MOST_PER_POINT * part.n)
     working_set.subproblem = Subproblem(part, part_state, until) if not is_over or limits.is_over() else None
     is_stuck = working_set.iterations == 0 and not limits.is_over()  # it would be chosen again
-    return info._replace(violation=np.inf, is_done=is_stuck, is_own_rule=is_stuck and info.is_own_rule)
+    return replace(info, is_done=is_stuck, is_own_rule=is_stuck and info.is_own_rule)
 
 
 def _put_back(problem: DualProblem, state: WorkingState) -> bool:
