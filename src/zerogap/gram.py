@@ -135,7 +135,6 @@ class Gram:
 
     def _lay_out(self, memory: float) -> None:
         n, self._memory = self.n, memory
-        self._known: tuple[np.ndarray, np.ndarray] | None = None
         self._whole: tuple[Gram, np.ndarray] | None = None  # for a subset, the matrix it is part of and its points
         self._carried: Reach | None = None  # that of another matrix, if some rows come from there
         self._magnitude = self.kernel.magnitude(self.X, self.diagonal)
@@ -278,16 +277,9 @@ class Gram:
             out[~present] = self._compute(rows[~present])
         return out
 
-    def know(self, beta: np.ndarray, product: np.ndarray) -> None:
-        """Take K beta as known: a later product needs no more than the rows of the coefficients that differ."""
-        self._known = beta.copy(), product
-
     def dot(self, beta: np.ndarray) -> np.ndarray:
         """Return K beta, from the rows of the nonzero coefficients."""
         with self.exclusive() as own, np.errstate(over="ignore", invalid="ignore"):
-            if own._known is not None:
-                start, product = own._known
-                return product + own._dot(beta - start)
             return own._dot(beta)
 
     def dot_error(self, beta: np.ndarray) -> np.ndarray:

@@ -3,12 +3,11 @@
 Symbols: working set = the points that may move; r = t - K beta; high, low = largest r of points that can rise and smallest r of
 points that can fall, each less eps s, so that high - low is the KKT violation.
 
-The points outside the working set W keep their coefficients, and all they do is shift the target of those inside,
+The points outside the working set keep their coefficients, and all they do is shift the target of those inside
+(``DualProblem.restricted``), so the subproblem is a DualProblem like any other and every solver can do it.  Its solution goes
+back into beta, the residuals of all n points follow, and the next working set is chosen.  It always holds the most violating
+pair, so every set gains.
 
-    t_W - K_{W,rest} beta_rest  =  r_W + (K_WW + ridge) beta_W,   sum(beta_W) = total - sum(beta_rest),
-
-so the subproblem is a DualProblem like any other and every solver can do it.  Its solution goes back into beta, the residuals
-of all n points follow, and the next working set is chosen.  It always holds the most violating pair, so every set gains.
 Memory: the sub-Gram has the whole budget; rows of the full matrix are computed where a coefficient has changed, and not kept.
 """
 
@@ -216,24 +215,8 @@ def _shares(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> tup
 def _open(problem: DualProblem, state: WorkingState, points: np.ndarray, inner: Any, until: float) -> Subproblem:
     """Set up the problem of some points, the others staying where they are."""
     gram = _gram_of(problem, state.working_set, points)
-    beta, residual, ridge = state.beta[points], state.residual[points], problem.ridge[points]
-    if np.count_nonzero(beta) == np.count_nonzero(
-        state.beta
-    ):  # the others are zero, and the target is the problem's own
-        product = problem.target[points] - residual - ridge * beta
-    else:
-        product = gram.dot(beta)
-    gram.know(beta, product)  # so that the inner solver need not compute it
-    part = replace(
-        problem,
-        gram=gram,
-        target=residual + product + ridge * beta,
-        lower=problem.lower[points],
-        upper=problem.upper[points],
-        ridge=ridge,
-        total=None if problem.total is None else float(beta.sum()),
-    )
-    return Subproblem(part, inner.init(part, beta), until)
+    part = problem.restricted(points, state.beta, residual=state.residual, gram=gram)
+    return Subproblem(part, inner.init(part, state.beta[points]), until)
 
 
 def _gram_of(problem: DualProblem, working_set: WorkingSet, points: np.ndarray) -> Gram:
