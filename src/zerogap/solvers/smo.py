@@ -164,14 +164,8 @@ def _restrict(problem: DualProblem, state: PairState, points: np.ndarray) -> tup
     shrunk = state.memory
     if points is not shrunk.points or shrunk.gram is None:
         shrunk.points, shrunk.gram = points, problem.gram.subset(points)
-    part = replace(
-        problem,
-        gram=shrunk.gram,
-        target=problem.target[points],
-        lower=problem.lower[points],
-        upper=problem.upper[points],
-        ridge=problem.ridge[points],
-    )
+    # Its target and total are those with the others at zero: pairs look at residuals alone, which tell where the others are.
+    part = problem.restricted(points, gram=shrunk.gram)
     beta, residual, rise, fall, diagonal = (array[points] for array in state[:5])
     return part, PairState(beta, residual, rise, fall, diagonal, shrunk)
 
