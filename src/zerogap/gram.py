@@ -115,7 +115,13 @@ class Gram:
         try:
             yield twin
         finally:
-            self.evaluations += twin.evaluations
+            self._count(twin.evaluations)
+
+    def _count(self, values: int) -> None:
+        """Count kernel values that were computed; those of a subset are the whole matrix's too."""
+        self.evaluations += values
+        if self._whole is not None:
+            self._whole[0]._count(values)
 
     def _augment(self, tau: float) -> None:
         """Add tau² to every kernel value."""
@@ -186,7 +192,7 @@ class Gram:
     def subset(self, points: np.ndarray) -> "Gram":
         """Return the Gram matrix of some of the points.
 
-        It takes from this one the rows that are there, and counts its own evaluations.
+        It takes from this one the rows that are there.  What it computes is counted in both.
         """
         part = copy.copy(self)
         part.evaluations, part.diagonal = 0, self.diagonal[points]
@@ -477,7 +483,7 @@ class Gram:
             )  # a slice needs no copy of the points
             which = slice(columns[0], columns[-1] + 1) if is_tail else columns
             self._columns.fill(self._prepared[rows], out, which)
-        self.evaluations += out.size
+        self._count(out.size)
         return self._checked(out)
 
     def _compute(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -497,7 +503,7 @@ class Gram:
         return out
 
     def _evaluate(self, rows: np.ndarray, out: np.ndarray) -> None:
-        self.evaluations += out.size
+        self._count(out.size)
         with np.errstate(over="ignore", invalid="ignore"):
             self._columns.fill(self._prepared[rows], out)
         self._checked(out)

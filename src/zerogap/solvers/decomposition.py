@@ -234,8 +234,6 @@ def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inn
     part, part_state, until = subproblem
     part_state, info = inner.step(part, part_state, most, until)
     working_set.iterations += info.iterations
-    problem.gram.evaluations += part.gram.evaluations
-    part.gram.evaluations = 0
     working_set.waiting = part_state.beta.copy()
     _put_back(problem, state)
     is_over = info.iterations < most or working_set.iterations >= max(MOST_AT_LEAST, MOST_PER_POINT * part.n)

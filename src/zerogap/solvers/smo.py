@@ -103,8 +103,6 @@ class SMO:
         part, part_state = _restrict(problem, state, points)
         # Bounds of points left out go stale as the others move: look at them again after some progress.
         info = self._descend(part, part_state, most, max(until, 0.1 * (high - low)))
-        problem.gram.evaluations += part.gram.evaluations
-        part.gram.evaluations = 0
         shrunk.moved = Moved(points, part_state, state.beta[points], state.residual)
         return info
 
