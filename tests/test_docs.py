@@ -53,7 +53,7 @@ def test_the_solver_of_the_guide_conforms(check, greedy, monkeypatch):
     monkeypatch.setitem(ENTRIES, "greedy", entry)
     monkeypatch.setitem(test_conformance.MADE, "greedy", solver)
     for formulation in ("hinge", "squared-insensitive", "gaussian-process"):
-        check("greedy", (formulation, "plain", False))
+        check.check("greedy", (formulation, "plain", False))
     test_conformance.test_what_a_solver_does_not_claim_it_refuses_by_name_of_one_that_can("greedy")
 
 
