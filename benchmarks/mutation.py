@@ -38,11 +38,11 @@ ROOT = Path(__file__).parents[1]
 
 # What is mutated, and the tests that see it first; the others follow.
 TESTS = {
-    "problem.py": ("problem", "certificate", "solve", "properties"),
+    "problem.py": ("problem", "certificate", "solve", "conformance", "properties"),
     "precision.py": ("precision", "certificate", "distinct", "path_proof"),
-    "gram.py": ("gram", "rounding", "decomposition", "solve"),
+    "gram.py": ("gram", "rounding", "decomposition", "solve", "conformance"),
     "kernels": ("kernels", "rounding", "gram", "estimators"),
-    "loop.py": ("solve", "progress", "comparison"),
+    "loop.py": ("solve", "conformance", "progress", "comparison"),
     "limits.py": ("limits", "interrupts", "solve"),
     "active_set.py": ("active_set", "simple_svm", "incremental", "leave_one_out"),
     "elbow.py": ("elbow", "active_set", "simple_svm", "path"),
@@ -55,8 +55,9 @@ BLIND = ("datasets", "package", "reproduce", "storage")
 
 # And these do not run some of them at all: solvers need neither a path nor an estimator.
 SOLVERS = (
-    "certificate", "comparison", "decomposition", "distinct", "gradient_ascent", "gram", "kernels", "limits",
-    "limits_in_solvers", "pair", "precision", "problem", "progress", "rosen", "rounding_in_solvers", "simple_svm", "solve",
+    "certificate", "comparison", "conformance", "decomposition", "distinct", "gradient_ascent", "gram", "kernels",
+    "limits", "limits_in_solvers", "pair", "precision", "problem", "progress", "rosen", "rounding_in_solvers",
+    "simple_svm", "solve",
 )  # fmt: skip
 UNSEEN = {
     "path": (

@@ -19,7 +19,15 @@ settings.load_profile("suite")
 # compiles the path's, and with them SMO; the one that begins at its middle compiles solvers that the path does not need.
 FIRST = ("test_path", "test_cli", "test_leave_one_out", "test_incremental", "test_simple_svm", "test_path_engines")
 MIDDLE = ("rosen-roomy", "gradient-ascent-roomy", "smo-keerthi-roomy", "smo-platt-roomy")  # of test_limits_in_solvers
-LAST = ("test_comparison", "test_gradient_ascent", "test_solve", "test_rosen", "test_properties", "test_package")
+LAST = (
+    "test_comparison",
+    "test_conformance",
+    "test_gradient_ascent",
+    "test_solve",
+    "test_rosen",
+    "test_properties",
+    "test_package",
+)
 
 
 def pytest_configure(config):

@@ -1,19 +1,26 @@
-"""Code on pages of docs/ runs, in the order in which it stands there, and what it asserts holds."""
+"""Code on pages of docs/ runs, in the order in which it stands there, and what it builds holds to what is asked of everyone."""
 
+import functools
 import re
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import naive
 import pytest
+import test_conformance
+from test_conformance import ENTRIES, TOL
+
+from zerogap import RelativeGap, solve
+from zerogap.solvers import Entry
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ["add-a-kernel.md"]
+PAGES = ["add-a-kernel.md", "add-a-loss.md", "add-a-solver.md"]
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:
     """Return the Python blocks of a page, and the lines they begin at."""
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     found = re.finditer(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
     return [(text[: match.start(1)].count("\n"), match.group(1)) for match in found]
 
@@ -26,11 +33,18 @@ def run(page: Path, module: ModuleType) -> int:
     return len(found)
 
 
+@functools.cache
+def scope(name: str) -> dict:
+    """Return what the code of a page defines."""
+    module = ModuleType(f"page_{PAGES.index(name)}")
+    sys.modules[module.__name__] = module  # classes that are stored are looked for there
+    assert run(DOCS / name, module) >= 2
+    return vars(module)
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_the_code_of_a_page_runs(page, monkeypatch):
-    module = ModuleType(f"page_{PAGES.index(page)}")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    assert run(DOCS / page, module) >= 3
+def test_the_code_of_a_page_runs(page):
+    assert len(scope(page)) > 2
 
 
 def test_blocks_are_found_where_they_are_and_what_they_assert_counts(tmp_path):
@@ -40,3 +54,42 @@ def test_blocks_are_found_where_they_are_and_what_they_assert_counts(tmp_path):
     with pytest.raises(AssertionError) as failure:
         run(page, ModuleType("page"))
     assert failure.traceback[-1].lineno == 11  # counted from zero
+
+
+@pytest.fixture(scope="module")
+def greedy():
+    return Entry("greedy.Greedy", free_bias=False), scope("add-a-solver.md")["Greedy"]()
+
+
+CHECKS = [
+    test_conformance.test_reaches_the_optimum_of_a_reference_qp,
+    test_conformance.test_a_run_can_be_repeated_to_the_last_bit,
+    test_conformance.test_a_step_limit_is_exact_and_a_run_goes_on_from_there,
+    test_conformance.test_a_run_that_has_converged_has_nothing_to_go_on_with,
+    test_conformance.test_a_callback_sees_the_run_and_ends_it,
+    test_conformance.test_every_step_leaves_the_state_in_order,
+    test_conformance.test_a_step_comes_back_where_the_violation_is_small_enough,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_solver_of_the_guide_conforms(check, greedy, monkeypatch):
+    entry, solver = greedy
+    monkeypatch.setitem(ENTRIES, "greedy", entry)
+    monkeypatch.setitem(test_conformance.MADE, "greedy", solver)
+    for formulation in ("hinge", "squared-insensitive", "gaussian-process"):
+        check.check("greedy", (formulation, "plain", False))
+    test_conformance.test_what_a_solver_does_not_claim_it_refuses_by_name_of_one_that_can("greedy")
+
+
+def test_every_solver_takes_the_losses_of_the_guide():
+    page = scope("add-a-loss.md")
+    X, y = page["X"][:40], page["y"][:40]
+    for loss in (lambda gram: page["pinball"](gram, y, 2.0, 0.9), lambda gram: page["huber"](gram, y, 5.0, 0.3)):
+        tried = 0
+        for name, entry in ENTRIES.items():
+            problem = loss(page["Gram"](X, gamma=1.0))
+            if entry.is_exact and entry.claims(problem):
+                naive.assert_optimal(solve(problem, test_conformance.MADE[name], stop=RelativeGap(TOL)), problem)
+                tried += 1
+        assert tried >= 8

@@ -7,7 +7,7 @@ import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import FORMULATIONS, KINDS, points
+from conftest import KINDS, points
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -61,15 +61,6 @@ def test_reaches_the_solution_of_the_linear_system(solver, kernel, kind):
     gap = solution.certificate.gap + solution.certificate.rounding
     error = 4 * naive.sum_rounding(len(t), np.linalg.cond(K) * np.linalg.norm(exact))
     assert np.linalg.norm(solution.beta - exact) <= np.sqrt(2 * gap / 0.1) + error
-
-
-@pytest.mark.parametrize("solver", DIRECT, ids=str)
-@pytest.mark.parametrize("name", FORMULATIONS)
-def test_other_formulations_are_refused_by_name_of_one_that_can(solver, name, fit_intercept, plain):
-    X, y, t = plain
-    problem = FORMULATIONS[name](Gram(X), y, t, fit_intercept=fit_intercept)
-    with pytest.raises(ValueError, match=r"linear system.*solver='smo'"):
-        solve(problem, solver)
 
 
 @pytest.mark.parametrize("solver", DIRECT, ids=str)

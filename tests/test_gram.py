@@ -124,10 +124,14 @@ def test_a_subset_takes_the_rows_that_are_there(X, kernel):
     whole = Gram(X, gamma=0.4) if kernel == "rbf" else Gram(K, "precomputed")
     whole.fetch(np.array([7, 100]))
     points = np.array([3, 7, 50, 100, 200])
-    part = whole.subset(points)
+    part, before = whole.subset(points), whole.evaluations
     assert part.n == 5
     assert_close(part.block(np.arange(5)), K[np.ix_(points, points)], X)
     assert part.evaluations == (3 * 5 if kernel == "rbf" else 0)
+    assert whole.evaluations - before == part.evaluations  # what it computes is counted in both
+    nested = part.subset(np.array([0, 2]))
+    nested.full()
+    assert whole.evaluations - before == part.evaluations == nested.evaluations + (3 * 5 if kernel == "rbf" else 0)
 
 
 def test_precomputed_matrices_are_checked(X):

@@ -241,3 +241,65 @@ def test_bad_input_is_refused_with_advice(plain):
         DualProblem.epsilon_insensitive(gram, np.where(np.arange(40) == 3, np.nan, t), 1.0)
     with pytest.raises(ValueError, match="noise"):
         DualProblem.gaussian_process(gram, t, 0.0)
+
+
+# Some of the points alone.
+
+SOME = np.arange(5, 17)
+
+
+def away_from_zero(problem, is_alone):
+    """A feasible point off the optimum; ``is_alone``: with nothing outside of SOME."""
+    beta = feasible_point(problem, 3)
+    if is_alone:
+        beta[np.setdiff1d(np.arange(problem.n), SOME)] = 0.0
+    return problem.feasible(beta)
+
+
+@pytest.mark.parametrize("is_alone", [False, True], ids=["others", "alone"])
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_some_of_the_points_have_the_residuals_of_the_whole(name, fit_intercept, is_alone, plain):
+    X, y, t = plain
+    problem = FORMULATIONS[name](Gram(X), y, t, fit_intercept=fit_intercept)
+    beta = away_from_zero(problem, is_alone)
+    part, moved, constants = problem.restricted(SOME, beta), beta.copy(), []
+    K = naive.matrix(problem)
+    size = np.abs(K) @ np.abs(beta) + np.abs(problem.target)
+    rounding = 4 * naive.sum_rounding(40, size.max() + np.abs(beta).sum() + 40.0)
+    rest = np.setdiff1d(np.arange(40), SOME)
+    np.testing.assert_allclose(part.target, (problem.target - K[:, rest] @ beta[rest])[SOME], rtol=0, atol=rounding)
+    np.testing.assert_allclose(naive.matrix(part), K[np.ix_(SOME, SOME)], rtol=0, atol=1e-14 + 1e-15 * np.abs(K).max())
+    if fit_intercept:
+        assert abs(part.total + beta[rest].sum()) <= rounding
+    for k in range(3):
+        np.testing.assert_allclose(part.residual(moved[SOME]), problem.residual(moved)[SOME], rtol=0, atol=rounding)
+        constants.append(problem.objective(moved) - part.objective(moved[SOME]))
+        moved[SOME] = np.random.default_rng(k).uniform(-1.0, 1.0, SOME.size)
+    assert np.ptp(constants) <= rounding * (np.abs(beta).sum() + 40.0)
+
+
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_the_optimum_of_the_whole_is_that_of_every_part(name, fit_intercept, plain):
+    X, y, t = plain
+    problem = FORMULATIONS[name](Gram(X), y, t, fit_intercept=fit_intercept)
+    solution = solve(problem, "simple-svm", stop=RelativeGap(1e-10))
+    part = problem.restricted(SOME, solution.beta)
+    assert naive.violation(part, solution.beta[SOME]) <= naive.violation(problem, solution.beta) + 1e-11
+    free_of_others = problem.restricted(SOME)
+    assert (free_of_others.total, free_of_others.known) == (problem.total, None)
+    np.testing.assert_array_equal(free_of_others.target, problem.target[SOME])
+
+
+def test_what_is_known_of_a_part_saves_kernel_values_and_its_certificate_is_true(plain):
+    """A product that is known is not computed again; what it may be off counts."""
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0)
+    beta = away_from_zero(problem, False)
+    part = problem.restricted(SOME, beta, residual=problem.residual(beta))
+    own, before = beta[SOME], part.gram.evaluations
+    np.testing.assert_allclose(part.residual(own), problem.residual(beta)[SOME], rtol=0, atol=1e-14)
+    assert part.gram.evaluations == before
+    plainly, knowingly = replace(part, known=None).certify(own), part.certify(own)
+    assert knowingly.rounding >= plainly.rounding > 0
+    assert abs(knowingly.dual - plainly.dual) <= knowingly.rounding + plainly.rounding
+    assert abs(knowingly.primal - plainly.primal) <= knowingly.rounding + plainly.rounding

@@ -69,7 +69,7 @@ class Idle:
             pair = [int(np.argmax(problem.upper)), int(np.argmin(problem.lower))]
             state.beta[pair] = [0.0, 0.0] if state.beta.any() else [1e-3, -1e-3]
             state.residual[:] = problem.residual(state.beta)
-        return state, Info(min(most, self.claims), np.inf)
+        return state, Info(min(most, self.claims))
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_partners_drawn_at_random_that_give_nothing(plain):
 
 class Refusing(Idle):
     def step(self, problem, state, most, until):
-        return state, Info(0, np.inf)
+        return state, Info(0)
 
 
 def test_an_inner_solver_that_refuses_is_the_solvers_fault(plain):

@@ -1,4 +1,4 @@
-"""Rosen's gradient projection: the closed forms against the paper's matrices, every formulation against a reference QP."""
+"""Rosen's gradient projection: the closed forms against the paper's matrices, and every choice the paper leaves open."""
 
 import math
 
@@ -202,20 +202,9 @@ def test_of_equally_eager_points_the_nearest_is_paired():
 # Convergence.
 
 
-def test_reaches_the_optimum_of_a_reference_qp(problem):
-    naive.assert_optimal(solve(problem, "rosen", stop=RelativeGap(1e-8)), problem)
-
-
 def test_goes_to_a_gap_of_1e_10(data, formulation):
     X, y, t = data
     assert solve(formulation(Gram(X), y, t), "rosen", stop=RelativeGap(1e-10)).status is Status.CONVERGED
-
-
-@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
-def test_every_kernel(kernel, plain):
-    X, y, _ = plain
-    problem = DualProblem.hinge(Gram(X, kernel, coef0=1.0), y, 0.5)
-    naive.assert_optimal(solve(problem, "rosen", stop=RelativeGap(1e-8)), problem)
 
 
 @pytest.mark.parametrize("start", ["zero", "pair", "interior"])
@@ -279,31 +268,17 @@ def test_a_hard_margin_that_does_not_exist_is_recognised(kernel, drop, plain):
 # The loop's demands.
 
 
-def test_the_step_limit_is_exact_and_a_run_can_be_resumed(plain):
-    X, y, _ = plain
-    problem = DualProblem.hinge(Gram(X), y, 1000.0)
-    first = solve(problem, "rosen", max_steps=7)
-    assert (first.status, first.n_iter) == (Status.MAX_STEPS, 7)
-    kept = first.beta.copy()
-    second = solve(problem, "rosen", max_steps=15, resume=first)
-    assert second.n_iter == 15
-    np.testing.assert_array_equal(first.beta, kept)
-    assert second.certificate.dual > first.certificate.dual
-    resumed, straight = (solve(problem, "rosen", resume=r, stop=RelativeGap(1e-9)) for r in (second, None))
-    assert resumed.status is Status.CONVERGED
-    assert resumed.certificate.dual == pytest.approx(straight.certificate.dual, rel=2e-9)
-
-
 @pytest.mark.parametrize("most", [1, 3, 1000])
 def test_a_pass_cut_short_goes_on_with_conjugate_directions(most, plain):
     """Without bounds there is one face, and on it Rosen's method is the conjugate gradient method."""
     X, _, t = plain
     problem = DualProblem.gaussian_process(Gram(X, gamma=1.0), t, 0.1)
-    state, info, taken = Rosen().init(problem), None, 0
-    while taken < 50 and (info is None or info.violation > 1e-9):  # n = 40 steps but for rounding; pure ones need 720
+    state, taken = Rosen().init(problem), 0
+    # n = 40 steps but for rounding; pure ones need 720
+    while taken < 50 and naive.violation(problem, state.beta) > 1e-9:
         state, info = Rosen().step(problem, state, min(most, 50 - taken), 1e-9)
         taken += info.iterations
-    assert info.violation <= 1e-9
+    assert naive.violation(problem, state.beta) <= 1e-9
     np.testing.assert_allclose(state.beta, np.linalg.solve(naive.matrix(problem), t), atol=1e-8)
 
 
@@ -329,8 +304,7 @@ def test_every_step_leaves_the_residual_in_step_with_the_point(name):
     problem = getattr(DualProblem, name)(Gram(X, gamma=1.0), y, 10.0)
     state = Rosen().init(problem)
     for until in (0.5, 0.1, 0.01, 1e-5):
-        state, info = Rosen().step(problem, state, 5000, until)
-        assert info.violation <= until
+        state, _ = Rosen().step(problem, state, 5000, until)
         assert naive.violation(problem, state.beta) <= until + 1e-10
         np.testing.assert_allclose(state.residual, problem.residual(state.beta), atol=1e-10)
 

@@ -10,44 +10,8 @@ import pytest
 from conftest import SOLVERS, points
 
 from zerogap import DualGrowth, DualProblem, Gram, KKTViolation, RelativeGap, Solution, Status, loop, solve
-from zerogap.solvers import SMO, PlattSMO, SimpleSMO, smo
+from zerogap.solvers import SMO, smo
 from zerogap.solvers.smo import _restrict, _sample
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_reaches_the_optimum_of_a_reference_qp(solver, problem):
-    naive.assert_optimal(solve(problem, solver, stop=RelativeGap(1e-8)), problem)
-
-
-@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_every_kernel(solver, kernel, plain):
-    X, y, _ = plain
-    problem = DualProblem.hinge(Gram(X, kernel, coef0=1.0), y, 0.5)
-    solution = solve(problem, solver, stop=RelativeGap(1e-8))
-    reference = naive.reference_objective(problem)
-    assert solution.status is Status.CONVERGED
-    assert abs(naive.objective(problem, solution.beta) - reference) <= 2e-8 * abs(reference)
-
-
-@pytest.mark.parametrize(
-    ("solver", "n"),
-    [
-        *((solver, 200) for solver in SOLVERS),
-        ("smo-simple", 100),
-        pytest.param("smo-simple", 200, marks=pytest.mark.long),
-    ],
-)
-def test_a_small_cache_changes_nothing_but_the_cost(solver, n):
-    rng = np.random.default_rng(5)
-    X = rng.standard_normal((n, 2))
-    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(n) > 0, 1.0, -1.0)
-    roomy, tight = Gram(X, gamma=1.0), Gram(X, gamma=1.0, cache_size=0.001)
-    assert len(tight.rows) < n
-    a, b = (solve(DualProblem.hinge(gram, y, 10.0), solver, stop=RelativeGap(1e-7)) for gram in (roomy, tight))
-    assert a.status is b.status
-    assert a.certificate.dual == pytest.approx(b.certificate.dual, rel=1e-3 if solver == "smo-simple" else 1e-7)
-    assert tight.evaluations > roomy.evaluations
 
 
 def test_simple_smo_says_what_it_reached(plain):
@@ -60,13 +24,6 @@ def test_simple_smo_says_what_it_reached(plain):
     assert solution.certificate.dual <= optimum <= solution.certificate.primal
     loose = solve(problem, "smo-simple", stop=RelativeGap(0.05))
     assert loose.status is Status.CONVERGED
-
-
-@pytest.mark.parametrize("solver", [SimpleSMO(random_state=3), PlattSMO(random_state=3)], ids=str)
-def test_seeds_make_runs_repeatable(solver, plain):
-    X, y, _ = plain
-    runs = [solve(DualProblem.hinge(Gram(X), y, 2.0), solver) for _ in range(2)]
-    np.testing.assert_array_equal(runs[0].beta, runs[1].beta)
 
 
 # Stopping rules and limits.
@@ -118,38 +75,6 @@ def test_a_kkt_violation_bounds_the_gap(plain):
     problem = DualProblem.hinge(Gram(X), y, 2.0)
     certificate = solve(problem, stop=KKTViolation(1e-3)).certificate
     assert certificate.gap <= certificate.kkt_violation * (problem.upper - problem.lower).sum()
-
-
-@pytest.mark.parametrize("solver", [*SOLVERS, "smo-simple"])
-def test_step_limit_is_exact_and_a_run_can_be_resumed(solver, plain):
-    X, y, _ = plain
-    problem = DualProblem.hinge(Gram(X), y, 1000.0)
-    first = solve(problem, solver, max_steps=7)
-    assert (first.status, first.n_iter) == (Status.MAX_STEPS, 7)
-    kept = first.beta.copy()
-    second = solve(problem, solver, max_steps=15, resume=first)
-    assert second.n_iter == 15
-    np.testing.assert_array_equal(first.beta, kept)  # what was handed out does not move
-    assert second.trace["step"].tolist() == [0, 7, 15]
-    assert second.certificate.dual > first.certificate.dual
-    if solver != "smo-simple":
-        resumed, straight = solve(problem, solver, resume=second), solve(problem, solver)
-        assert resumed.status is Status.CONVERGED
-        assert resumed.certificate.dual == pytest.approx(straight.certificate.dual, rel=1e-4)
-
-
-@pytest.mark.parametrize("solver", [*SOLVERS, "smo-simple", "rosen", "simple-svm", "chunking", "decomposition"])
-def test_a_solution_can_be_resumed_twice_with_the_same_result(solver, plain):
-    X, y, _ = plain
-    problem = DualProblem.hinge(Gram(X), y, 1000.0)
-    problem.gram.full()  # so that both runs read the same kernel values
-    first = solve(problem, solver, max_steps=7, stop=RelativeGap(1e-9))
-    rows = list(first.trace)
-    a, b = (solve(problem, solver, max_steps=15, resume=first, stop=RelativeGap(1e-9)) for _ in range(2))
-    assert a.n_iter == b.n_iter > first.n_iter
-    np.testing.assert_array_equal(a.beta, b.beta)
-    assert list(first.trace) == rows
-    assert list(a.trace)[: len(rows)] == rows
 
 
 class Clock:
@@ -302,23 +227,6 @@ def test_trace_is_a_table_with_a_growing_dual(plain):
 # Outcomes that are not errors.
 
 
-def test_conflicting_points_have_no_hard_margin(plain):
-    X, y, _ = plain
-    X = np.concatenate([X, X[:1]])
-    y = np.append(y, -y[0])
-    for solver in (*SOLVERS, "smo-simple"):
-        solution = solve(DualProblem.hard_margin(Gram(X), y), solver)
-        assert solution.status is Status.UNBOUNDED
-        assert "finite C" in solution.status.advice
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_inseparable_classes_have_no_hard_margin(solver, plain):
-    X, y, _ = plain
-    solution = solve(DualProblem.hard_margin(Gram(X, "linear"), y), solver)
-    assert solution.status is Status.UNBOUNDED
-
-
 def test_a_gap_below_rounding_ends_for_want_of_precision(plain):
     X, y, _ = plain
     solution = solve(DualProblem.hinge(Gram(X), y, 1e5), stop=RelativeGap(1e-25))
@@ -385,8 +293,9 @@ def test_every_step_leaves_all_arrays_in_step_with_the_point(solver):
     problem = DualProblem.hinge(Gram(X, gamma=2.0), y, 10.0)
     state = solver.init(problem)
     for until in (0.5, 0.1, 0.01):
-        state, info = solver.step(problem, state, 5000, until)
-        assert info.violation <= until
+        state, _ = solver.step(problem, state, 5000, until)
+        below, above = problem.bias_interval(state.beta, state.residual)
+        assert below - above <= until
         np.testing.assert_allclose(state.residual, problem.residual(state.beta), atol=1e-10)
         np.testing.assert_array_equal(state.rise, problem.rise(state.beta))
         np.testing.assert_array_equal(state.fall, problem.fall(state.beta))

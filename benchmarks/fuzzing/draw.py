@@ -15,8 +15,8 @@ FORMULATIONS = (
     "hinge", "hard_margin", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive", "absolute",
     "gaussian_process",
 )  # fmt: skip
-LINEAR_SYSTEM = ("cholesky", "cg")  # solvers of linear systems only
-ONE_AT_A_TIME = ("gradient-ascent", "sor")  # solvers for a fixed bias
+LINEAR_SYSTEM = [name for name, entry in SOLVERS.items() if not entry.constraints]
+ONE_AT_A_TIME = [name for name, entry in SOLVERS.items() if not entry.free_bias]  # solvers for a fixed bias
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed", "callable")
 # Iterations that keep a run to some tens of milliseconds; what is not done then ends with MAX_STEPS, and is checked too.
 STEPS = {"rosen": 400, "simple-svm": 400, "chunking": 3000, "decomposition": 3000, "cg": 400, "smo-platt": 20000}

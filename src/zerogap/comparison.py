@@ -336,15 +336,8 @@ def _thinned(problem: DualProblem, size: int) -> DualProblem:
         count = max(1, round(size * members.size / problem.n))
         chosen[members[np.linspace(0, members.size - 1, count).astype(int)]] = True
     rows = np.flatnonzero(chosen)
-    return replace(
-        problem,
-        gram=problem.gram.fresh().subset(rows),
-        target=problem.target[rows],
-        lower=problem.lower[rows],
-        upper=problem.upper[rows],
-        ridge=problem.ridge[rows],
-        total=None if problem.total is None else problem.total * rows.size / problem.n,
-    )
+    part = problem.restricted(rows, gram=problem.gram.fresh().subset(rows))
+    return replace(part, total=None if problem.total is None else problem.total * rows.size / problem.n)
 
 
 class _Watcher:

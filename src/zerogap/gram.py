@@ -121,7 +121,13 @@ class Gram:
         try:
             yield twin
         finally:
-            self.evaluations += twin.evaluations
+            self._count(twin.evaluations)
+
+    def _count(self, values: int) -> None:
+        """Count kernel values that were computed; those of a subset are the whole matrix's too."""
+        self.evaluations += values
+        if self._whole is not None:
+            self._whole[0]._count(values)
 
     def _augment(self, tau: float) -> None:
         """Add tau² to every kernel value."""
@@ -142,7 +148,6 @@ class Gram:
 
     def _lay_out(self, memory: float) -> None:
         n, self._memory = self.n, memory
-        self._known: tuple[np.ndarray, np.ndarray] | None = None
         self._whole: tuple[Gram, np.ndarray] | None = None  # for a subset, the matrix it is part of and its points
         self._carried: Rounding | None = None  # that of another matrix, if some rows come from there
         self._own_rounding: Rounding | None = None
@@ -199,7 +204,7 @@ class Gram:
     def subset(self, points: np.ndarray) -> "Gram":
         """Return the Gram matrix of some of the points.
 
-        It takes from this one the rows that are there, and counts its own evaluations.
+        It takes from this one the rows that are there.  What it computes is counted in both.
         """
         part = copy.copy(self)
         part.evaluations, part._diagonal = 0, self.diagonal[points]
@@ -288,16 +293,9 @@ class Gram:
             out[~present] = self._compute(rows[~present])
         return out
 
-    def know(self, beta: np.ndarray, product: np.ndarray) -> None:
-        """Take K beta as known: a later product needs no more than the rows of the coefficients that differ."""
-        self._known = beta.copy(), product
-
     def dot(self, beta: np.ndarray) -> np.ndarray:
         """Return K beta, from the rows of the nonzero coefficients."""
         with self.exclusive() as own, np.errstate(over="ignore", invalid="ignore"):
-            if own._known is not None:
-                start, product = own._known
-                return product + own._dot(beta - start)
             return own._dot(beta)
 
     def dot_error(self, beta: np.ndarray) -> np.ndarray:
@@ -466,7 +464,7 @@ class Gram:
             )  # a slice needs no copy of the points
             which = slice(columns[0], columns[-1] + 1) if is_tail else columns
             self._columns.fill(self._prepared[rows], out, which)
-        self.evaluations += out.size
+        self._count(out.size)
         return self._checked(out)
 
     def _compute(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
@@ -486,7 +484,7 @@ class Gram:
         return out
 
     def _evaluate(self, rows: np.ndarray, out: np.ndarray) -> None:
-        self.evaluations += out.size
+        self._count(out.size)
         with np.errstate(over="ignore", invalid="ignore"):
             self._columns.fill(self._prepared[rows], out)
         self._checked(out)

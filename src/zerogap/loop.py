@@ -427,7 +427,7 @@ class _Run:
         self.began = time.perf_counter()
         self.steps, self.trace = 0, Trace()
         self._begin(resume)
-        self.info = Info(0, np.inf)
+        self.info = Info(0)
         self.is_finite = True
         self.rounding = 0.0  # of the last certificate from the data: what the stopping rule has to allow for
         self.now: Certificate = self.problem.estimate(self.state.beta, self.state.residual)
@@ -478,7 +478,7 @@ class _Run:
         try:
             self.state, self.info = self.solver.step(self.problem, self.state, most, self.stop.aim(self.now))
         except Exceeded:  # a product that was not finished has changed nothing
-            self.info = Info(0, np.inf)
+            self.info = Info(0)
         self.steps += self.info.iterations
         self.is_fresh = self.is_certified = False
         if not np.isfinite(self.state.beta).all():  # beyond float64: the last point that was not is kept

@@ -12,7 +12,7 @@ which is the hinge, the squared hinge, an insensitive or a squared loss, as the 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -119,6 +119,13 @@ class Residual(NamedTuple):
         return (self.high - bias) + self.low
 
 
+class Known(NamedTuple):
+    """A point of which K beta is known: at another one only the rows of the coefficients that differ are needed."""
+
+    beta: np.ndarray  # (n,)
+    product: np.ndarray  # (n,) K beta
+
+
 @dataclass(frozen=True, eq=False)
 class DualProblem:
     """Minimise 1/2 b'(K + diag(ridge))b - t'b + eps |b|_1  subject to  sum(b) = total and lower <= b <= upper.
@@ -140,6 +147,8 @@ class DualProblem:
         Weight of the 1-norm: the half width of a tube.
     total : float or None
         What the coefficients sum to; None if the bias is fixed to zero and nothing constrains the sum.
+    known : Known or None
+        A point of which K beta is known: residuals are computed from there, if not from nothing.
     n : int
         Number of coefficients.
 
@@ -160,6 +169,7 @@ class DualProblem:
     ridge: np.ndarray
     eps: float = 0.0
     total: float | None = 0.0
+    known: Known | None = None
 
     # Formulations.  A weight of two is the point twice: it doubles the box, or halves the ridge.
 
@@ -360,6 +370,50 @@ class DualProblem:
         epsilon = validation.check_positive("epsilon", epsilon, zero=True, advice="It is the half width of the tube.")
         return cls(gram, y, -cap, cap, ridge, epsilon, 0.0 if fit_intercept else None)
 
+    def restricted(
+        self,
+        points: np.ndarray,
+        beta: np.ndarray | None = None,
+        *,
+        residual: np.ndarray | None = None,
+        gram: Gram | None = None,
+    ) -> "DualProblem":
+        """Return the problem of some of the points, the others staying where they are.
+
+        All the others do is to shift the target of those that move, and to take their part of the sum:
+
+            t_W - K_{W,rest} beta_rest  =  r_W + (K_WW + diag(ridge_W)) beta_W,   sum(beta_W) = total - sum(beta_rest)
+
+        so residuals are those of the whole problem, and objectives differ by a constant.
+
+        Parameters
+        ----------
+        points : (m,) their numbers
+        beta : (n,) the feasible point the others stay at; without it they are at zero
+        residual : (n,) that of beta, if it is known; what it is off, certificates of the part do not count
+        gram : Gram matrix of the points, if there is one already; otherwise ``gram.subset(points)``
+        """
+        part = replace(
+            self,
+            gram=self.gram.subset(points) if gram is None else gram,
+            target=self.target[points],
+            lower=self.lower[points],
+            upper=self.upper[points],
+            ridge=self.ridge[points],
+            known=None,
+        )
+        if beta is None:
+            return part
+        own, r = beta[points], (self.residual(beta) if residual is None else residual)[points]
+        others_are_zero = np.count_nonzero(own) == np.count_nonzero(beta)  # then K_WW beta_W follows from the residual
+        product = part.target - r - part.ridge * own if others_are_zero else part.gram.dot(own)
+        return replace(
+            part,
+            target=r + product + part.ridge * own,
+            total=None if self.total is None else float(own.sum()),
+            known=Known(own, product),
+        )
+
     # The mathematics.
 
     @property
@@ -382,6 +436,12 @@ class DualProblem:
         """Whether a breach of the margin costs infinitely much, so that the primal may have no feasible point."""
         return bool((np.isinf(self.upper - self.lower) & (self.ridge == 0)).any())
 
+    @cached_property
+    def is_linear_system(self) -> bool:
+        """Whether the solution is that of (K + diag(ridge)) beta = t: no box, no tube, no bias, and a ridge everywhere."""
+        is_free = np.isinf(self.lower).all() and np.isinf(self.upper).all() and (self.ridge > 0).all()
+        return bool(is_free) and not self.eps and self.total is None
+
     @property
     def may_be_unbounded(self) -> bool:
         """Whether the dual objective can grow for ever: with a box or a ridge, and an inner product, it cannot."""
@@ -401,7 +461,21 @@ class DualProblem:
         array of shape (n,)
             The residual.  It is the gradient of the dual objective -D, but for eps |beta|_1.
         """
-        return self.target - self.gram.dot(beta) - self.ridge * beta
+        return self.target - self._product(beta) - self.ridge * beta
+
+    def _product(self, beta: np.ndarray) -> np.ndarray:
+        """Return K beta."""
+        if self.known is None:
+            return self.gram.dot(beta)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.known.product + self.gram.dot(beta - self.known.beta)
+
+    def _product_error(self, beta: np.ndarray) -> np.ndarray:
+        """Return a bound on how far each entry of that is off."""
+        error = self.gram.dot_error(beta)
+        if self.known is not None:  # it is a sum of two products
+            error = error + self.gram.dot_error(self.known.beta) + self.gram.dot_error(beta - self.known.beta)
+        return error
 
     def rounding(self, beta: np.ndarray) -> float:
         """Return about how far rounding puts a residual off: no KKT violation below this can be told from zero.
@@ -566,8 +640,8 @@ class DualProblem:
         return r.high + r.low - self.ridge * beta
 
     def _plain_residual(self, beta: np.ndarray, residual: np.ndarray | None, drift: float) -> Residual:
-        r = self.target - self.gram.dot(beta) if residual is None else residual + self.ridge * beta
-        error = self.gram.dot_error(beta) + drift
+        r = self.target - self._product(beta) if residual is None else residual + self.ridge * beta
+        error = self._product_error(beta) + drift
         if beta.any():  # else r is the target
             error = error + 2.0 * UNIT * (np.abs(r) + np.abs(self.ridge * beta))
         return Residual(r, 0.0, error)

@@ -24,7 +24,7 @@ import scipy.linalg
 from zerogap import limits, validation
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
-from zerogap.solvers.pair import Info
+from zerogap.solvers.base import Info
 
 PRECONDITIONERS = ("nystrom",)
 
@@ -130,9 +130,9 @@ class ConjugateGradient:
             try:
                 if _iterate(problem.gram, problem.ridge, precondition, beta, g, h) is None:
                     is_unbounded = _is_concave(problem, h)
-                    return state, Info(k, kkt_violation(g), is_done=True, is_unbounded=is_unbounded)
+                    return state, Info(k, is_done=True, is_unbounded=is_unbounded)
             except limits.Exceeded:  # in the product, before anything has moved
-                return state, Info(k, kkt_violation(g))
+                return state, Info(k)
             if len(bounds) % CHECK_EVERY == 0:
                 with limits.unlimited():
                     _mend(g, problem.residual(beta))
@@ -141,8 +141,8 @@ class ConjugateGradient:
             bounds.append(Bounds(lower, max(min(now.upper, bounds[-1].upper), lower)))  # crossed by rounding only
             violation = kkt_violation(g)
             if violation <= until:
-                return state, Info(k + 1, violation, is_done=violation == 0)
-        return state, Info(most, violation)
+                return state, Info(k + 1, is_done=violation == 0)
+        return state, Info(most)
 
     def __str__(self) -> str:
         return "cg" if self.preconditioner is None else f"cg-{self.preconditioner}"
@@ -150,8 +150,7 @@ class ConjugateGradient:
 
 def refuse_constraints(problem: DualProblem, method: str) -> None:
     """Refuse a problem whose solution is not that of a linear system."""
-    is_free = np.isinf(problem.lower).all() and np.isinf(problem.upper).all() and (problem.ridge > 0).all()
-    if not is_free or problem.eps or problem.total is not None:
+    if not problem.is_linear_system:
         raise ValueError(
             f"{method} solves a linear system: it takes problems without box, tube and bias, such as "
             "DualProblem.gaussian_process. For this one use solver='smo', which takes them all."

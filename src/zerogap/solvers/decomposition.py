@@ -3,12 +3,11 @@
 Symbols: working set = the points that may move; r = t - K beta; high, low = largest r of points that can rise and smallest r of
 points that can fall, each less eps s, so that high - low is the KKT violation.
 
-The points outside the working set W keep their coefficients, and all they do is shift the target of those inside,
+The points outside the working set keep their coefficients, and all they do is shift the target of those inside
+(``DualProblem.restricted``), so the subproblem is a DualProblem like any other and every solver can do it.  Its solution goes
+back into beta, the residuals of all n points follow, and the next working set is chosen.  It always holds the most violating
+pair, so every set gains.
 
-    t_W - K_{W,rest} beta_rest  =  r_W + (K_WW + ridge) beta_W,   sum(beta_W) = total - sum(beta_rest),
-
-so the subproblem is a DualProblem like any other and every solver can do it.  Its solution goes back into beta, the residuals
-of all n points follow, and the next working set is chosen.  It always holds the most violating pair, so every set gains.
 Memory: the sub-Gram has the whole budget; rows of the full matrix are computed where a coefficient has changed, and not kept.
 """
 
@@ -21,7 +20,8 @@ import numpy as np
 from zerogap import limits, validation
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
-from zerogap.solvers.pair import Info
+from zerogap.solvers.base import Info
+from zerogap.solvers.registry import get_solver
 
 RULES = ("violation", "gap")
 
@@ -80,26 +80,26 @@ class WorkingSetMethod:
         beta = problem.feasible_start() if beta is None else np.array(beta, dtype=np.float64)
         state = WorkingState(beta, problem.residual(beta), WorkingSet())
         # What the inner solver cannot do it says here, on two points, rather than in the middle of a run.
-        _open(problem, copy.deepcopy(state), np.arange(min(2, problem.n)), _solver(self.inner), 0.0)
+        _open(problem, copy.deepcopy(state), np.arange(min(2, problem.n)), get_solver(self.inner), 0.0)
         return state
 
     def step(self, problem: DualProblem, state: WorkingState, most: int, until: float) -> tuple[WorkingState, Info]:
         """Work on one set for up to ``most`` iterations; choose it first, if the last one is solved."""
-        inner, working_set = _solver(self.inner), state.working_set
+        inner, working_set = get_solver(self.inner), state.working_set
         if not _put_back(problem, state):
-            return state, Info(0, np.inf)
+            return state, Info(0)
         if working_set.subproblem is not None:  # the last step ran out of iterations
             info = _work(problem, state, working_set.subproblem, inner, most)
             if info.iterations:
                 return state, info
         high, low = problem.bias_interval(state.beta, state.residual)
         if high - low <= until:
-            return state, Info(0, max(high - low, 0.0), is_done=high <= low)
+            return state, Info(0, is_done=high <= low)
         points = self._choose(problem, state)
         try:
             subproblem = _open(problem, state, points, inner, max(SUBPROBLEM_SHARE * (high - low), 0.5 * until))
         except limits.Exceeded:  # nothing has moved
-            return state, Info(0, np.inf)
+            return state, Info(0)
         working_set.iterations, working_set.count = 0, working_set.count + 1
         return state, _work(problem, state, subproblem, inner, most)
 
@@ -170,13 +170,6 @@ def _check(rule: str, name: str, size: Any) -> None:
         raise ValueError(f"{name} must be a whole number of points, at least 2; got {name}={size!r}.")
 
 
-def _solver(inner: Any) -> Any:
-    """Return the inner solver a name stands for.  The registry of names holds this module too, so it is asked late."""
-    from zerogap.solvers import get_solver
-
-    return get_solver(inner)
-
-
 # The choice of points.
 
 
@@ -222,24 +215,8 @@ def _shares(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> tup
 def _open(problem: DualProblem, state: WorkingState, points: np.ndarray, inner: Any, until: float) -> Subproblem:
     """Set up the problem of some points, the others staying where they are."""
     gram = _gram_of(problem, state.working_set, points)
-    beta, residual, ridge = state.beta[points], state.residual[points], problem.ridge[points]
-    if np.count_nonzero(beta) == np.count_nonzero(
-        state.beta
-    ):  # the others are zero, and the target is the problem's own
-        product = problem.target[points] - residual - ridge * beta
-    else:
-        product = gram.dot(beta)
-    gram.know(beta, product)  # so that the inner solver need not compute it
-    part = replace(
-        problem,
-        gram=gram,
-        target=residual + product + ridge * beta,
-        lower=problem.lower[points],
-        upper=problem.upper[points],
-        ridge=ridge,
-        total=None if problem.total is None else float(beta.sum()),
-    )
-    return Subproblem(part, inner.init(part, beta), until)
+    part = problem.restricted(points, state.beta, residual=state.residual, gram=gram)
+    return Subproblem(part, inner.init(part, state.beta[points]), until)
 
 
 def _gram_of(problem: DualProblem, working_set: WorkingSet, points: np.ndarray) -> Gram:
@@ -257,14 +234,12 @@ def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inn
     part, part_state, until = subproblem
     part_state, info = inner.step(part, part_state, most, until)
     working_set.iterations += info.iterations
-    problem.gram.evaluations += part.gram.evaluations
-    part.gram.evaluations = 0
     working_set.waiting = part_state.beta.copy()
     _put_back(problem, state)
     is_over = info.iterations < most or working_set.iterations >= max(MOST_AT_LEAST, MOST_PER_POINT * part.n)
     working_set.subproblem = Subproblem(part, part_state, until) if not is_over or limits.is_over() else None
     is_stuck = working_set.iterations == 0 and not limits.is_over()  # it would be chosen again
-    return info._replace(violation=np.inf, is_done=is_stuck, is_own_rule=is_stuck and info.is_own_rule)
+    return replace(info, is_done=is_stuck, is_own_rule=is_stuck and info.is_own_rule)
 
 
 def _put_back(problem: DualProblem, state: WorkingState) -> bool:

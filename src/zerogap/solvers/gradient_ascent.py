@@ -16,6 +16,7 @@ from zerogap import limits, validation
 from zerogap.compiled import HUGE, inline, jit
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
+from zerogap.solvers.base import Info
 from zerogap.solvers.pair import (
     FINISHED,
     LARGEST,
@@ -26,7 +27,6 @@ from zerogap.solvers.pair import (
     SMALLEST,
     SPENT,
     UNBOUNDED,
-    Info,
     PairState,
 )
 
@@ -88,10 +88,7 @@ class OneAtATime:
                 break
         if why == DIVERGED:
             _step_back(problem, state)
-        violation = float(state.memory.numbers[VIOLATION]) if why in (QUIET, FINISHED) else np.inf
-        return state, Info(
-            moved, violation, is_done=why == FINISHED, is_unbounded=why == UNBOUNDED, is_divergent=why == DIVERGED
-        )
+        return state, Info(moved, is_done=why == FINISHED, is_unbounded=why == UNBOUNDED, is_divergent=why == DIVERGED)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from zerogap import limits
 from zerogap.compiled import HUGE, jit
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, PAUSED, SPENT, UNBOUNDED, Info, PairState, Scan
+from zerogap.solvers.base import Info
+from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, PAUSED, SPENT, UNBOUNDED, PairState, Scan
 
 # Places in a state's memory and numbers.  TAKEN: moves since the last scan of everyone without one.
 POSITION, EVERYONE, CHANGED, RISER, FALLER, NEXT_UP, NEXT_DOWN, TAKEN = range(8)
@@ -46,7 +47,7 @@ class KeerthiSMO:
                 continue
             if why == PAUSED and not limits.is_over():
                 continue
-            return state, Info(moved, np.inf, is_done=why == FINISHED, is_unbounded=why == UNBOUNDED)
+            return state, Info(moved, is_done=why == FINISHED, is_unbounded=why == UNBOUNDED)
 
     def __str__(self) -> str:
         return "smo-keerthi"

@@ -39,17 +39,6 @@ VALUES_PER_QUESTION = 4_000_000
 SLOW_PER_POINT, SLOW_AT_LEAST = 100, 1000
 
 
-class Info(NamedTuple):
-    """What a step reports."""
-
-    iterations: int  # moves made, of pairs or as the solver says
-    violation: float  # KKT violation by the solver's own arrays, if it knows it, else inf
-    is_done: bool = False  # nothing is left to do at the solver's own precision
-    is_own_rule: bool = False  # ... by a rule that does not imply the optimum
-    is_unbounded: bool = False  # the dual objective has no bound: no hard margin exists
-    is_divergent: bool = False  # the solver's own options make the dual objective fall
-
-
 class PairState(NamedTuple):
     """What the next pair needs; arrays are updated in place."""
 

@@ -13,7 +13,8 @@ from zerogap import limits
 from zerogap.compiled import jit
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, PAUSED, SPENT, UNBOUNDED, Info, PairState, Scan
+from zerogap.solvers.base import Info
+from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, PAUSED, SPENT, UNBOUNDED, PairState, Scan
 
 # Places in a state's memory and numbers.  TAKEN: moves since the last scan of everyone without one.
 POSITION, EVERYONE, CHANGED, PARTNER, RANDOM, PASSES, TAKEN = range(7)
@@ -87,7 +88,7 @@ def _run(problem: DualProblem, state: PairState, most: int, until: float, passes
         if why == PAUSED and not limits.is_over():
             continue
         is_done = why == FINISHED
-        return state, Info(moved, np.inf, is_done, is_own_rule=is_done and passes > 0, is_unbounded=why == UNBOUNDED)
+        return state, Info(moved, is_done=is_done, is_own_rule=is_done and passes > 0, is_unbounded=why == UNBOUNDED)
 
 
 @jit

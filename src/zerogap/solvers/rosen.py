@@ -25,7 +25,8 @@ from zerogap import limits, validation
 from zerogap.compiled import jit, jit_sums
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import LARGEST, PAUSED, QUIET, SPENT, UNBOUNDED, Info, land
+from zerogap.solvers.base import Info
+from zerogap.solvers.pair import LARGEST, PAUSED, QUIET, SPENT, UNBOUNDED, land
 
 STARTS = ("zero", "pair", "interior")
 DROPS = ("one", "pair", "all")
@@ -150,7 +151,7 @@ class Rosen:
             look = _look(problem, state)
             is_done = look.violation <= 0 or self._ends(look)
             if is_done or look.violation <= until or taken >= most or effort >= WORK_PER_STEP:
-                return state, Info(taken, look.violation, is_done=is_done, is_own_rule=self.multiplier_rule is not None)
+                return state, Info(taken, is_done=is_done, is_own_rule=self.multiplier_rule is not None)
             aim = max(AIM_BELOW * until, LOOK_AFTER * look.spread)
             tol, dropped = max(self._threshold(look), aim), np.empty(0, dtype=np.int64)
             if look.spread <= tol:
@@ -158,13 +159,13 @@ class Rosen:
                 tol = tol if dropped.size else aim  # nobody to drop: then the free points alone are at fault
             work = _Work(problem, state, look, dropped)
             if not work.points.size:  # what is left of the violation is rounding
-                return state, Info(taken, look.violation, is_done=True)
+                return state, Info(taken, is_done=True)
             affordable = max(1, (WORK_PER_STEP - effort) // work.cost)
             why, count = self._pass(work, state, min(most - taken, affordable), tol)
             taken += count
             effort += WORK_PER_PASS + count * work.cost
             if why in (UNBOUNDED, PAUSED):
-                return state, Info(taken, look.violation, is_unbounded=why == UNBOUNDED)
+                return state, Info(taken, is_unbounded=why == UNBOUNDED)
 
     def _how_many(self, beta: np.ndarray) -> str | int:
         if not isinstance(self.drop, float):

@@ -21,7 +21,8 @@ from zerogap.compiled import jit
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import LARGEST, Info
+from zerogap.solvers.base import Info
+from zerogap.solvers.pair import LARGEST
 
 WORK_PER_STEP = 600_000_000  # multiplications after which a step comes back, so that Ctrl-C and time limits are seen
 ROWS_AT_ONCE = 16  # kernel rows computed together where not all can be kept
@@ -75,7 +76,7 @@ class SimpleSVM:
         active, before = state.active, state.beta.copy()
         objective = problem.objective(before, state.residual)
         if active is None:
-            return state, Info(0, _violation(problem, state), is_done=True)
+            return state, Info(0, is_done=True)
         active.synced[:] = active.beta  # the loop may have settled the sum, and computed the residual anew
         active.refine(problem)
         smallest = 4.0 * problem.rounding(active.beta)
@@ -84,12 +85,12 @@ class SimpleSVM:
         _bring_into_step(problem, active, is_quiet)
         if _has_gone_wrong(problem, active, objective):
             with limits.unlimited():
-                return _back_to(state, before, problem.residual(before)), Info(entered, np.inf, is_done=True)
+                return _back_to(state, before, problem.residual(before)), Info(entered, is_done=True)
         if active.is_unbounded and not problem.is_hard:  # the ridge bounds the dual: it was lost to rounding
             is_quiet, tolerance = True, smallest
         is_done = is_quiet and tolerance == smallest
         is_unbounded = active.is_unbounded and problem.is_hard
-        return state, Info(entered, _violation(problem, state), is_done, is_unbounded=is_unbounded)
+        return state, Info(entered, is_done=is_done, is_unbounded=is_unbounded)
 
     def _exchange(
         self, problem: DualProblem, state: SimpleState, active: ActiveSet, most: int, tolerance: float
@@ -119,11 +120,6 @@ class SimpleSVM:
 
     def __str__(self) -> str:
         return "simple-svm" if self.choice == "greedy" else "simple-svm-worst"
-
-
-def _violation(problem: DualProblem, state: SimpleState) -> float:
-    below, above = problem.bias_interval(state.beta, state.residual)
-    return max(below - above, 0.0)
 
 
 def _bring_into_step(problem: DualProblem, active: ActiveSet, is_quiet: bool) -> None:

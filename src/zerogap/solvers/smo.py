@@ -14,7 +14,8 @@ from zerogap.compiled import HUGE, fmax, fmin, jit
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
-from zerogap.solvers.pair import NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUNDED, Info, PairState
+from zerogap.solvers.base import Info
+from zerogap.solvers.pair import NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUNDED, PairState
 
 BLOCK = 128  # points a reduction covers before it is asked where its extreme was
 
@@ -80,15 +81,15 @@ class SMO:
         moved = 0
         while True:
             if not _expand(problem, state):
-                return state, Info(moved, np.inf)
+                return state, Info(moved)
             high, low = _bounds(problem, state)
             if high - low <= until or moved >= most or (moved > 0 and limits.is_over()):
-                return state, Info(moved, max(high - low, 0.0), is_done=high <= low)
+                return state, Info(moved, is_done=high <= low)
             info = self._descend_part(problem, state, most - moved, until, high, low)
             moved += info.iterations
             if info.is_unbounded or (not moved and limits.is_over()):
                 _expand(problem, state)
-                return state, info._replace(iterations=moved, is_done=False)
+                return state, replace(info, iterations=moved, is_done=False)
 
     def _descend_part(
         self, problem: DualProblem, state: PairState, most: int, until: float, high: float, low: float
@@ -102,8 +103,6 @@ class SMO:
         part, part_state = _restrict(problem, state, points)
         # Bounds of points left out go stale as the others move: look at them again after some progress.
         info = self._descend(part, part_state, most, max(until, 0.1 * (high - low)))
-        problem.gram.evaluations += part.gram.evaluations
-        part.gram.evaluations = 0
         shrunk.moved = Moved(points, part_state, state.beta[points], state.residual)
         return info
 
@@ -119,7 +118,7 @@ class SMO:
                 continue
             if why == SPENT and moved < most and not limits.is_over():
                 continue
-            return Info(moved, violation, is_done=violation <= 0, is_unbounded=why == UNBOUNDED)
+            return Info(moved, is_done=violation <= 0, is_unbounded=why == UNBOUNDED)
 
     def __str__(self) -> str:
         return "smo" if self.second_order else "smo-mvp"
@@ -163,14 +162,8 @@ def _restrict(problem: DualProblem, state: PairState, points: np.ndarray) -> tup
     shrunk = state.memory
     if points is not shrunk.points or shrunk.gram is None:
         shrunk.points, shrunk.gram = points, problem.gram.subset(points)
-    part = replace(
-        problem,
-        gram=shrunk.gram,
-        target=problem.target[points],
-        lower=problem.lower[points],
-        upper=problem.upper[points],
-        ridge=problem.ridge[points],
-    )
+    # Its target and total are those with the others at zero: pairs look at residuals alone, which tell where the others are.
+    part = problem.restricted(points, gram=shrunk.gram)
     beta, residual, rise, fall, diagonal = (array[points] for array in state[:5])
     return part, PairState(beta, residual, rise, fall, diagonal, shrunk)
 

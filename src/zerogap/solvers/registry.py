@@ -1,0 +1,87 @@
+"""The solvers there are: one line each.
+
+A name that is entered here can be passed to ``solve``, ``compare``, the estimators and the commands; its class can be imported
+from ``zerogap.solvers``; and ``tests/test_conformance.py`` tries it on every problem it claims.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from zerogap.problem import DualProblem
+from zerogap.solvers.base import Solver
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the registry.
+
+    Attributes
+    ----------
+    home : the module within this package and the class, "module.Class"; loaded when first used
+    options : what the class is called with, if the name stands for more than its defaults
+    is_seeded : whether it draws points at random: the class then takes ``random_state``
+    free_bias : whether it takes problems whose bias is free, so that the sum of the coefficients is fixed
+    constraints : whether it takes problems with a box or a tube; else linear systems alone, as a Gaussian process is
+    indefinite : whether it takes kernels that are no inner products; else it may refuse them
+    is_exact : whether it reaches the optimum of every problem it takes, whose kernel is an inner product, to any tolerance that
+        float64 allows
+    """
+
+    home: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    is_seeded: bool = False
+    free_bias: bool = True
+    constraints: bool = True
+    indefinite: bool = True
+    is_exact: bool = True
+
+    @property
+    def class_name(self) -> str:
+        """Name of the class."""
+        return self.home.split(".")[1]
+
+    def make(self, seed: int = 0) -> Solver:
+        """Return the solver."""
+        module, name = self.home.split(".")
+        seeded = {"random_state": seed} if self.is_seeded else {}
+        return getattr(import_module(f"zerogap.solvers.{module}"), name)(**self.options, **seeded)
+
+    def claims(self, problem: DualProblem) -> bool:
+        """Whether the solver takes this problem; one that does not says so in ``init``."""
+        if not self.indefinite and not problem.gram.seems_positive():
+            return False
+        return problem.is_linear_system or (self.constraints and (self.free_bias or problem.total is None))
+
+
+SOLVERS = {
+    "auto": Entry("smo.SMO"),
+    "smo": Entry("smo.SMO"),
+    "smo-mvp": Entry("smo.SMO", {"second_order": False}),
+    "smo-keerthi": Entry("keerthi.KeerthiSMO"),
+    "smo-platt": Entry("platt.PlattSMO", is_seeded=True),
+    "smo-simple": Entry("platt.SimpleSMO", is_seeded=True, is_exact=False),
+    "gradient-ascent": Entry("gradient_ascent.GradientAscent", free_bias=False),
+    "sor": Entry("gradient_ascent.SOR", free_bias=False),
+    "chunking": Entry("decomposition.Chunking"),
+    "decomposition": Entry("decomposition.Decomposition"),
+    "rosen": Entry("rosen.Rosen"),
+    "simple-svm": Entry("simple_svm.SimpleSVM"),
+    "cholesky": Entry("cholesky.Cholesky", constraints=False, indefinite=False),
+    "cg": Entry("conjugate_gradient.ConjugateGradient", constraints=False),
+}
+
+
+def get_solver(solver: str | Solver, seed: int = 0) -> Solver:
+    """Return a configured solver as it is, or the one a name stands for."""
+    if isinstance(solver, str):
+        if solver not in SOLVERS:
+            raise ValueError(f"Unknown solver {solver!r}. Choose one of {', '.join(map(repr, SOLVERS))}.")
+        return SOLVERS[solver].make(seed)
+    if not (hasattr(solver, "init") and hasattr(solver, "step")):
+        raise TypeError(
+            f"solver must be a name or an object with init and step; got {type(solver).__name__}. "
+            f"Names: {', '.join(map(repr, SOLVERS))}."
+        )
+    return solver
