@@ -388,10 +388,19 @@ class DualProblem:
 
         Parameters
         ----------
-        points : (m,) their numbers
-        beta : (n,) the feasible point the others stay at; without it they are at zero
-        residual : (n,) that of beta, if it is known; what it is off, certificates of the part do not count
-        gram : Gram matrix of the points, if there is one already; otherwise ``gram.subset(points)``
+        points : array of shape (m,)
+            Their numbers.
+        beta : array of shape (n,), optional
+            The feasible point the others stay at; without it they are at zero.
+        residual : array of shape (n,), optional
+            That of beta, if it is known; what it is off, certificates of the part do not count.
+        gram : Gram, optional
+            The matrix of the points, if there is one already; otherwise ``gram.subset(points)``.
+
+        Returns
+        -------
+        DualProblem
+            The problem of m points.
         """
         part = replace(
             self,
