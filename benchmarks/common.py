@@ -60,7 +60,7 @@ def certify_peer(model: Any, X: Any, y: np.ndarray, C: float) -> Any:
     )[0]
     gram = Gram(X, model.kernel, gamma=model._gamma)
     problem = DualProblem.hinge(gram, y, C)
-    return problem.certify(problem.settle(np.clip(beta, problem.lower, problem.upper)))
+    return problem.certify(problem.restore_sum(np.clip(beta, problem.lower, problem.upper)))
 
 
 def peer(X: Any, y: np.ndarray, **options: Any) -> Any:

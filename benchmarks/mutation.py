@@ -39,13 +39,13 @@ ROOT = Path(__file__).parents[1]
 # What is mutated, and the tests that see it first; the others follow.
 TESTS = {
     "problem.py": ("problem", "certificate", "solve", "conformance", "properties"),
-    "precision.py": ("precision", "certificate", "distinct", "path_proof"),
+    "precision.py": ("precision", "certificate", "duplicates", "path_proof"),
     "gram.py": ("gram", "rounding", "decomposition", "solve", "conformance"),
     "kernels": ("kernels", "rounding", "gram", "estimators"),
     "loop.py": ("solve", "conformance", "progress", "comparison"),
     "limits.py": ("limits", "interrupts", "solve"),
     "active_set.py": ("active_set", "simple_svm", "incremental", "leave_one_out"),
-    "elbow.py": ("elbow", "active_set", "simple_svm", "path"),
+    "free_system.py": ("free_system", "active_set", "simple_svm", "path"),
     "path": ("path_guards", "path_limits", "path_proof", "path", "path_engines"),
     "estimators": ("estimators", "incremental", "leave_one_out", "model_storage", "path", "gaussian_process"),
 }
@@ -55,7 +55,7 @@ BLIND = ("datasets", "package", "reproduce", "storage")
 
 # And these do not run some of them at all: solvers need neither a path nor an estimator.
 SOLVERS = (
-    "certificate", "comparison", "conformance", "decomposition", "distinct", "gradient_ascent", "gram", "kernels",
+    "certificate", "comparison", "conformance", "decomposition", "duplicates", "gradient_ascent", "gram", "kernels",
     "limits", "limits_in_solvers", "pair", "precision", "problem", "progress", "rosen", "rounding_in_solvers",
     "simple_svm", "solve",
 )  # fmt: skip
@@ -63,14 +63,14 @@ UNSEEN = {
     "path": (
         *SOLVERS,
         "active_set",
-        "elbow",
+        "free_system",
         "gaussian_process",
         "incremental",
         "leave_one_out",
         "properties",
         "rounding",
     ),
-    "estimators": (*SOLVERS, "elbow"),
+    "estimators": (*SOLVERS, "free_system"),
 }
 
 # Decorators choose how, not what, is computed; variables are replaced at random, mostly by nonsense that any test sees.

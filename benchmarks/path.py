@@ -155,9 +155,9 @@ def libsvm(options) -> None:
 
 def profile(options) -> None:
     """Wrap the parts of an event with a clock each; parts called by other parts are taken out of those."""
-    from zerogap.elbow import ElbowSystem
-    from zerogap.path import Path, single, watch
-    from zerogap.path.watch import Watch
+    from zerogap.free_system import DenseFreeSystem
+    from zerogap.path import Path, screening, single
+    from zerogap.path.screening import Screening
 
     spent, stack = {}, [0.0]
 
@@ -174,12 +174,21 @@ def profile(options) -> None:
         return run
 
     parts = [
-        (ElbowSystem, "solve", "solves"), (ElbowSystem, "append", "append"), (ElbowSystem, "take_out", "remove"),
-        (Watch, "look", "lines afresh"), (watch, "bend_in", "lines bent"), (watch, "bend_out", "lines bent"),
-        (Watch, "narrow", "points to watch"), (single, "survey", "next event"), (single, "pass_ordinary", "ordinary events"),
-        (single.SingleEngine, "_set", "pull of the capped"), (single.SingleEngine, "_sum_pull", "pull summed afresh"),
-        (single.SingleEngine, "steps", "the rest of a step"), (Path, "add", "storing"), (Path, "prove", "proof"),
-    ]  # fmt: skip
+        (DenseFreeSystem, "solve", "solves"),
+        (DenseFreeSystem, "append", "append"),
+        (DenseFreeSystem, "remove_with_response", "remove"),
+        (Screening, "evaluate_all", "lines afresh"),
+        (screening, "lines_after_entering", "lines updated"),
+        (screening, "lines_after_leaving", "lines updated"),
+        (Screening, "screen", "screening"),
+        (single, "ratio_test", "next event"),
+        (single, "pass_ordinary", "ordinary events"),
+        (single.SingleEngine, "_set", "bound contribution"),
+        (single.SingleEngine, "_sum_bound_contribution", "bound contribution summed afresh"),
+        (single.SingleEngine, "steps", "the rest of a step"),
+        (Path, "add", "storing"),
+        (Path, "prove", "proof"),
+    ]
     names = options.names or SPEED
     svm_path(*make_moons(100, noise=0.3, random_state=0))
     for owner, name, title in parts:

@@ -105,7 +105,7 @@ def primal(problem: DualProblem, beta: np.ndarray, bias: float, loss) -> float:
 
 
 def violation(problem: DualProblem, beta: np.ndarray) -> float:
-    """Largest breach of the optimality conditions, point by point."""
+    """Largest violation of the optimality conditions, point by point."""
     r = problem.target - matrix(problem) @ beta
     below, above = -np.inf, np.inf
     for i, b in enumerate(beta):

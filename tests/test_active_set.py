@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 from zerogap import SVC, DualProblem, Gram, solve
-from zerogap.active_set import NOBODY, ActiveSet, _first_block, feasible
+from zerogap.active_set import NO_POINT, ActiveSet, _first_block, feasible
 from zerogap.stopping import RelativeGap
 
 
@@ -52,7 +52,7 @@ def test_a_point_at_its_bound_does_not_block_because_of_rounding():
     E, beta, side = np.arange(3), np.array([0.5, 0.0, 0.4]), np.ones(3, dtype=np.int8)
     lower, upper = np.zeros(3), np.ones(3)
     d = np.array([0.3, -1e-17, -0.3])
-    assert _first_block(E, d, beta, side, lower, upper, 1.0) == (1.0, NOBODY)
+    assert _first_block(E, d, beta, side, lower, upper, 1.0) == (1.0, NO_POINT)
     d[1] = -1e-10  # this is no rounding
     assert _first_block(E, d, beta, side, lower, upper, 1.0) == (0.0, 1)
     assert _first_block(E, np.array([1.0, 0.0, -1.0]), beta, side, lower, upper, 1.0) == (0.4, 2)

@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file, load_iris
 from zerogap import Path
 from zerogap.cli import main
 from zerogap.limits import Exceeded
-from zerogap.path import follow
+from zerogap.path import _svm_path
 
 
 def test_fit_runs_on_the_breast_cancer_data(capsys):
@@ -160,7 +160,7 @@ def without_times(lines):
 
 @pytest.mark.filterwarnings("ignore:SVCPath was stopped")
 def test_a_path_that_is_interrupted_before_its_first_segment_ends_with_130(monkeypatch, capsys):
-    start, begun = follow._start, []
+    start, begun = _svm_path._start, []
 
     def interrupted(path, *arguments):
         begun.append(path)
@@ -169,6 +169,6 @@ def test_a_path_that_is_interrupted_before_its_first_segment_ends_with_130(monke
             raise Exceeded
         start(path, *arguments)
 
-    monkeypatch.setattr(follow, "_start", interrupted)
+    monkeypatch.setattr(_svm_path, "_start", interrupted)
     assert main(["path"]) == 130
     assert "no solution yet" in capsys.readouterr().out

@@ -31,7 +31,7 @@ def spiral():
 
 
 def test_each_solver_does_what_it_does_alone(spiral):
-    spiral.gram.full()  # what is in memory must help nobody
+    spiral.gram.full()  # what is in memory must help no solver
     comparison = compare(spiral, FAMILY, stop=RelativeGap(1e-6))
     assert isinstance(comparison, Comparison)
     assert list(comparison.solutions) == list(FAMILY)
@@ -99,7 +99,7 @@ def test_what_is_wrong_for_all_is_an_error(plain):
     with pytest.raises(KeyError, match="No solver 'cg' took part"):
         compare(problem, "smo")["cg"]
 
-    def fail(state, look):
+    def fail(state, row):
         raise ValueError("mine")
 
     with pytest.raises(ValueError, match="mine"):
@@ -114,7 +114,7 @@ def test_names_of_ones_own_limits_and_callbacks(spiral):
         stop=RelativeGap(1e-8),
         max_steps=30,
         trace_every=10,
-        callback=lambda state, look: seen.append(look.step),
+        callback=lambda state, row: seen.append(row.step),
     )
     assert [row["status"] for row in comparison.rows] == ["MAX_STEPS", "MAX_STEPS"]
     assert comparison.traces["with"]["step"].tolist() == [0, 10, 20, 30]
@@ -160,10 +160,10 @@ def test_distance_to_the_optimum(n, loss):
         assert distance[-1] < 1e-3 * distance[0]
 
 
-@pytest.mark.parametrize("looks", [1, 200], ids=["few-looks", "many-looks"])
-def test_a_reference_of_ones_own(spiral, looks):
+@pytest.mark.parametrize("rows", [1, 200], ids=["many-rows", "few-rows"])
+def test_a_reference_of_ones_own(spiral, rows):
     exact = solve(spiral, stop=RelativeGap(1e-10))
-    comparison = compare(spiral, ["smo"], distance=True, reference=exact, trace_every=looks)
+    comparison = compare(spiral, ["smo"], distance=True, reference=exact, trace_every=rows)
     assert comparison.reference is exact
     assert comparison.traces["smo"]["distance"].min() < 0.1
 

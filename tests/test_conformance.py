@@ -300,7 +300,7 @@ def test_every_step_leaves_the_state_in_order(solver, name):
         objective = problem.objective(beta)
         assert objective <= worst + 1e-13 * size * np.abs(beta).sum()
         worst = min(worst, objective)
-        for array, expected in (("rise", problem.rise), ("fall", problem.fall)):
+        for array, expected in (("up_offset", problem.up_offset), ("low_offset", problem.low_offset)):
             if hasattr(state, array):
                 np.testing.assert_array_equal(getattr(state, array), expected(beta))
     assert not start.any()

@@ -76,7 +76,10 @@ def test_each_set_holds_the_most_violating_pair_and_gains(solver):
     count = 0
     for before, chosen, after in working_sets(solver, problem):
         residual = problem.residual(before)
-        assert {np.argmax(residual + problem.rise(before)), np.argmin(residual + problem.fall(before))} <= set(chosen)
+        assert {
+            np.argmax(residual + problem.up_offset(before)),
+            np.argmin(residual + problem.low_offset(before)),
+        } <= set(chosen)
         assert problem.objective(after) < problem.objective(before)
         assert set(np.flatnonzero(after != before)) <= set(chosen)
         count += 1
@@ -182,7 +185,7 @@ def test_a_loop_that_mends_the_state_between_steps_does_no_harm(solver, plain):
     state = solver.init(problem)
     for _ in range(3000):
         state, info = solver.step(problem, state, 3, 1e-9)
-        problem.settle(state.beta)
+        problem.restore_sum(state.beta)
         state.residual[:] = problem.residual(state.beta)
         if info.iterations == 0:
             break
@@ -210,18 +213,18 @@ def test_an_inner_solver_without_a_guarantee_is_no_dead_end(plain):
     assert solution.status in (Status.CONVERGED, Status.EXHAUSTED)
 
 
-anyone = st.sampled_from(list(SOLVERS.values()))
+any_solver = st.sampled_from(list(SOLVERS.values()))
 
 
 # Sets of four crawl where C is large and points are nearly the same: that takes thousands of sets, and a long form.
-@given(awkward_points(), soft.filter(lambda name: name != "hinge-large-C"), anyone, st.booleans())
+@given(awkward_points(), soft.filter(lambda name: name != "hinge-large-C"), any_solver, st.booleans())
 @slow
 def test_awkward_data(data, formulation, solver, fit_intercept):
     assert_optimal_on(data, formulation, solver, fit_intercept)
 
 
 @pytest.mark.long
-@given(awkward_points(), soft, anyone, st.booleans())
+@given(awkward_points(), soft, any_solver, st.booleans())
 @slow
 def test_awkward_data_and_large_C(data, formulation, solver, fit_intercept):
     assert_optimal_on(data, formulation, solver, fit_intercept)

@@ -17,14 +17,14 @@ MODULES = [name for _, name, _ in pkgutil.walk_packages(zerogap.__path__, "zerog
 NAMES = [name for name in zerogap.__all__ if name != "Gram"]
 
 # What public functions and methods return or take, and is not itself a name of the package.
-MORE = ("path.Event", "path.ScoreCurve", "comparison.Run", "estimators.leaving_out.LeaveOneOut", "loop.Look")
+MORE = ("path.Event", "path.ScoreCurve", "comparison.Run", "estimators.loo.LeaveOneOut", "loop.TraceRow")
 
 
 # How engines make a path and other modules read it: no part of what a user calls.
 INTERNAL = {
     "Path": (
-        "is_at", "add", "note", "seal", "prove", "beta_at", "stray_at", "segment_at", "bias_in_gram", "certificates",
-        "scaled_at", "sets_at", "segments", "refuse_empty",
+        "is_at", "add", "note", "seal", "prove", "beta_at", "share_error_at", "segment_at", "bias_in_gram", "certificates",
+        "scaled_at", "sets_at", "segments", "check_not_empty",
     ),
 }  # fmt: skip
 

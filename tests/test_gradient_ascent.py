@@ -11,7 +11,7 @@ from test_properties import awkward_points, soft
 
 from zerogap import DualProblem, Gram, KKTViolation, RelativeGap, Status, solve
 from zerogap.solvers import SOR, GradientAscent
-from zerogap.solvers.gradient_ascent import EVERYONE, LENGTH, POSITION, VISITS
+from zerogap.solvers.gradient_ascent import EXAMINE_ALL, LENGTH, POSITION, VISITS
 
 ORDERS = ("sequential", "free-first", "ranked")
 SOLVERS = [GradientAscent(order=order) for order in ORDERS] + [SOR(order=order) for order in ORDERS]
@@ -53,18 +53,18 @@ def test_omega_one_is_gradient_ascent(plain):
 
 @pytest.mark.parametrize("solver", [GradientAscent(order=order) for order in ORDERS], ids=name)
 def test_passes_go_over_the_points_they_should(solver, plain):
-    """Remark 7.8 and the two stages before it: a pass over a part of the points, until it is quiet, then over everyone."""
+    """Remark 7.8 and the two stages before it: a pass over a part of the points, until it is quiet, then over all."""
     X, y, _ = plain
     problem = DualProblem.hinge(Gram(X), y, 2.0, fit_intercept=False)
     state, seen = solver.init(problem), set()
     for _ in range(300):
         order, before, integers, _ = state.memory
         passed = order[: integers[LENGTH]]
-        is_everyone = integers[EVERYONE] == 1
-        seen.add(is_everyone)
+        is_full_pass = integers[EXAMINE_ALL] == 1
+        seen.add(is_full_pass)
         sizes = np.abs(before)
         expected = np.arange(40) if solver.order != "ranked" or not sizes.any() else np.argsort(sizes, kind="stable")
-        if not is_everyone:
+        if not is_full_pass:
             part = (sizes > 0) if solver.order == "ranked" else (sizes > 0) & (sizes < 2.0)
             expected = expected[part[expected]]
         np.testing.assert_array_equal(passed, expected)
@@ -146,8 +146,8 @@ def test_a_pass_that_lost_ground_is_taken_back(solver, plain):
     np.testing.assert_array_equal(state.beta, state.memory.before)
     assert problem.objective(state.beta) <= best + 1e-12  # nothing of the pass is left
     np.testing.assert_allclose(state.residual, problem.residual(state.beta), atol=1e-12)
-    np.testing.assert_array_equal(state.rise, problem.rise(state.beta))
-    np.testing.assert_array_equal(state.fall, problem.fall(state.beta))
+    np.testing.assert_array_equal(state.up_offset, problem.up_offset(state.beta))
+    np.testing.assert_array_equal(state.low_offset, problem.low_offset(state.beta))
 
 
 def test_a_rate_just_below_the_limit_is_not_called_divergent(plain):

@@ -21,7 +21,7 @@ from test_properties import awkward_points, slow
 
 from zerogap import SVC, Status, limits
 from zerogap.estimators import svc
-from zerogap.estimators.training import Training
+from zerogap.estimators.incremental import Training
 
 
 def cancer(n=None):
@@ -384,16 +384,16 @@ def test_a_limit_keeps_the_coefficients_of_all_rows_that_stay(monkeypatch):
     """That of the first of the distinct points too."""
     X, y = make_moons(41, noise=0.6, random_state=0)
     model = SVC(C=2.0).partial_fit(X, y)
-    training = model._kept_training()
-    before, kept = training.coefficients[0], np.setdiff1d(np.arange(41), [int(training.points.rows[1])])
-    assert training.beta[0][0] != 0.0
+    incremental = model._kept_training()
+    before, kept = incremental.coefficients[0], np.setdiff1d(np.arange(41), [int(incremental.points.rows[1])])
+    assert incremental.beta[0][0] != 0.0
 
     def over(self, model):
         raise limits.Exceeded
 
     monkeypatch.setattr(Training, "solve", over)
-    training.forget(model, kept)
-    np.testing.assert_array_equal(training.coefficients[0], before[kept])
+    incremental.forget(model, kept)
+    np.testing.assert_array_equal(incremental.coefficients[0], before[kept])
 
 
 @pytest.mark.parametrize("status", [Status.CONVERGED, Status.STALLED])

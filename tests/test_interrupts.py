@@ -16,7 +16,7 @@ from sklearn.datasets import dump_svmlight_file, make_moons
 from zerogap import SVC, SVR, DualProblem, Gram, Status, compare, leave_one_out
 from zerogap.active_set import ActiveSet
 from zerogap.cli import main
-from zerogap.estimators.training import Training
+from zerogap.estimators.incremental import Training
 from zerogap.limits import _current, interruptible, limits
 
 HARD = {"C": 1e6, "gamma": 1e-3, "tol": 1e-13, "solver": "smo-mvp"}  # takes minutes to the tolerance
@@ -319,10 +319,10 @@ def test_ctrl_c_ends_a_comparison_and_keeps_the_rows_there_are():
     problem = DualProblem.hinge(Gram(X, gamma=1e-3), np.where(codes % 2, 1.0, -1.0), 1e6)
     pressed = []
 
-    def press(state, look):  # in the second run that counts: the first has ended, the third has not begun
-        if look.step == 0:
-            pressed.append(look)
-        if len(pressed) == 2 and look.step > 0:
+    def press(state, row):  # in the second run that counts: the first has ended, the third has not begun
+        if row.step == 0:
+            pressed.append(row)
+        if len(pressed) == 2 and row.step > 0:
             os.kill(os.getpid(), signal.SIGINT)
 
     solvers = {"first": "smo", "second": "smo-mvp", "third": "smo-keerthi"}

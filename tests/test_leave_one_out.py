@@ -15,8 +15,8 @@ from test_properties import awkward_points, slow
 
 import zerogap
 from zerogap import SVC, SVR, Status, leave_one_out
-from zerogap.elbow import FreeSystem
-from zerogap.estimators.leaving_out import LeaveOneOut
+from zerogap.estimators.loo import LeaveOneOut
+from zerogap.free_system import FreeSystem
 
 
 def refits(model, X, y, rows, weight=None):
@@ -176,11 +176,11 @@ def test_what_it_cannot_do_it_says():
 
 
 def test_many_times_less_work_than_refits(monkeypatch):
-    """The benchmark measures it; here only that nobody has made it a loop of refits: in points that join a factor."""
+    """The benchmark measures it; here only that it is no loop of refits: in points that join a factor."""
     X, y = cancer()
     model, insert, joined = SVC().fit(X, y), FreeSystem.insert, []
     monkeypatch.setattr(FreeSystem, "insert", lambda *arguments: joined.append(1) or insert(*arguments))
-    monkeypatch.setattr("zerogap.estimators.leaving_out.solve", lambda *_, **__: pytest.fail("a refit"))
+    monkeypatch.setattr("zerogap.estimators.loo.solve", lambda *_, **__: pytest.fail("a refit"))
     leave_one_out(model)
     ours, some = len(joined), model.support_[::10]
     joined.clear()

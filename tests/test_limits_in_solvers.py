@@ -49,11 +49,11 @@ class Questions:
         return self.asked > self.after
 
 
-def step_within(questions, solver, problem, state, most, until):
+def step_within(questions, solver, problem, state, most, kkt_target):
     """Make a step that is told that its limit is over after so many questions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "is_over", questions)
-        return solver.step(problem, state, most, until)
+        return solver.step(problem, state, most, kkt_target)
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +77,7 @@ def assert_in_order(problem, state):
     if problem.total is not None:
         assert abs(beta.sum()) <= 1e-13 * size
     np.testing.assert_allclose(state.residual, problem.residual(beta), atol=1e-13 * size)
-    for array, expected in (("rise", problem.rise), ("fall", problem.fall)):
+    for array, expected in (("up_offset", problem.up_offset), ("low_offset", problem.low_offset)):
         if hasattr(state, array):
             np.testing.assert_array_equal(getattr(state, array), expected(beta))
 
@@ -90,7 +90,7 @@ def test_a_step_ends_soon_after_its_limit(name, cache_size, monkeypatch):
     for after in (0, 1, 4, 15, 40):
         questions = Questions(after)
         state, info = step_within(questions, solver, problem, state, 1_000_000, 1e-9)
-        assert questions.asked <= after + 12  # once it is over nobody goes on asking for long
+        assert questions.asked <= after + 12  # once it is over there are few more questions
         assert info.iterations < 1_000_000
         assert not info.is_done
         assert_in_order(problem, state)

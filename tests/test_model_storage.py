@@ -179,7 +179,7 @@ def test_wrong_files_get_a_clear_line(tmp_path):
         "no json",
         json.dumps({"state": ["Popen", {"dict": []}]}),  # only what models are made of is made
         json.dumps({"state": ["os", {"dict": []}]}),
-        json.dumps({"record": ["Look", [1, 2]]}),
+        json.dumps({"record": ["TraceRow", [1, 2]]}),
         json.dumps({"array": "missing"}),
         json.dumps({"strange": []}),
         json.dumps({"status": "BEST"}),

@@ -18,12 +18,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from zerogap import SVC, DualProblem, Gram, Path, RelativeGap, SVCPath, datasets, solve, svm_path
-from zerogap.path import follow, single
+from zerogap.path import _svm_path, single
 from zerogap.path.engine import add_exactly
 from zerogap.path.events import FRESH_EVERY, pass_ordinary
+from zerogap.path.screening import Screening, departure
 from zerogap.path.single import SingleEngine
-from zerogap.path.tie import movers
-from zerogap.path.watch import Watch, departure
+from zerogap.path.tie import entering_points
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_a_circle_of_ties_is_settled_as_a_whole(monkeypatch):
     X = rng.integers(0, 2, size=(300, 15)).astype(float)
     y = np.where((X[:, :7].sum(axis=1) >= 4) ^ (rng.random(300) < 0.05), 1, -1)
     calls = []
-    monkeypatch.setattr(single, "movers", lambda *arguments: calls.append(1) or movers(*arguments))
+    monkeypatch.setattr(single, "entering_points", lambda *arguments: calls.append(1) or entering_points(*arguments))
     path = svm_path(X, y, kernel="linear")
     assert len(calls) > 0
     assert path.n_backups == 0
@@ -123,14 +123,14 @@ def test_every_tie_can_be_settled_as_a_whole(seed, monkeypatch):
 @pytest.mark.parametrize("n_inner", [0, 1, 3])
 @pytest.mark.parametrize("seed", range(20))
 def test_who_moves_when_points_tie(seed, n_inner):
-    """The movers move into the box, and nobody else's margin is broken as lam falls."""
+    """The entering points move into the box, and no other margin is violated as lam falls."""
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(30) < 0.5, 1.0, -1.0)
     X = np.column_stack([y, rng.integers(0, 3, size=(30, 5))])  # so that all can lie on their margins
     K = X @ X.T
     inner, tied = np.arange(n_inner), np.arange(n_inner, 30)
     is_low = rng.random(tied.size) < 0.6
-    entering = movers(K, y, inner, tied, is_low == (y[tied] > 0))
+    entering = entering_points(K, y, inner, tied, is_low == (y[tied] > 0))
     E = np.concatenate([inner, entering])
     A = np.block([[np.zeros((1, 1)), np.ones((1, E.size))], [np.ones((E.size, 1)), K[np.ix_(E, E)]]])
     solution = np.linalg.solve(A, np.concatenate([[0.0], y[E]]))
@@ -159,12 +159,12 @@ def test_a_segment_on_which_C_grows_ten_thousand_times(seed, unit):
 def test_of_coefficients_that_stop_at_once_the_fastest_leaves():
     w = np.ones(3)
     a, rate = np.array([0.5, 0.5e-3 * (1 - 1e-12), 0.2]), np.array([-1.0, -1e-3, 1.0])
-    assert single._first_to_stop(a, rate, w) == (0, 0.5)  # the second is earlier, but only by rounding
+    assert single._harris_ratio_test(a, rate, w) == (0, 0.5)  # the second is earlier, but only by rounding
     a[1] = 0.4e-3
-    assert single._first_to_stop(a, rate, w) == (1, pytest.approx(0.4))
+    assert single._harris_ratio_test(a, rate, w) == (1, pytest.approx(0.4))
     a[2] = 1.0 + 1e-13  # past its bound by rounding
-    assert single._first_to_stop(a, rate, w) == (2, 0.0)
-    assert single._first_to_stop(a, np.zeros(3), w) == (-1, np.inf)
+    assert single._harris_ratio_test(a, rate, w) == (2, 0.0)
+    assert single._harris_ratio_test(a, np.zeros(3), w) == (-1, np.inf)
 
 
 def test_sums_are_exact_where_plain_ones_are_all_rounding():
@@ -243,15 +243,17 @@ def test_an_event_at_the_very_end_is_no_tie_without_end(plain):
 def test_looking_at_some_points_misses_nobody(kernel, monkeypatch):
     X, y = load_digits(return_X_y=True)
     X, y = X[:700] / 16.0, y[:700] < 5
-    watched = []
-    note = Watch.note
-    monkeypatch.setattr(Watch, "note", lambda self, move: watched.append(self.points.size) or note(self, move))
+    candidates = []
+    note = Screening.accumulate
+    monkeypatch.setattr(
+        Screening, "accumulate", lambda self, move: candidates.append(self.points.size) or note(self, move)
+    )
     some = svm_path(X, y, kernel=kernel)
-    assert np.mean(np.array(watched) < 700) > 0.3
-    monkeypatch.setattr(Watch, "narrow", lambda self, lam, move: None)
-    everyone = svm_path(X, y, kernel=kernel)
-    assert [event[1:] for event in some.events] == [event[1:] for event in everyone.events]
-    np.testing.assert_allclose(some.C, everyone.C, rtol=1e-9)
+    assert np.mean(np.array(candidates) < 700) > 0.3
+    monkeypatch.setattr(Screening, "screen", lambda self, lam, move: None)
+    unscreened = svm_path(X, y, kernel=kernel)
+    assert [event[1:] for event in some.events] == [event[1:] for event in unscreened.events]
+    np.testing.assert_allclose(some.C, unscreened.C, rtol=1e-9)
 
 
 def test_departure_is_how_far_the_direction_has_turned():
@@ -266,10 +268,10 @@ def test_departure_is_how_far_the_direction_has_turned():
         directions.append(solution[1:])
         values.append(K[:, E] @ solution[1:] + solution[0])
     turned = X[sets[1]].T @ directions[1] - X[sets[0]].T @ directions[0]
-    watched = rng.permutation(20)  # among them all of the first set
+    candidates = rng.permutation(20)  # among them all of the first set
     position = np.full(30, -1)
-    position[watched] = np.arange(20)
-    found = departure(y, sets[1], directions[1], sets[0], directions[0], position, values[1][watched])
+    position[candidates] = np.arange(20)
+    found = departure(y, sets[1], directions[1], sets[0], directions[0], position, values[1][candidates])
     assert found == pytest.approx(np.linalg.norm(turned))
 
 
@@ -477,7 +479,7 @@ def test_the_backup_leaves_a_tie_and_says_so(plain, monkeypatch, one_by_one):
 
     def circling(self, lam_end):
         self.calls = getattr(self, "calls", 0) + 1
-        self._at_once = 10**9 if self.calls % 10 == 0 else 0
+        self._degenerate_steps = 10**9 if self.calls % 10 == 0 else 0
         return step(self, lam_end)
 
     monkeypatch.setattr(SingleEngine, "step", circling)
@@ -634,10 +636,10 @@ def test_the_closing_check_reads_the_data_only_where_bounds_leave_it_open(monkey
 
     monkeypatch.setattr(Gram, "precise_dot", noted)
     for C_max, sure, expected in ((1e3, 1e-8, set()), (1e5, 1e-8, {False}), (1e5, 1e-10, {False, True})):
-        monkeypatch.setattr(follow, "SURE", sure)
+        monkeypatch.setattr(_svm_path, "SURE", sure)
         path = svm_path(X, y, C_max=C_max)
         asked.clear()
-        follow._warn_if_rough(path)
+        _svm_path._warn_if_rough(path)
         assert set(asked) == expected
 
 

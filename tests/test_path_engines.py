@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 
 from zerogap import Gram, Path, SVCPath, svm_path
 from zerogap.path import LP, lp
-from zerogap.path.bordered import LINEAR_SYSTEMS
+from zerogap.path.bordered_matrix import LINEAR_SYSTEMS
 from zerogap.path.engine import ELBOW, LEFT, RIGHT
-from zerogap.path.lp import LPEngine, Move, _balanced
+from zerogap.path.lp import LPEngine, LPStep, _balanced
 
 # The paper's tolerances allow errors of a thousandth; with these the same algorithm is as exact as increments can be.
 TIGHT = {"epsilon_kkt": 1e-9, "epsilon_smo": 1e-11, "tau": 1e-9, "tau_2": 1e-13}
@@ -173,13 +173,13 @@ def test_of_coefficients_at_their_bounds_those_that_would_pass_them_are_special(
 
 @pytest.mark.parametrize(("side", "rate"), [(LEFT, -1e-3), (RIGHT, 1e-3)])
 def test_a_coefficient_that_goes_past_its_bound_is_no_longer_free(side, rate, plain):
-    """At a rate that the program takes for zero: lam falls, and nobody has told it to stop."""
+    """At a rate that the program takes for zero: lam falls, and no constraint stops it."""
     engine = svm_path(*plain[:2], engine="lp", max_events=20).engine
     E, p, q, d = engine._linearise()
     i, bound = int(E[0]), engine.w[E[0]] if side == LEFT else 0.0
     engine.alpha[i] = bound
     d = d._replace(particular=np.eye(1, E.size + 1, 1)[0] * rate)
-    move = Move(
+    move = LPStep(
         -1e-3 * engine.lam, np.zeros(q.shape[1]), np.zeros(E.size, dtype=bool), np.zeros(engine.y.size, dtype=bool)
     )
     engine._update(move, E, p, q, d, 1e-9)
@@ -194,7 +194,7 @@ def test_looping_calls_the_backup(plain, monkeypatch):
 
     def stuck(self, E, p, q, d, lam_end):
         move = program(self, E, p, q, d, lam_end)
-        if 30 < self.counts.events < 40:  # as if nobody could move
+        if 30 < self.counts.events < 40:  # as if no point could move
             return move._replace(delta=0.0, reached=move.reached & False, touched=move.touched & False)
         return move
 
@@ -220,9 +220,9 @@ def test_a_violation_that_rounding_makes_of_none_calls_no_backup(plain):
     X, y, _ = plain
     engine = LP(epsilon_kkt=1e-15).start(Gram(X, "linear"), y, np.ones(y.size), 1e6)
     size = 1.0 + np.abs(engine.alpha).sum() / engine.lam * np.diagonal(engine.K).max()
-    assert 1e-15 < engine._least_violation() == pytest.approx(8.0 * 2.0**-53 * size)
+    assert 1e-15 < engine._kkt_tolerance() == pytest.approx(8.0 * 2.0**-53 * size)
     engine.options = LP(epsilon_kkt=1e-2)
-    assert engine._least_violation() == 1e-2
+    assert engine._kkt_tolerance() == 1e-2
 
 
 @pytest.mark.parametrize("status", [1, 2, 4])
@@ -293,7 +293,7 @@ def test_hastie_agrees_where_nothing_is_degenerate(cancer):
 
 
 def test_hastie_gets_over_an_empty_elbow():
-    """Two pairs of capped points: between their events nobody is on the margin."""
+    """Two pairs of capped points: between their events no point is on the margin."""
     X = np.array([[0.0], [3.0], [1.0], [2.0]])
     y = np.array([-1.0, 1.0, -1.0, 1.0])
     path = svm_path(X, y, kernel="linear", engine="hastie", C_max=10.0)

@@ -7,8 +7,8 @@ from sklearn.datasets import make_moons
 from zerogap import Gram, SVCPath, svm_path
 from zerogap.path import single
 from zerogap.path.engine import LEFT, RIGHT
+from zerogap.path.screening import Displacement, Screening
 from zerogap.path.single import SingleEngine
-from zerogap.path.watch import Move, Watch
 
 
 @pytest.fixture
@@ -39,9 +39,9 @@ def test_the_pull_is_summed_afresh_after_so_many_events(monkeypatch):
 
 def test_the_pull_is_summed_afresh_when_lam_has_halved(engine):
     engine.g += 1e-9
-    engine._pull_lam = 2.0 * engine.lam + 1e-9
+    engine._bound_contribution_lam = 2.0 * engine.lam + 1e-9
     engine.counts.events = 1  # far from the next refresh by number
-    while not np.isclose(engine._pull_lam, engine.lam):
+    while not np.isclose(engine._bound_contribution_lam, engine.lam):
         engine.step(1e-9)
         assert engine.counts.events < 10
     exact = engine.K[:, engine.status == LEFT] @ (engine.y * engine.w)[engine.status == LEFT]
@@ -52,7 +52,7 @@ def test_a_solution_is_refined_once(engine, monkeypatch):
     """A factor that has lost digits is made up for by what the solution leaves over."""
     solve = engine.system.solve
     monkeypatch.setattr(engine.system, "solve", lambda r, t: tuple(x * (1.0 + 1e-6) for x in solve(r, t)))
-    monkeypatch.setattr(engine, "_refine", lambda x, bias, totals, *, with_pull: (x, bias))
+    monkeypatch.setattr(engine, "_refine", lambda x, bias, totals, *, with_bound_contribution: (x, bias))
     engine._solve_lines()
     assert left_over(engine) <= 1e-10
 
@@ -71,8 +71,8 @@ def test_refining_with_the_pull_forgets_what_is_wrong_in_it(engine):
     engine.g += 1e-5 * np.random.default_rng(0).standard_normal(engine.y.size)
     left = engine.status == LEFT
     exact = engine.K[np.ix_(E, np.flatnonzero(left))] @ (engine.y * engine.w)[left]
-    for with_pull, is_right in ((True, True), (False, False)):
-        (u, _), (u0, _) = engine._refine(x, bias, totals, with_pull=with_pull)
+    for with_bound_contribution, is_right in ((True, True), (False, False)):
+        (u, _), (u0, _) = engine._refine(x, bias, totals, with_bound_contribution=with_bound_contribution)
         p = exact + u0 + engine.K[np.ix_(E, E)] @ u
         assert (np.abs(p).max() <= 1e-12) == is_right
 
@@ -97,11 +97,11 @@ def test_long_segments_are_solved_for_exactly(engine, monkeypatch):
 def test_lines_that_were_much_steeper_meanwhile_are_not_trusted(engine):
     engine._solve_lines()
     size = float(np.abs(engine.u).sum() + engine.lam * np.abs(engine.v).sum())
-    assert engine._are_true(0.0, size)
-    assert not engine._are_true(2.0 * engine._tolerance(), size)  # what is left over
+    assert engine._lines_hold(0.0, size)
+    assert not engine._lines_hold(2.0 * engine._tolerance(), size)  # what is left over
     steep = 1e3 * engine._tolerance() / engine._ulp
-    assert engine._are_true(0.0, steep)  # steep now: all they can be
-    assert not engine._are_true(0.0, size)  # but flat again, with the rounding of then
+    assert engine._lines_hold(0.0, steep)  # steep now: all they can be
+    assert not engine._lines_hold(0.0, size)  # but flat again, with the rounding of then
 
 
 def test_margins_of_the_last_segment_are_met_with_room(monkeypatch):
@@ -124,21 +124,25 @@ def test_without_capped_points_nothing_is_left_of_their_pull(engine):
 
 
 def test_a_watch_covers_moves_as_long_as_they_are_allowed():
-    watch = Watch(np.eye(3), np.ones(3), 25)
-    assert watch.covers(Move(1e9, 1e9, 1e9))  # all are watched
-    watch.is_narrow, watch._allowed, watch._since = True, Move(1.0, 1.0, 1.0), Move(0.5, 0.5, 0.5)
-    assert watch.covers(Move(0.5, 0.5, 0.5))
+    screening = Screening(np.eye(3), np.ones(3), 25)
+    assert screening.is_safe(Displacement(1e9, 1e9, 1e9))  # all are watched
+    screening.is_screened, screening._allowed, screening._since = (
+        True,
+        Displacement(1.0, 1.0, 1.0),
+        Displacement(0.5, 0.5, 0.5),
+    )
+    assert screening.is_safe(Displacement(0.5, 0.5, 0.5))
     for k in range(3):
-        assert not watch.covers(Move(*np.where(np.arange(3) == k, 0.6, 0.1)))
+        assert not screening.is_safe(Displacement(*np.where(np.arange(3) == k, 0.6, 0.1)))
 
 
 def test_before_a_move_that_is_not_covered_all_points_are_looked_at(engine, monkeypatch):
-    looks, look = [], Watch.look
-    monkeypatch.setattr(Watch, "look", lambda self, *lines: looks.append(lines) or look(self, *lines))
+    looks, look = [], Screening.evaluate_all
+    monkeypatch.setattr(Screening, "evaluate_all", lambda self, *lines: looks.append(lines) or look(self, *lines))
     for is_covered in (True, False):
         engine._solve_lines()
         looks.clear()
-        monkeypatch.setattr(Watch, "covers", lambda self, move, answer=is_covered: answer)
+        monkeypatch.setattr(Screening, "is_safe", lambda self, move, answer=is_covered: answer)
         engine.step(1e-9)
         assert bool(looks) is not is_covered
 
@@ -159,9 +163,9 @@ def test_building_the_elbow_from_dependent_points_changes_no_decision_value(monk
 def test_an_exact_solution_sums_the_pull_exactly_too(engine, monkeypatch):
     calls, refine = [], SingleEngine._refine
 
-    def noted(self, x, bias, totals, *, with_pull):
-        calls.append(with_pull)
-        return refine(self, x, bias, totals, with_pull=with_pull)
+    def noted(self, x, bias, totals, *, with_bound_contribution):
+        calls.append(with_bound_contribution)
+        return refine(self, x, bias, totals, with_bound_contribution=with_bound_contribution)
 
     monkeypatch.setattr(SingleEngine, "_refine", noted)
     engine._solve_lines(exactly=True)
@@ -210,9 +214,9 @@ def test_the_point_that_is_put_into_an_empty_elbow_ends_the_interval_of_the_bias
     y, rng = engine.y, np.random.default_rng(0)
     for _ in range(20):
         engine.system.clear()
-        engine.status[:] = rng.choice([RIGHT, LEFT], y.size)
-        before = engine.status.copy()
+        engine.status[:], engine.lam = rng.choice([RIGHT, LEFT], y.size), 0.1
+        engine.g[:] = rng.standard_normal(y.size)
+        before, bounds = engine.status.copy(), engine.lam * y - engine.g  # the bias with each point on its margin
         engine._seed()
-        bounds = engine.lam * y - engine.g  # what the bias would be with each point on its margin
         rises = np.flatnonzero((before == RIGHT) == (y > 0))
         assert engine.system.points.tolist() == [rises[np.argmax(bounds[rises])]]

@@ -12,7 +12,7 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from zerogap import Gram, Path, SVCPath, limits, svm_path
-from zerogap.path import LP, follow, score_curve, waiting
+from zerogap.path import LP, _svm_path, score_curve, threaded
 from zerogap.path import single as single_module
 from zerogap.path.engine import Transition
 from zerogap.path.hastie import HastieEngine
@@ -49,7 +49,7 @@ def raise_over(monkeypatch, owner, name, after=0, *, by=press):
     monkeypatch.setattr(owner, name, wrapped)
 
 
-@pytest.mark.parametrize("where", ["_build_elbow", "_make_optimal", "_sum_pull"])
+@pytest.mark.parametrize("where", ["_build_elbow", "_make_optimal", "_sum_bound_contribution"])
 def test_ctrl_c_before_the_first_segment_leaves_a_path_that_says_so(moons, whole, where, monkeypatch):
     raise_over(monkeypatch, SingleEngine, where)
     path = svm_path(*moons, C_max=100.0)
@@ -76,9 +76,9 @@ def test_what_the_start_has_reached_is_gone_on_with(moons, monkeypatch):
     raise_over(monkeypatch, SingleEngine, "_make_optimal")
     path = svm_path(*moons)
     monkeypatch.undo()
-    starts, solve = [], follow.Single.start
+    starts, solve = [], _svm_path.Single.start
     monkeypatch.setattr(
-        follow.Single,
+        _svm_path.Single,
         "start",
         lambda self, gram, y, w, C, beta=None: starts.append(beta) or solve(self, gram, y, w, C, beta),
     )
@@ -160,13 +160,13 @@ def test_a_limit_in_the_final_check_is_seen_and_the_check_is_made_when_asked_for
 def test_long_calls_do_not_keep_a_limit_waiting():
     never = threading.Event()
     with pytest.raises(limits.Exceeded), limits.limits(0.1):
-        waiting.wait_for(waiting.LARGE, never.wait)
+        threaded.call_in_thread(threaded.LARGE, never.wait)
     never.set()
     with limits.limits(60.0):
-        assert waiting.wait_for(waiting.LARGE, threading.get_ident) != threading.get_ident()
-        assert waiting.wait_for(waiting.LARGE - 1, threading.get_ident) == threading.get_ident()
+        assert threaded.call_in_thread(threaded.LARGE, threading.get_ident) != threading.get_ident()
+        assert threaded.call_in_thread(threaded.LARGE - 1, threading.get_ident) == threading.get_ident()
         with pytest.raises(ZeroDivisionError):
-            waiting.wait_for(waiting.LARGE, lambda: 1 / 0)
+            threaded.call_in_thread(threaded.LARGE, lambda: 1 / 0)
 
 
 def test_the_linear_programs_of_many_points_are_waited_for(monkeypatch):
@@ -174,7 +174,7 @@ def test_the_linear_programs_of_many_points_are_waited_for(monkeypatch):
     X = rng.integers(0, 3, size=(60, 2)).astype(float)
     y = np.where(rng.random(60) < 0.5, 1, -1)
     sizes = []
-    monkeypatch.setattr("zerogap.path.lp.wait_for", lambda rows, f, *a, **k: sizes.append(rows) or f(*a, **k))
+    monkeypatch.setattr("zerogap.path.lp.call_in_thread", lambda rows, f, *a, **k: sizes.append(rows) or f(*a, **k))
     svm_path(X, y, kernel="linear", engine="lp", merge_duplicates=False, C_max=1.0)
     assert sizes
 
@@ -353,7 +353,7 @@ def test_sets_are_right_after_a_backup(moons, monkeypatch, one_by_one):
 
     def circling(self, lam_end):
         self.calls = getattr(self, "calls", 0) + 1
-        self._at_once = 10**9 if self.calls % 10 == 0 else 0
+        self._degenerate_steps = 10**9 if self.calls % 10 == 0 else 0
         return step(self, lam_end)
 
     monkeypatch.setattr(SingleEngine, "step", circling)
@@ -498,9 +498,9 @@ def test_options_of_the_lp_engine_promise_what_they_check():
 
 
 def test_a_backup_that_goes_far_records_who_changed_sets(moons, monkeypatch):
-    monkeypatch.setattr(single_module, "RETREAT", 0.2)
+    monkeypatch.setattr(single_module, "BACKUP_STEP", 0.2)
     engine = svm_path(*moons, max_events=50).engine
-    before, engine._at_once = engine.status.copy(), 10**9
+    before, engine._degenerate_steps = engine.status.copy(), 10**9
     engine.take_transitions()
     with pytest.warns(RuntimeWarning, match="solved anew"):
         engine.step(1e-3)

@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from zerogap import SVC, Gram, Path, SVCPath, svm_path
 from zerogap.loop import Status
 from zerogap.path import LP, proof
-from zerogap.path.path import LargestGap
 from zerogap.path.proof import Piece, Proof
+from zerogap.path.result import LargestGap
 
 
 @pytest.fixture(scope="module")

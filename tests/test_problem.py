@@ -203,7 +203,7 @@ def test_what_rounding_left_in_the_sum_goes_to_a_free_coefficient(plain):
         free = np.flatnonzero((exact != 0) & (exact > problem.lower) & (exact < problem.upper))
         drifted[free[0]] += 1e-9 * (problem.upper - problem.lower)[free[0]]
         drift = math.fsum(drifted)
-        settled = problem.settle(drifted.copy())
+        settled = problem.restore_sum(drifted.copy())
         changed = np.flatnonzero(settled != drifted)
         assert set(changed) <= set(free.tolist())
         assert abs(math.fsum(settled)) <= 2.0**-52 * np.abs(settled).max() < 1e-3 * abs(drift)
@@ -212,9 +212,9 @@ def test_what_rounding_left_in_the_sum_goes_to_a_free_coefficient(plain):
 
 def test_a_coefficient_a_little_off_its_bound_goes_there_before_another_leaves_one():
     problem = DualProblem.hinge(Gram(np.arange(3.0)[:, None]), np.array([-1.0, -1.0, 1.0]), 0.165)
-    settled = problem.settle(np.array([-0.165 + 1.5e-14, 0.0, 0.165]))
+    settled = problem.restore_sum(np.array([-0.165 + 1.5e-14, 0.0, 0.165]))
     np.testing.assert_array_equal(settled, [-0.165, 0.0, 0.165])
-    off = problem.settle(np.array([-0.165, 0.0, 0.165 - 1e-3]))  # the way back to its bound, were it only rounding
+    off = problem.restore_sum(np.array([-0.165, 0.0, 0.165 - 1e-3]))  # the way back to its bound, were it only rounding
     assert math.fsum(off) == 0.0
 
 

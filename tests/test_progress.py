@@ -64,7 +64,7 @@ class Idle:
         beta = problem.feasible_start()
         return State(beta, problem.residual(beta))
 
-    def step(self, problem, state, most, until):
+    def step(self, problem, state, most, kkt_target):
         if self.swings:
             pair = [int(np.argmax(problem.upper)), int(np.argmin(problem.lower))]
             state.beta[pair] = [0.0, 0.0] if state.beta.any() else [1e-3, -1e-3]
@@ -106,7 +106,7 @@ def test_partners_drawn_at_random_that_give_nothing(plain):
 
 
 class Refusing(Idle):
-    def step(self, problem, state, most, until):
+    def step(self, problem, state, most, kkt_target):
         return state, Info(0)
 
 
@@ -150,7 +150,7 @@ INDEFINITE = {
     "mixed": {"kernel": mixed},
     "zero": {"kernel": lambda A, B: np.zeros((A.shape[0], B.shape[0]))},
 }
-EVERYONE = {
+ALL_SOLVERS = {
     name: name
     for name in (
         *(
@@ -176,7 +176,7 @@ def awkward(n=24):
     return X, y, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(n)
 
 
-@pytest.mark.parametrize("solver", EVERYONE.values(), ids=EVERYONE)
+@pytest.mark.parametrize("solver", ALL_SOLVERS.values(), ids=ALL_SOLVERS)
 @pytest.mark.parametrize("kernel", INDEFINITE)
 @pytest.mark.parametrize("max_steps", [3_000, pytest.param(300_000, marks=pytest.mark.long)])
 def test_indefinite_kernels_end_with_a_feasible_point_and_an_honest_status(kernel, solver, max_steps):
@@ -233,11 +233,11 @@ def test_conflicting_duplicates_have_a_minimum_whatever_their_scale(solver, scal
     np.testing.assert_allclose(solution.beta, [1e12, -1e12], rtol=1e-6)
 
 
-@pytest.mark.parametrize("solver", [*(s for s in EVERYONE if s != "cg"), "smo"])
+@pytest.mark.parametrize("solver", [*(s for s in ALL_SOLVERS if s != "cg"), "smo"])
 @pytest.mark.parametrize("scale", [1.0, 1e5])
 def test_a_squared_loss_is_never_called_unbounded(solver, scale):
     X, y, _ = awkward()
-    solver = EVERYONE[solver]
+    solver = ALL_SOLVERS[solver]
     is_fixed = solver in ("gradient-ascent", "sor")
     problem = DualProblem.squared_hinge(Gram(scale * X, "linear"), y, 1e12, fit_intercept=not is_fixed)
     assert solve(problem, solver, stop=RelativeGap(1e-6), max_steps=100_000).status is not Status.UNBOUNDED

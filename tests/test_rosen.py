@@ -13,7 +13,7 @@ from test_properties import awkward_points, slow, soft
 from zerogap import DualProblem, Gram, KKTViolation, RelativeGap, Status, datasets, solve
 from zerogap.kernels import UNIT
 from zerogap.solvers import SMO, Rosen
-from zerogap.solvers.rosen import Look, _choose, _direction, _look
+from zerogap.solvers.rosen import Pricing, _choose, _direction, _price
 
 PURE = Rosen(drop="one", conjugate=False)
 
@@ -52,22 +52,22 @@ def test_multipliers_and_directions_are_those_of_the_papers_matrices(hinge, step
     state, y, C = halfway(hinge, steps), hinge.target, 2.0
     alpha = y * state.beta
     gradient = -y * (y - naive.matrix(hinge) @ state.beta)  # of W(alpha), (2)
-    look = _look(hinge, state)
-    assert look.free.any()
+    pricing = _price(hinge, state)
+    assert pricing.free.any()
     M, at_zero, at_cap = binding(alpha, y, C)
     multipliers = -np.linalg.solve(M @ M.T, M @ gradient)
     u = dict(zip([*at_zero, *at_cap], multipliers[:-1], strict=True))
     bound = np.array(sorted(u))
-    np.testing.assert_allclose(look.breach[bound], [-u[i] for i in bound], atol=1e-12)  # (4)
+    np.testing.assert_allclose(pricing.point_violation[bound], [-u[i] for i in bound], atol=1e-12)  # (4)
     d = -projection(M) @ gradient
-    np.testing.assert_allclose(np.where(look.free, look.q - look.mean, 0.0), y * d, atol=1e-12)
+    np.testing.assert_allclose(np.where(pricing.free, pricing.q - pricing.mean, 0.0), y * d, atol=1e-12)
 
-    (p,) = _choose(hinge, look, "one")
+    (p,) = _choose(hinge, pricing, "one")
     assert p == min(u, key=u.get)
     d_hat = -projection(binding(alpha, y, C, without=[p])[0]) @ gradient  # (5)
-    J = np.append(np.flatnonzero(look.free), p)
+    J = np.append(np.flatnonzero(pricing.free), p)
     direction = np.zeros(J.size)
-    _direction(look.q[J], direction, np.ones(J.size, dtype=bool), True, False, 0.0, 0.0)
+    _direction(pricing.q[J], direction, np.ones(J.size, dtype=bool), True, False, 0.0, 0.0)
     np.testing.assert_allclose(direction, (y * d_hat)[J], atol=1e-12)
 
 
@@ -104,12 +104,12 @@ def test_every_pure_step_is_an_exact_search_along_the_projected_gradient(name, f
 @pytest.mark.parametrize("drop", ["one", "pair", "all", 5])
 @pytest.mark.parametrize("steps", [0, 10, 25])
 def test_a_dropped_point_leaves_its_bound(hinge, drop, steps):
-    look = _look(hinge, halfway(hinge, steps))
-    chosen = _choose(hinge, look, drop)
-    J = np.concatenate([np.flatnonzero(look.free), chosen])
-    d = look.q[chosen] - look.q[J].mean()
+    pricing = _price(hinge, halfway(hinge, steps))
+    chosen = _choose(hinge, pricing, drop)
+    J = np.concatenate([np.flatnonzero(pricing.free), chosen])
+    d = pricing.q[chosen] - pricing.q[J].mean()
     beta = halfway(hinge, steps).beta[chosen]
-    assert chosen.size >= (1 if look.free.any() else 2)
+    assert chosen.size >= (1 if pricing.free.any() else 2)
     assert (d[beta == hinge.lower[chosen]] > 0).all()
     assert (d[beta == hinge.upper[chosen]] < 0).all()
 
@@ -137,16 +137,16 @@ def test_a_direction_sums_to_zero_however_little_the_gradients_differ(size):
     unit = np.spacing(1.0)
     for seed in range(20):
         q = 1.0 + unit * np.random.default_rng(seed).integers(0, 3, size)
-        direction, everyone = np.zeros(size), np.ones(size, dtype=bool)
-        slope, _ = _direction(q, direction, everyone, True, False, 0.0, 0.0)
+        direction, active = np.zeros(size), np.ones(size, dtype=bool)
+        slope, _ = _direction(q, direction, active, True, False, 0.0, 0.0)
         assert (slope > 0) == (np.ptp(q) > 0)
         assert abs(math.fsum(direction)) <= size * UNIT * np.abs(direction).sum()
 
 
 def test_a_direction_that_rounding_has_spoilt_is_given_up():
-    q, everyone = np.array([1.0, -1.0, 0.0]), np.ones(3, dtype=bool)
+    q, active = np.array([1.0, -1.0, 0.0]), np.ones(3, dtype=bool)
     direction = np.array([5.0, -4.0, -1.0])  # not orthogonal to the gradient, as after an exact search it would be
-    slope, now = _direction(q, direction, everyone, True, True, 1.0, 0.0)
+    slope, now = _direction(q, direction, active, True, True, 1.0, 0.0)
     assert slope == now == 2.0
     np.testing.assert_array_equal(direction, q)
 
@@ -154,16 +154,16 @@ def test_a_direction_that_rounding_has_spoilt_is_given_up():
 @pytest.mark.parametrize("share", [0.6, 1.4, 0.4, -0.4])
 def test_how_far_from_orthogonal_a_direction_may_be(share):
     """The slope along g + ratio d is |g|² but for rounding: half of it is too far off, less is left alone."""
-    q, everyone = np.array([1.0, -1.0]), np.ones(2, dtype=bool)
+    q, active = np.array([1.0, -1.0]), np.ones(2, dtype=bool)
     direction = np.array([0.5, -0.5]) * share * 2.0  # along the gradient, where it should have no part
-    slope, now = _direction(q, direction, everyone, True, True, 2.0, 0.0)
+    slope, now = _direction(q, direction, active, True, True, 2.0, 0.0)
     is_given_up = abs(share) > 0.5
     assert now == 2.0
     assert slope == pytest.approx(2.0 if is_given_up else 2.0 * (1.0 + share))
 
 
 def test_a_working_set_without_anybody_ends_the_run(hinge):
-    """Of numbers that have overflowed nobody is above the mean."""
+    """Of numbers that have overflowed none is above the mean."""
     state = Rosen().init(hinge)
     state.residual[:] = np.nan
     state, info = Rosen().step(hinge, state, 10, 0.0)
@@ -172,28 +172,28 @@ def test_a_working_set_without_anybody_ends_the_run(hinge):
 
 
 def test_a_point_the_others_would_press_against_its_bound_is_not_dropped():
-    """Three points want to rise, but with the mean over all of them (5) would make the least eager fall."""
+    """Three points violate by rising, but with the mean over all of them (5) would make the least of them fall."""
     q = np.array([0.0, 0.1, 1.0, 1.0, -0.5])
     free = np.array([True, False, False, False, False])
-    breach = np.array([-np.inf, 0.1, 1.0, 1.0, -0.5])
-    look = Look(free, q, breach, mean=0.0, spread=0.0, worst=1.0, violation=1.0)
+    point_violation = np.array([-np.inf, 0.1, 1.0, 1.0, -0.5])
+    pricing = Pricing(free, q, point_violation, mean=0.0, spread=0.0, worst=1.0, violation=1.0)
     gram, y = Gram(np.arange(5.0)[:, None]), np.array([1.0, 1.0, 1.0, 1.0, -1.0])
     free_bias, fixed_bias = (DualProblem.hinge(gram, y, 1.0, fit_intercept=f) for f in (True, False))
-    assert sorted(_choose(free_bias, look, "all")) == [2, 3]
-    assert sorted(_choose(fixed_bias, look, "all")) == [
+    assert sorted(_choose(free_bias, pricing, "all")) == [2, 3]
+    assert sorted(_choose(fixed_bias, pricing, "all")) == [
         1,
         2,
         3,
-    ]  # with a fixed bias nobody's wish depends on the others
+    ]  # with a fixed bias no violation depends on the others
 
 
 def test_of_equally_eager_points_the_nearest_is_paired():
     """At zero all of a class are tied; a conflicting duplicate is the partner with which the step has no minimum."""
     X, y = np.array([[3.0], [0.0], [1.0], [0.0], [2.0]]), np.array([1.0, 1.0, -1.0, -1.0, -1.0])
     problem = DualProblem.hinge(Gram(X), y, 1e5)
-    look = _look(problem, Rosen().init(problem))
-    assert _choose(problem, look, "pair", "first").tolist() == [0, 2]
-    assert _choose(problem, look, "pair", "nearest").tolist() == [1, 3]
+    pricing = _price(problem, Rosen().init(problem))
+    assert _choose(problem, pricing, "pair", "first").tolist() == [0, 2]
+    assert _choose(problem, pricing, "pair", "nearest").tolist() == [1, 3]
     solver = Rosen.paper()
     state, _ = solver.step(problem, solver.init(problem), 1, 0.0)
     np.testing.assert_array_equal(state.beta, [0, 1e5, 0, -1e5, 0])
@@ -303,9 +303,9 @@ def test_every_step_leaves_the_residual_in_step_with_the_point(name):
     X, y = crowd()
     problem = getattr(DualProblem, name)(Gram(X, gamma=1.0), y, 10.0)
     state = Rosen().init(problem)
-    for until in (0.5, 0.1, 0.01, 1e-5):
-        state, _ = Rosen().step(problem, state, 5000, until)
-        assert naive.violation(problem, state.beta) <= until + 1e-10
+    for kkt_target in (0.5, 0.1, 0.01, 1e-5):
+        state, _ = Rosen().step(problem, state, 5000, kkt_target)
+        assert naive.violation(problem, state.beta) <= kkt_target + 1e-10
         np.testing.assert_allclose(state.residual, problem.residual(state.beta), atol=1e-10)
 
 
@@ -324,7 +324,7 @@ def test_only_rows_of_points_that_were_freed_are_computed():
     gram = Gram(X, gamma=1.0)
     seen = np.zeros(y.size, dtype=bool)
 
-    def watch(state, look):
+    def watch(state, pricing):
         seen[state.beta != 0] = True
 
     solution = solve(DualProblem.hinge(gram, y, 1.0), Rosen(drop="pair"), callback=watch, trace_every=1)
@@ -360,9 +360,9 @@ def test_needs_no_more_kernel_values_than_smo(name, C, sigma):
 def test_the_papers_rule_looks_at_multipliers_only(epsilon, hinge):
     solution = solve(hinge, Rosen.paper(epsilon), stop=KKTViolation(1e-12))
     assert solution.status is Status.EXHAUSTED
-    look = _look(hinge, solution.state)
-    assert look.worst <= epsilon
-    assert look.spread <= 0.2
+    pricing = _price(hinge, solution.state)
+    assert pricing.worst <= epsilon
+    assert pricing.spread <= 0.2
     assert solution.certificate.kkt_violation > 1e-3
 
 

@@ -254,7 +254,7 @@ def test_what_rounding_leaves_over_at_the_start_of_a_step_is_solved_for(solver, 
     shift(state.active, 1e-7)
     state.residual[:] = problem.residual(state.beta)
     assert naive.violation(problem, state.beta) > 1e-8
-    state, info = solver.step(problem, state, 0, 1.0)  # nobody may enter
+    state, info = solver.step(problem, state, 0, 1.0)  # no point may enter
     assert info.iterations == 0
     assert naive.violation(problem, state.beta) <= 4 * problem.rounding(state.beta)
 

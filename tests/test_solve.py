@@ -78,7 +78,7 @@ def test_a_kkt_violation_bounds_the_gap(plain):
 
 
 class Clock:
-    """A clock that goes on by a second whenever somebody looks at it."""
+    """A clock that goes on by a second whenever it is read."""
 
     def __init__(self):
         self.now = 0.0
@@ -132,8 +132,8 @@ def test_ctrl_c_keeps_the_point_and_gives_the_keyboard_back():
     problem = DualProblem.hinge(Gram(X * [1.0, 1e-4, 1e-8], "linear"), y, 1e8)
     before = signal.getsignal(signal.SIGINT)
 
-    def press(state, look):
-        if look.step >= 1000:
+    def press(state, row):
+        if row.step >= 1000:
             os.kill(os.getpid(), signal.SIGINT)
 
     solution = solve(problem, "smo-mvp", stop=RelativeGap(1e-14), trace_every=500, callback=press)
@@ -150,8 +150,8 @@ def test_where_kernel_values_are_dear_a_limit_leaves_a_certificate_of_the_runnin
     X, y = moons(500)
     problem = DualProblem.hinge(Gram(X, cache_size=0.1), y, 10.0)
 
-    def press(state, look):
-        if look.step >= 200:
+    def press(state, row):
+        if row.step >= 200:
             signal.raise_signal(signal.SIGINT)
 
     solution = solve(problem, "smo-mvp", stop=RelativeGap(1e-10), callback=press, trace_every=100)
@@ -171,7 +171,7 @@ def test_a_second_ctrl_c_raises(plain):
     before = signal.getsignal(signal.SIGINT)
     presses = 0
 
-    def press(state, look):
+    def press(state, row):
         nonlocal presses
         presses += 1
         signal.raise_signal(signal.SIGINT)
@@ -198,9 +198,9 @@ def test_callback_sees_every_look_and_can_stop(plain):
     problem = DualProblem.hinge(Gram(X), y, 1000.0)
     seen = []
 
-    def callback(state, look):
-        seen.append((look.step, state.beta.copy()))
-        return look.step >= 20
+    def callback(state, row):
+        seen.append((row.step, state.beta.copy()))
+        return row.step >= 20
 
     solution = solve(problem, callback=callback, trace_every=5)
     assert solution.status is Status.STOPPED
@@ -292,13 +292,13 @@ def test_every_step_leaves_all_arrays_in_step_with_the_point(solver):
     X, y = moons(1500)
     problem = DualProblem.hinge(Gram(X, gamma=2.0), y, 10.0)
     state = solver.init(problem)
-    for until in (0.5, 0.1, 0.01):
-        state, _ = solver.step(problem, state, 5000, until)
+    for kkt_target in (0.5, 0.1, 0.01):
+        state, _ = solver.step(problem, state, 5000, kkt_target)
         below, above = problem.bias_interval(state.beta, state.residual)
-        assert below - above <= until
+        assert below - above <= kkt_target
         np.testing.assert_allclose(state.residual, problem.residual(state.beta), atol=1e-10)
-        np.testing.assert_array_equal(state.rise, problem.rise(state.beta))
-        np.testing.assert_array_equal(state.fall, problem.fall(state.beta))
+        np.testing.assert_array_equal(state.up_offset, problem.up_offset(state.beta))
+        np.testing.assert_array_equal(state.low_offset, problem.low_offset(state.beta))
     assert state.memory.points.size < 1500
 
 
@@ -317,7 +317,7 @@ class Careless:
     def init(self, problem, beta=None):
         return SMO().init(problem, beta)
 
-    def step(self, problem, state, most, until):
+    def step(self, problem, state, most, kkt_target):
         state, info = SMO().step(problem, state, most, 0.0)
         state.residual[:] += 1e-6
         free = np.flatnonzero((state.beta != 0) & (state.beta > problem.lower) & (state.beta < problem.upper))
@@ -331,11 +331,11 @@ def test_after_so_many_iterations_residual_and_sum_are_made_exact(plain, monkeyp
     monkeypatch.setattr(loop, "REFRESH_EVERY", 50)
     drift = {}
 
-    def look(state, look):
+    def row(state, row):
         off = state.residual - problem.residual(state.beta)
-        drift[look.step] = (np.abs(off).max(), abs(math.fsum(state.beta)))
+        drift[row.step] = (np.abs(off).max(), abs(math.fsum(state.beta)))
 
-    solution = solve(problem, Careless(), stop=RelativeGap(1e-12), trace_every=10, max_steps=100, callback=look)
+    solution = solve(problem, Careless(), stop=RelativeGap(1e-12), trace_every=10, max_steps=100, callback=row)
     assert sorted(drift) == list(range(0, 101, 10))
     size = np.abs(solution.beta).sum()
     for step, (residual, total) in drift.items():

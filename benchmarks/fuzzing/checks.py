@@ -30,7 +30,7 @@ REFUSALS: tuple[tuple[type[BaseException], str], ...] = (
     (ValueError, r"needs at least two classes to separate.*Add points of another class"),
     (ValueError, r"The classes cannot be separated, so this hard margin model is none\. Fit it with a finite C"),
     (ValueError, r"Input X contains infinity or a value too large for dtype\('float32'\)"),
-    (np.linalg.LinAlgError, r"Engine 'hastie' cannot (go on|settle ties); use engine='single'"),
+    (np.linalg.LinAlgError, r"Engine 'hastie' cannot (go on|resolve ties); use engine='single'"),
 )
 # Documented warnings; all others are errors.
 WARNINGS: tuple[tuple[type[Warning], str], ...] = (
@@ -201,7 +201,7 @@ def _judge_tolerance(problem: Problem, truth: Truth, tol: float, spread: float, 
     primal = abs(float(truth.dual + truth.at_bias)) if math.isfinite(truth.at_bias) else math.inf
     gap = float(truth.at_bias)
     bound = tol * primal * (1 + 1e-9) + 4 * UNIT * primal + spread + 1e-290
-    # The bias is a float64: what its last place does to the gap cannot be asked of anybody.
+    # The bias is a float64: what its last place does to the gap is allowed.
     last_place = float(truth.at_bias_error) if A is Digits else 0.0
     if math.isinf(gap):
         bound = 0.0

@@ -199,7 +199,9 @@ def plain_rosen(
         d = np.where(free, r - m, 0.0)
         Kd = K @ d
         if not free.any() or is_zero(d, d @ r, d @ Kd):
-            dropped = [k for k, breach in ((i, rising[i] - m), (j, m - falling[j])) if breach > epsilon]  # (4)
+            dropped = [
+                k for k, point_violation in ((i, rising[i] - m), (j, m - falling[j])) if point_violation > epsilon
+            ]  # (4)
             if not dropped:
                 return beta, taken, rows
             free[dropped] = True

@@ -5,7 +5,7 @@ Names are loaded when first used, so that ``import zerogap`` costs next to nothi
 
 from typing import TYPE_CHECKING
 
-from zerogap.lazily import loader
+from zerogap.lazy_import import loader
 
 __version__ = "0.1.0"
 

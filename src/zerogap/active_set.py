@@ -17,11 +17,10 @@ import copy
 import numpy as np
 
 from zerogap import limits
-from zerogap.compiled import HUGE, jit
-from zerogap.elbow import FreeSystem
+from zerogap.compiled import HUGE, NO_POINT, jit
+from zerogap.free_system import FreeSystem
 from zerogap.problem import DualProblem
 
-NOBODY = -1
 ROUNDING = 1e-12  # part of the sum of all coefficients by which theirs may be off its total
 BEYOND = 1e300  # coefficients above this are no result: float64 ends
 NOISE = 1e-14  # part of the longest move that is rounding: a point at its bound does not block a step because of it
@@ -120,14 +119,14 @@ class ActiveSet:
         The tolerance is that of rounding if that is larger.  Ends short of it at a limit, or if rounding leads in a circle.
         """
         most = 50 * problem.n + 1000 if most is None else most
-        patience = 2 * problem.n + 100  # violators in a row that move nobody: ties go round in a circle
+        patience = 2 * problem.n + 100  # violators in a row without a change: the exchanges cycle
         count, polish, idle = 0, 2, 0
         if not np.isfinite(self.beta).all():
             self.restart(problem)
         self.sync(problem)
         while count < most and idle < patience and not self.is_unbounded and not limits.is_over():
             i = self.worst(problem, max(tolerance, 4.0 * problem.rounding(self.beta)))
-            if i != NOBODY:
+            if i != NO_POINT:
                 idle = 0 if self.enter(problem, i) else idle + 1
                 count += 1
             elif polish and self.refine(problem):
@@ -156,10 +155,10 @@ class ActiveSet:
         if not self.system.size and self.system.has_border:
             below, above = problem.bias_interval(self.beta, self.residual)
             if below - above <= tolerance:
-                return NOBODY
+                return NO_POINT
             self._seed(problem)
-        i, breach = _worst(self.beta, self.residual, self.side, problem.lower, problem.upper, problem.eps, self.bias)
-        return i if breach > tolerance else NOBODY
+        i, violation = _worst(self.beta, self.residual, self.side, problem.lower, problem.upper, problem.eps, self.bias)
+        return i if violation > tolerance else NO_POINT
 
     def enter(self, problem: DualProblem, i: int) -> bool:
         """Free a point that breaks the optimality conditions, and go to the minimum over the free set.
@@ -176,7 +175,7 @@ class ActiveSet:
         return self.descend(problem)
 
     def descend(self, problem: DualProblem, drift: float = 0.0) -> bool:
-        """Go to the minimum over the free set; points that block the way leave it.  Returns whether anyone moved.
+        """Go to the minimum over the free set; points that block the way leave it.  Returns whether a coefficient changed.
 
         ``drift`` is what the sum of the coefficients lacks.
         """
@@ -192,7 +191,7 @@ class ActiveSet:
             has_moved |= part > 0
             self._move(problem, d, part, k)
             self.bias += part * shift
-            if k == NOBODY:
+            if k == NO_POINT:
                 self.offset[self.free] = 0.0
                 break
             self.offset[E] *= 1.0 - part
@@ -212,20 +211,20 @@ class ActiveSet:
         way[points] = values - self.beta[points]
         if not way.any():
             return True
-        pull = problem.gram.dot(way)  # none of the points is free, so the ridge has no part in it
+        contribution = problem.gram.dot(way)  # none of the points is free, so the ridge has no part in it
         left, amount = 1.0, float(way.sum())
-        # Every pass takes a free point to an end; one is called upon only if it has room that way, once on each side of zero.
+        # Every pass takes a free point to an end; one is used only if it has room that way, once on each side of zero.
         for _ in range(self.system.size + 2 * problem.n + 2):
-            if limits.is_over() or not self._has_taker(problem, points, -amount):
+            if limits.is_over() or not self._ensure_free_point(problem, points, -amount):
                 return False
             E = self.free
-            d, shift = self._answer(problem, self.offset[E] - left * pull[E], -left * amount)
+            d, shift = self._answer(problem, self.offset[E] - left * contribution[E], -left * amount)
             part, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, 1.0)
             self._move(problem, d, part, k)
             self.bias += part * shift
             self.offset[E] *= 1.0 - part
-            left = 0.0 if k == NOBODY else left * (1.0 - part)
-            if k != NOBODY:
+            left = 0.0 if k == NO_POINT else left * (1.0 - part)
+            if k != NO_POINT:
                 self._drop(k)
             self.beta[points] = values - left * way[points]
             if left == 0.0:
@@ -238,7 +237,7 @@ class ActiveSet:
             return np.array([total]), float(right[0] - float(problem.diagonal[self.free[0]]) * total)
         return self.system.solve_one(right, total)
 
-    # Who is free.
+    # The free set.
 
     def _collect(self, problem: DualProblem) -> None:
         """Build the free set of the present coefficients; of dependent points some move to a bound."""
@@ -275,8 +274,8 @@ class ActiveSet:
     def _exchange(self, problem: DualProblem, i: int, column: np.ndarray) -> bool:
         """Move a dependent point and the free ones so that no decision value changes, until one meets its end.
 
-        Returns whether that was a free point, which has left; else it was the point itself, or nobody.  A ridge too small to
-        make the points independent still bends the objective, and ends the move at its minimum.
+        Returns whether that was a free point, which has left; else it was the point itself, or none.  A ridge too small to
+        make the points independent still adds curvature, and ends the move at its minimum.
         """
         E = self.free
         d = self.system.dependence_on(column)
@@ -291,9 +290,9 @@ class ActiveSet:
         if np.isinf(min(room, own)):
             self.is_unbounded = True
             own = 0.0
-        if own <= room or k == NOBODY:
+        if own <= room or k == NO_POINT:
             own = min(own, room)
-            self._move(problem, d, own, NOBODY)
+            self._move(problem, d, own, NO_POINT)
             is_at_end = own == abs(end - self.beta[i]) and np.isfinite(end)
             self.beta[i] = end if is_at_end else self.beta[i] + direction * own
             self.side[i], self.offset[i] = 0, 0.0
@@ -316,17 +315,21 @@ class ActiveSet:
 
     def _seed(self, problem: DualProblem) -> None:
         """With every point at a bound the bias has an interval: free the point that ends it from below."""
-        self.free_alone(problem, int(np.argmax(self.residual + problem.rise(self.beta))), rises=True)
+        self.free_alone(problem, int(np.argmax(self.residual + problem.up_offset(self.beta))), rises=True)
 
-    def _has_taker(self, problem: DualProblem, taken: np.ndarray, amount: float) -> bool:
-        """Whether some free point can take up what others give away; if none is free, the one that wants most to comes."""
+    def _ensure_free_point(self, problem: DualProblem, taken: np.ndarray, amount: float) -> bool:
+        """Whether some free point can balance the sum; if none is free, the worst violator is freed."""
         if self.system.size or not self.system.has_border:
             return True
         self.sync(problem)
-        wish = self.residual + problem.rise(self.beta) if amount > 0 else -self.residual - problem.fall(self.beta)
-        wish[taken] = -np.inf
-        i = int(np.argmax(wish))
-        if wish[i] <= -0.5 * HUGE:
+        violation = (
+            self.residual + problem.up_offset(self.beta)
+            if amount > 0
+            else -self.residual - problem.low_offset(self.beta)
+        )
+        violation[taken] = -np.inf
+        i = int(np.argmax(violation))
+        if violation[i] <= -0.5 * HUGE:
             return False
         self.free_alone(problem, i, rises=amount > 0)
         return True
@@ -344,7 +347,7 @@ def feasible(problem: DualProblem, beta: np.ndarray) -> np.ndarray:
     drift = 0.0 if problem.total is None else float(beta.sum()) - problem.total
     is_inside = ((problem.lower <= beta) & (beta <= problem.upper)).all()
     if is_inside and abs(drift) <= ROUNDING * np.abs(beta).sum():
-        return problem.settle(beta.copy())
+        return problem.restore_sum(beta.copy())
     return problem.feasible(beta)
 
 
@@ -362,7 +365,7 @@ def _first_block(E, d, beta, side, lower, upper, furthest):
     longest = 0.0
     for k in range(E.size):
         longest = max(longest, abs(d[k]))
-    part, blocker = furthest, NOBODY
+    part, blocker = furthest, NO_POINT
     for k in range(E.size):
         if abs(d[k]) > NOISE * longest:
             i = E[k]
@@ -386,22 +389,22 @@ def _move(E, d, part, blocker, beta, side, lower, upper):
 
 @jit
 def _worst(beta, residual, side, lower, upper, eps, bias):
-    """Return the point outside the free set with the largest breach of the optimality conditions, and the breach."""
-    worst, where = -np.inf, NOBODY
+    """Return the point outside the free set with the largest violation of the optimality conditions, and that violation."""
+    worst, where = -np.inf, NO_POINT
     for i in range(beta.size):
         if side[i] == 0:
-            breach = breach_of(beta[i], residual[i] - bias, lower[i], upper[i], eps)
-            if breach > worst:
-                worst, where = breach, i
+            violation = violation_of(beta[i], residual[i] - bias, lower[i], upper[i], eps)
+            if violation > worst:
+                worst, where = violation, i
     return where, worst
 
 
 @jit
-def breach_of(beta, r, lower, upper, eps):
-    """Return by how much a point off the free set wants to move, r being its residual less the bias."""
-    breach = -np.inf
+def violation_of(beta, r, lower, upper, eps):
+    """Return the violation of the optimality conditions at a point off the free set, r being its residual less the bias."""
+    violation = -np.inf
     if beta < upper:
-        breach = r - (eps if beta >= 0 else -eps)
+        violation = r - (eps if beta >= 0 else -eps)
     if beta > lower:
-        breach = max(breach, (eps if beta > 0 else -eps) - r)
-    return breach
+        violation = max(violation, (eps if beta > 0 else -eps) - r)
+    return violation

@@ -145,7 +145,7 @@ def _split(options: argparse.Namespace) -> list[Any]:
 
 
 def _toy(n_features: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """A few points that run every compiled function: loading these is no part of anyone's training time."""
+    """A few points that run every compiled function: loading them is no part of a training time."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % 2
     return rng.standard_normal((n, n_features)) + y[:, None], y

@@ -12,19 +12,19 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from zerogap.limits import Limit, is_over, limits
-from zerogap.loop import Look, Solution, check_limits, solve
+from zerogap.loop import Solution, TraceRow, check_limits, solve
 from zerogap.problem import DualProblem
 from zerogap.solvers import SOLVERS, Solver, get_solver
 from zerogap.stopping import RelativeGap
 
-# Each solver first runs on so many of the points: compiled code is loaded, or compiled, on nobody's time.  The larger
+# Each solver first runs on so many of the points: loading or compiling code is part of no solver's time.  The larger
 # problem is there because some solvers do things with many points that they do not do with few.
 WARM_UP = (30, 1100)
 WARM_UP_STEPS, WARM_UP_SECONDS = 200, 1.0
 
 REFERENCE = 1e-12  # relative gap of the point distances are measured from
 REFERENCE_SECONDS = 30.0
-LOOKS_AT_ONCE = 64
+TRACE_ROWS_AT_ONCE = 64
 
 COLUMNS = ("solver", "status", "iterations", "kernel_evaluations", "seconds", "relative_gap", "support_vectors")
 
@@ -251,15 +251,15 @@ def compare(
         **{name: solve_options.get(name) for name in ("max_steps", "max_time", "trace_every")},
     )
     named = _named(solvers, solve_options.get("random_state", 0))
-    watchers = {name: _Watcher(solve_options.get("callback"), keep=distance) for name in named}
+    recorders = {name: _Recorder(solve_options.get("callback"), keep=distance) for name in named}
     with limits() as limit:
-        runs = [_run(name, solver, problem, watchers[name], solve_options, limit) for name, solver in named.items()]
+        runs = [_run(name, solver, problem, recorders[name], solve_options, limit) for name, solver in named.items()]
         if distance and any(run.solution for run in runs) and not limit.was_interrupted:
             reference = reference or _reference(runs, problem)
     if distance and reference is not None:
         for run in runs:
             if run.solution is not None:
-                run.trace["distance"] = _distances(problem, watchers[run.name].points, reference.beta)
+                run.trace["distance"] = _distances(problem, recorders[run.name].points, reference.beta)
     if limit.was_interrupted:
         _warn_of_interrupt(runs)
     return Comparison(problem, runs, reference)
@@ -291,24 +291,24 @@ def _named(solvers: Any, seed: int) -> dict[str, Solver]:
 
 
 def _run(
-    name: str, solver: Solver, problem: DualProblem, watcher: "_Watcher", options: dict[str, Any], limit: Limit
+    name: str, solver: Solver, problem: DualProblem, recorder: "_Recorder", options: dict[str, Any], limit: Limit
 ) -> Run:
     own = replace(problem, gram=problem.gram.fresh())
     if not limit.was_interrupted:
         warm_up(own, solver)
     if limit.was_interrupted:
         return Run(name, None, "not run", 0.0, 0, {}, "INTERRUPTED")
-    watcher.problem = own
+    recorder.problem = own
     began = time.perf_counter()
     try:
-        solution = solve(own, solver, **{**options, "callback": watcher})
+        solution = solve(own, solver, **{**options, "callback": recorder})
     except ValueError as error:
-        if watcher.margins:  # it did start
+        if recorder.margins:  # it did start
             raise
         return Run(name, None, str(error), 0.0, 0, {})
     seconds = time.perf_counter() - began
     trace = {column: solution.trace[column] for column in solution.trace.columns}
-    trace["margin"] = np.array(watcher.margins)
+    trace["margin"] = np.array(recorder.margins)
     own.gram.forget()  # or every solution would hold a kernel matrix of its own; a copied state drops its caches too
     return Run(name, replace(solution, state=copy.deepcopy(solution.state)), "", seconds, own.gram.evaluations, trace)
 
@@ -340,24 +340,24 @@ def _thinned(problem: DualProblem, size: int) -> DualProblem:
     return replace(part, total=None if problem.total is None else problem.total * rows.size / problem.n)
 
 
-class _Watcher:
+class _Recorder:
     """A callback that keeps, for every row of the trace, the margin and the nonzero coefficients."""
 
-    def __init__(self, callback: Callable[[Any, Look], Any] | None, keep: bool):
+    def __init__(self, callback: Callable[[Any, TraceRow], Any] | None, keep: bool):
         self.callback, self.keep = callback, keep
         self.problem: DualProblem | None = None
         self.margins: list[float] = []
         self.points: list[tuple[np.ndarray, np.ndarray]] = []
         self._step = -1
 
-    def __call__(self, state: Any, look: Look) -> Any:
-        if look.step > self._step:  # a look that found nothing new is no row of the trace
-            self._step = look.step
+    def __call__(self, state: Any, row: TraceRow) -> Any:
+        if row.step > self._step:  # a step without an iteration is no row of the trace
+            self._step = row.step
             self.margins.append(margin(self.problem, state.beta, state.residual))  # type: ignore[arg-type]
             if self.keep:
                 support = np.flatnonzero(state.beta)
                 self.points.append((support, state.beta[support]))
-        return self.callback(state, look) if self.callback is not None else None
+        return self.callback(state, row) if self.callback is not None else None
 
 
 def margin(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> float:
@@ -373,8 +373,8 @@ def margin(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> floa
         return np.nan
     if not problem.is_hard:
         return 1 / norm
-    breach = np.where(problem.upper > 0, 1.0, -1.0) * (r - problem.best_bias(r))
-    return (1.0 - float(breach.max())) / norm
+    slack = np.where(problem.upper > 0, 1.0, -1.0) * (r - problem.best_bias(r))
+    return (1.0 - float(slack.max())) / norm
 
 
 # Distances.
@@ -392,10 +392,10 @@ def _reference(runs: list[Run], problem: DualProblem) -> Solution:
 
 
 def _distances(problem: DualProblem, points: list[tuple[np.ndarray, np.ndarray]], reference: np.ndarray) -> np.ndarray:
-    """Return |beta - beta*| in the norm of K + diag(ridge) for every look (spiral, figures 2 to 5)."""
+    """Return |beta - beta*| in the norm of K + diag(ridge) for every trace row (spiral, figures 2 to 5)."""
     gram, found = problem.gram.fresh(), []
-    for a in range(0, len(points), LOOKS_AT_ONCE):
-        part = points[a : a + LOOKS_AT_ONCE]
+    for a in range(0, len(points), TRACE_ROWS_AT_ONCE):
+        part = points[a : a + TRACE_ROWS_AT_ONCE]
         change = np.repeat(-reference[:, None], len(part), axis=1)
         for k, (support, values) in enumerate(part):
             change[support, k] += values

@@ -1,7 +1,7 @@
 """How hot loops are compiled: one decorator, and two reductions that vectorise.
 
 LLVM turns ``max``/``min`` on floats into compare-and-branch unless told that NaN and signed zero do not matter, and a
-division blocks vectorisation while Python's ZeroDivisionError has to be kept.  ``jit`` and ``fmax``/``fmin`` settle
+division blocks vectorisation while Python's ZeroDivisionError has to be kept.  ``jit`` and ``fmax``/``fmin`` avoid
 both: a pass over n points then costs what it costs in C.  Infinite values must not reach ``fmax``/``fmin``:
 sentinels are ``HUGE``, which is finite.
 
@@ -20,6 +20,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.extending import intrinsic
 
 HUGE = 1e300  # stands for infinity where fast-math flags forbid the real one
+NO_POINT = -2  # no index: a search that found none.  Not -1, which is the origin of the pair solvers.
 
 
 def jit(function: Callable[..., Any]) -> Any:

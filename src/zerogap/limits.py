@@ -1,7 +1,7 @@
 """Time limits and Ctrl-C: long work asks now and then whether it is over, and ends where everything is in order.
 
-A limit holds for all the work inside its ``with`` block, however deep, in this thread: whoever loops asks ``is_over()``, and
-need not be told by its callers.  Limits nest; the earliest deadline counts, and Ctrl-C is one flag for all of them.
+A limit holds for all the work inside its ``with`` block, however deep, in this thread: every loop asks ``is_over()``, and
+no caller has to pass the limit on.  Limits nest; the earliest deadline counts, and Ctrl-C is one flag for all of them.
 """
 
 import signal
@@ -74,7 +74,7 @@ def unlimited() -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Work in which Ctrl-C raises ``KeyboardInterrupt`` at once, even inside what would keep a point: nobody asks for it."""
+    """Work in which Ctrl-C raises ``KeyboardInterrupt`` at once, even inside a run: its point is not needed."""
     with _entered(Limit(float("inf"), threading.Event())):
         yield
 

@@ -18,9 +18,10 @@ from zerogap.problem import Certificate, DualProblem
 from zerogap.solvers import Info, Solver, get_solver
 from zerogap.stopping import RelativeGap, Stop
 
-# The loop looks at the certificate after about this many updated residuals, a tenth of a second: often enough for
-# Ctrl-C, time limits and the trace, too seldom to cost anything.  Counting work instead of time keeps runs repeatable.
-WORK_PER_LOOK = 100_000_000
+# A trace row is recorded, and the stopping rule tested, after about this many updated residuals,
+# a tenth of a second: often enough for Ctrl-C, time limits and the trace, too seldom to cost anything.  Counting work
+# instead of time keeps runs repeatable.
+WORK_PER_TRACE_ROW = 100_000_000
 
 # Kernel values that are computed for the certificate after a limit was reached; where it takes more, it is made from the
 # running residual, and says how far that may be off.
@@ -132,7 +133,7 @@ class Status(Enum):
 # Results.
 
 
-class Look(NamedTuple):
+class TraceRow(NamedTuple):
     """A row of the trace: where a run is after so many iterations.
 
     Attributes
@@ -185,23 +186,23 @@ class Trace:
     True
     """
 
-    columns = Look._fields
+    columns = TraceRow._fields
 
-    def __init__(self, looks: list[Look] | None = None):
-        self.looks = looks or []
+    def __init__(self, rows: list[TraceRow] | None = None):
+        self.rows = rows or []
 
     def __len__(self) -> int:
-        return len(self.looks)
+        return len(self.rows)
 
-    def __iter__(self) -> Iterator[Look]:
-        return iter(self.looks)
+    def __iter__(self) -> Iterator[TraceRow]:
+        return iter(self.rows)
 
     def __getitem__(self, key: str | int) -> Any:
         if isinstance(key, str):
             if key not in self.columns:
                 raise KeyError(f"{key!r} is no column of the trace; it has {', '.join(self.columns)}.")
-            return np.array([getattr(look, key) for look in self.looks])
-        return self.looks[key]
+            return np.array([getattr(row, key) for row in self.rows])
+        return self.rows[key]
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the columns as lists.
@@ -214,16 +215,16 @@ class Trace:
         return {name: self[name].tolist() for name in self.columns}
 
     def __repr__(self) -> str:
-        shown = self.looks if len(self) <= 12 else [*self.looks[:6], None, *self.looks[-5:]]
+        shown = self.rows if len(self) <= 12 else [*self.rows[:6], None, *self.rows[-5:]]
         lines = [
             f"{'step':>9} {'seconds':>8} {'dual':>14} {'violation':>10} {'gap':>9} {'evaluations':>12} {'support':>8}"
         ]
-        for look in shown:
+        for row in shown:
             lines.append(
                 "      ..."
-                if look is None
-                else f"{look.step:>9} {look.seconds:>8.3f} {look.dual:>14.8g} {look.violation:>10.2e} {look.gap:>9.2e} "
-                f"{look.kernel_evaluations:>12} {look.support:>8}"
+                if row is None
+                else f"{row.step:>9} {row.seconds:>8.3f} {row.dual:>14.8g} {row.violation:>10.2e} {row.gap:>9.2e} "
+                f"{row.kernel_evaluations:>12} {row.support:>8}"
             )
         return "\n".join(lines)
 
@@ -295,7 +296,7 @@ def solve(
     stop: Stop = RelativeGap(1e-4),
     max_steps: int | None = None,
     max_time: float | None = None,
-    callback: Callable[[Any, Look], Any] | None = None,
+    callback: Callable[[Any, TraceRow], Any] | None = None,
     resume: "Solution | np.ndarray | None" = None,
     trace_every: int | None = None,
     random_state: int = 0,
@@ -338,20 +339,20 @@ def solve(
     """
     solver = get_solver(solver, random_state)
     check_limits(stop, max_steps, max_time, trace_every)
-    per_look = trace_every or int(np.clip(WORK_PER_LOOK // problem.n, 20, 20_000))
-    # Numbers beyond float64 are looked for, and end a run; on their way there they need not warn.
+    per_row = trace_every or int(np.clip(WORK_PER_TRACE_ROW // problem.n, 20, 20_000))
+    # Numbers beyond float64 are found by tests of ours, and end a run; NumPy need not warn of them.
     with problem.gram.exclusive() as gram, limits(max_time) as limit, np.errstate(over="ignore", invalid="ignore"):
         try:
             run = _Run(problem, gram, solver, stop, resume)
         except Exceeded:
             return _not_begun(problem, solver, resume, limit)
         while True:
-            look = run.look()
-            if callback is not None and callback(run.state, look):
+            row = run.record()
+            if callback is not None and callback(run.state, row):
                 return run.solution(Status.STOPPED)
             if (status := run.verdict() or run.limit_reached(limit, max_steps)) is not None:
                 return run.solution(status)
-            run.advance(per_look if max_steps is None else min(per_look, max_steps - run.steps))
+            run.advance(per_row if max_steps is None else min(per_row, max_steps - run.steps))
 
 
 def _not_begun(problem: DualProblem, solver: Solver, resume: Any, limit: Limit) -> "Solution":
@@ -362,7 +363,7 @@ def _not_begun(problem: DualProblem, solver: Solver, resume: Any, limit: Limit) 
     return Solution(beta, 0.0, Certificate.nothing(), status, 0, Trace(), problem, solver, None)
 
 
-def most_steps(n: int) -> int:
+def default_max_steps(n: int) -> int:
     """Return a limit where the user has set none: so many pairs end a run that crawls, with a warning that says so."""
     return max(10_000_000, 100 * n)
 
@@ -390,7 +391,7 @@ class _Progress:
         self.frozen, self.frozen_at = (np.inf, -np.inf), steps  # gap and dual objective since when they hardly change
 
     def note(self, steps: int, now: Certificate, beta: np.ndarray, noise: float) -> bool:
-        """Take down what a look has seen; return whether there was progress.  ``noise`` is that of the dual objective."""
+        """Record the present point; return whether there was progress.  ``noise`` is that of the dual objective."""
         gap, dual = now.gap, now.dual
         if not np.array_equal(beta, self.beta):
             self.beta, self.moved_at = beta.copy(), steps
@@ -432,7 +433,7 @@ class _Run:
         self.rounding = 0.0  # of the last certificate from the data: what the stopping rule has to allow for
         self.now: Certificate = self.problem.estimate(self.state.beta, self.state.residual)
         self.before: Certificate | None = None
-        self.is_fresh = self._is_settled()  # whether the residual has just been computed from the data
+        self.is_fresh = self._sum_is_exact()  # whether the residual has just been computed from the data
         self.is_certified = False  # and whether the certificate has
         self.refreshed_at = self.steps
         self.largest = self._size()  # of the residuals and the sums they are made of, since then
@@ -461,7 +462,7 @@ class _Run:
             start = self.problem.feasible(start)
         self.state = self.solver.init(self.problem, start)
 
-    def _is_settled(self) -> bool:
+    def _sum_is_exact(self) -> bool:
         """Whether the sum of the coefficients at the start is right: a solver that begins by exchanges may leave a little."""
         problem, beta = self.problem, self.state.beta
         size = float(np.abs(beta).sum())
@@ -476,7 +477,7 @@ class _Run:
             self._refresh()
         self.before, before = self.now, self.state.beta.copy()
         try:
-            self.state, self.info = self.solver.step(self.problem, self.state, most, self.stop.aim(self.now))
+            self.state, self.info = self.solver.step(self.problem, self.state, most, self.stop.kkt_target(self.now))
         except Exceeded:  # a product that was not finished has changed nothing
             self.info = Info(0)
         self.steps += self.info.iterations
@@ -485,7 +486,7 @@ class _Run:
             self.is_finite = False
             self.state.beta[:] = before
             self._refresh()
-        if self._can_be_dear:
+        if self._can_be_expensive:
             self.largest = max(self.largest, self._size())
         if self.steps - self.refreshed_at >= REFRESH_EVERY:
             self._refresh()
@@ -498,7 +499,7 @@ class _Run:
     def _refresh(self, *, precisely: bool = False) -> None:
         """Let no rounding error of the solver's running arrays into what follows."""
         try:
-            self.problem.settle(self.state.beta)
+            self.problem.restore_sum(self.state.beta)
             residual = self.problem.precise_residual if precisely else self.problem.residual
             self.state.residual[:] = residual(self.state.beta)
         except Exceeded:
@@ -506,7 +507,7 @@ class _Run:
         self.is_fresh, self.refreshed_at, self.largest = True, self.steps, self._size()
 
     def _certify(self, *, is_last: bool = False) -> None:
-        """Look at the data: first cheaply, then in twice the precision, if rounding is what the rule is not met for.
+        """Certify from the data: first cheaply, then in twice the precision, if rounding is what the rule is not met for.
 
         At the end of a run that is worth its while also where rounding is most of what is known.
         """
@@ -522,8 +523,8 @@ class _Run:
     def _is_met(self, **changes: Any) -> bool:
         return self.stop.is_met(replace(self.now, **changes) if changes else self.now, self.before)
 
-    def look(self) -> Look:
-        look = Look(
+    def record(self) -> TraceRow:
+        row = TraceRow(
             self.steps,
             time.perf_counter() - self.began,
             self.now.dual,
@@ -532,9 +533,9 @@ class _Run:
             self.problem.gram.evaluations,
             int(np.count_nonzero(self.state.beta)),
         )
-        if not self.trace or self.trace[-1].step < look.step:
-            self.trace.looks.append(look)
-        return look
+        if not self.trace or self.trace[-1].step < row.step:
+            self.trace.rows.append(row)
+        return row
 
     def limit_reached(self, limit: Limit, max_steps: int | None) -> Status | None:
         """Return the limit that ends the run, or None."""
@@ -610,18 +611,22 @@ class _Run:
         """Certify the point a run ends at; of one that a limit has ended from the running residual, if that is cheaper."""
         cut_short = (Status.MAX_TIME, Status.INTERRUPTED, Status.MAX_STEPS, Status.STOPPED)
         with unlimited():
-            if status in (Status.MAX_TIME, Status.INTERRUPTED) and self._is_dear():
+            if status in (Status.MAX_TIME, Status.INTERRUPTED) and self._is_expensive():
                 self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self._drift())
             else:
                 self._certify(is_last=status not in cut_short)
 
     @property
-    def _can_be_dear(self) -> bool:
+    def _can_be_expensive(self) -> bool:
         return self.problem.n**2 > WORK_PAST_LIMIT
 
-    def _is_dear(self) -> bool:
+    def _is_expensive(self) -> bool:
         """Whether the certificate from the data would take long to compute."""
-        return self._can_be_dear and not self.is_fresh and self.problem.gram.work_of(self.state.beta) > WORK_PAST_LIMIT
+        return (
+            self._can_be_expensive
+            and not self.is_fresh
+            and self.problem.gram.work_of(self.state.beta) > WORK_PAST_LIMIT
+        )
 
     def _drift(self) -> float:
         """Return how far the running residual can be off: every iteration sums up to m products of at most this size."""

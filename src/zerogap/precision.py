@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from zerogap.compiled import inline, jit
 
-SLIGHTLY = 1e10  # so many times a change, a number hardly notices it
+NEGLIGIBLE_FACTOR = 1e10  # an entry that is larger than a change by this factor may absorb it
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -102,19 +102,19 @@ def add_to(high: np.ndarray, low: np.ndarray, number: Any) -> None:
     high[:] = total
 
 
-def without_sum(x: np.ndarray, most: Any = np.inf, norm: Any = None, lever: float = 1.0) -> np.ndarray:
+def with_sum_zero(x: np.ndarray, most: Any = np.inf, norm: Any = None, sum_sensitivity: float = 1.0) -> np.ndarray:
     """Put what rounding left of sum(x) on one entry, which stays within -most to most; in place.
 
     The smaller that entry, the less is left.  But it must stay what it was: a small one may have a large factor.  With ``norm``
-    a change of an entry is seen so many times, and what is left of the sum ``lever`` times: the least of both is taken.
+    a change of an entry counts so many times, and what is left of the sum ``sum_sensitivity`` times: the least total is taken.
     """
     for _ in range(2):
         drift, size = math.fsum(x), np.abs(x)
         room = np.where(x * drift > 0.0, size, np.minimum(size, most - size))
-        hardly = np.flatnonzero(room > SLIGHTLY * abs(drift))
+        hardly = np.flatnonzero(room > NEGLIGIBLE_FACTOR * abs(drift))
         if drift == 0.0 or not hardly.size:
             break
-        seen = room if norm is None else abs(drift) * norm + lever * np.spacing(size)
+        seen = room if norm is None else abs(drift) * norm + sum_sensitivity * np.spacing(size)
         x[hardly[np.argmin(seen[hardly])]] -= drift
     return x
 

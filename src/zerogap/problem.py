@@ -442,7 +442,7 @@ class DualProblem:
 
     @cached_property
     def is_hard(self) -> bool:
-        """Whether a breach of the margin costs infinitely much, so that the primal may have no feasible point."""
+        """Whether a violated margin costs infinitely much, so that the primal may have no feasible point."""
         return bool((np.isinf(self.upper - self.lower) & (self.ridge == 0)).any())
 
     @cached_property
@@ -529,7 +529,7 @@ class DualProblem:
         residual = self.residual(beta) if residual is None else residual
         return float(-0.5 * beta @ (self.target + residual) + self.eps * np.abs(beta).sum())
 
-    def rise(self, beta: np.ndarray) -> np.ndarray:
+    def up_offset(self, beta: np.ndarray) -> np.ndarray:
         """Return what, added to the residual, bounds the bias from below; the largest of these bounds is b_up.
 
         Parameters
@@ -544,7 +544,7 @@ class DualProblem:
         """
         return np.where(beta < self.upper, np.where(beta >= 0, -self.eps, self.eps), -HUGE)
 
-    def fall(self, beta: np.ndarray) -> np.ndarray:
+    def low_offset(self, beta: np.ndarray) -> np.ndarray:
         """Return what, added to the residual, bounds the bias from above; the smallest of these bounds is b_low.
 
         Parameters
@@ -574,10 +574,10 @@ class DualProblem:
         tuple of two floats
             The largest lower and the smallest upper bound on the bias.
         """
-        below, above = _extremes(beta, residual, self.lower, self.upper, self.eps)
-        if self.total is None:  # the bias is zero, whatever the points ask for
-            below, above = max(below, 0.0), min(above, 0.0)
-        return below, above
+        b_up, b_low = _extremes(beta, residual, self.lower, self.upper, self.eps)
+        if self.total is None:  # the bias is fixed to zero
+            b_up, b_low = max(b_up, 0.0), min(b_low, 0.0)
+        return b_up, b_low
 
     def certify(
         self,
@@ -680,7 +680,7 @@ class DualProblem:
         if not math.isfinite(plain @ beta):  # an infinity or NaN in either shows in their product
             return Certificate.nothing()
         residual = plain - self.ridge * beta
-        below, above = self.bias_interval(beta, residual)
+        b_up, b_low = self.bias_interval(beta, residual)
         objective = 0.5 * float(precision.dot(beta, self.target + residual))
         dual = objective - (self.eps * float(np.abs(beta).sum()) if self.eps else 0.0)
         bias = self.best_bias(plain)
@@ -692,8 +692,8 @@ class DualProblem:
         primal = dual + gap
         if not np.isfinite(dual) or np.isnan(primal + rounding):
             return Certificate.nothing()
-        violation = max(below - above, 0.0)
-        return Certificate(primal, dual, gap, rounding, violation, (below, above), bias, sum_residual)
+        violation = max(b_up - b_low, 0.0)
+        return Certificate(primal, dual, gap, rounding, violation, (b_up, b_low), bias, sum_residual)
 
     def _dual_error(self, beta: np.ndarray, r: Residual, objective: float) -> float:
         """Return how far the dual objective is off: half of what the residual is, and the roundings of two sums."""
@@ -704,8 +704,8 @@ class DualProblem:
     def _summed_gap(self, beta: np.ndarray, r: Residual, bias: float) -> tuple[float, float]:
         """Return the sum of the points' shares in the gap, and by how much rounding can have made it too small.
 
-        A share is convex in the residual, so that within the error it is largest at an end.  At the bound that its residual
-        asks for a point's share is zero, and stays zero unless the error reaches the margin.
+        A share is convex in the residual, so that within the error it is largest at an end.  A point at the bound that the sign
+        of its residual determines has a share of zero, which stays zero unless the error reaches the margin.
         """
         z = r.less(bias)
         total = float(self.gap_shares(beta, z).sum())
@@ -718,8 +718,8 @@ class DualProblem:
     def _response(self, r: np.ndarray) -> np.ndarray:
         """Return the c in the box that attains loss_i(r_i); the lesser one where two ends do."""
         if not self.has_ridge:
-            below = np.where(r <= -self.eps, self.lower, 0.0) if self.eps else self.lower
-            return np.where(r > self.eps, self.upper, below)
+            at_most = np.where(r <= -self.eps, self.lower, 0.0) if self.eps else self.lower
+            return np.where(r > self.eps, self.upper, at_most)
         shrunk = np.where(r > self.eps, r - self.eps, np.minimum(r + self.eps, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
             smooth = np.clip(shrunk / self.ridge, self.lower, self.upper)
@@ -756,10 +756,10 @@ class DualProblem:
             return 0.0, 0.0
 
         def gap(slack: np.ndarray, more: float) -> float:
-            breach = max((z + slack)[rising].max(initial=-np.inf), (slack - z)[falling].max(initial=-np.inf))
-            if breach >= 1.0:
+            shortfall = max((z + slack)[rising].max(initial=-np.inf), (slack - z)[falling].max(initial=-np.inf))
+            if shortfall >= 1.0:
                 return np.inf
-            return 0.5 * (square + more) * breach * (2.0 - breach) / (1.0 - breach) ** 2 - slope + more
+            return 0.5 * (square + more) * shortfall * (2.0 - shortfall) / (1.0 - shortfall) ** 2 - slope + more
 
         slope = float(precision.dot(beta, z))
         square = max(float(precision.dot(beta, self.target - (r.high + r.low))), 0.0)
@@ -915,12 +915,12 @@ class DualProblem:
         side = beta > 0 if excess > 0 else beta < 0
         weight = np.abs(beta[side]).sum()
         if abs(excess) <= 4.0 * UNIT * np.abs(beta).sum():
-            return self.settle(beta)  # rounding alone: coefficients at their bounds stay there
+            return self.restore_sum(beta)  # rounding alone: coefficients at their bounds stay there
         if weight > abs(excess):
             beta[side] *= 1.0 - abs(excess) / weight
         elif excess:
             return self._fill()
-        return self.settle(beta)
+        return self.restore_sum(beta)
 
     def _fill(self) -> np.ndarray:
         """Return a feasible point made from nothing: zero, or the total spread over the room there is."""
@@ -941,7 +941,7 @@ class DualProblem:
         """
         return self._fill()
 
-    def settle(self, beta: np.ndarray) -> np.ndarray:
+    def restore_sum(self, beta: np.ndarray) -> np.ndarray:
         """Put what rounding left in sum(beta) - total on the free coefficient with the most room.
 
         Parameters
@@ -979,13 +979,13 @@ class DualProblem:
 @jit
 def _extremes(beta, residual, lower, upper, eps):
     """Return the largest lower bound on the bias, of points that can rise, and the least upper one, of those that can fall."""
-    below, above = -HUGE, HUGE
+    b_up, b_low = -HUGE, HUGE
     for i in range(beta.size):
         if beta[i] < upper[i]:
-            below = max(below, residual[i] - (eps if beta[i] >= 0 else -eps))
+            b_up = max(b_up, residual[i] - (eps if beta[i] >= 0 else -eps))
         if beta[i] > lower[i]:
-            above = min(above, residual[i] - (eps if beta[i] > 0 else -eps))
-    return below, above
+            b_low = min(b_low, residual[i] - (eps if beta[i] > 0 else -eps))
+    return b_up, b_low
 
 
 def _ridge(C: float, weight: np.ndarray) -> np.ndarray:

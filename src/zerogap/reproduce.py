@@ -80,7 +80,7 @@ class Report:
         print(f"  {note}", flush=True)
 
     def save_figure(self, figure: Any, name: str) -> None:
-        """Keep a matplotlib figure, in 64 colours: a third of the size, and no one sees the difference."""
+        """Keep a matplotlib figure, in 64 colours: a third of the size, without a visible difference."""
         if self.folder is not None:
             from PIL import Image  # matplotlib brings it along
 

@@ -26,7 +26,7 @@ class Stop:
         """
         raise NotImplementedError
 
-    def aim(self, now: Certificate) -> float:
+    def kkt_target(self, now: Certificate) -> float:
         """Return the KKT target: the violation at which the rule is to be tested again.
 
         Parameters
@@ -69,7 +69,7 @@ class RelativeGap(Stop):
         """Whether the gap is small enough."""
         return now.relative_gap <= self.tol
 
-    def aim(self, now: Certificate) -> float:
+    def kkt_target(self, now: Certificate) -> float:
         """Near the optimum the gap is about proportional to the violation."""
         gap = now.relative_gap
         return now.kkt_violation * max(0.1, min(0.8, 0.8 * self.tol / gap) if gap > 0 else 0.8)
@@ -110,7 +110,7 @@ class KKTViolation(Stop):
         """Whether the violation is small enough."""
         return now.kkt_violation <= self.tol
 
-    def aim(self, now: Certificate) -> float:
+    def kkt_target(self, now: Certificate) -> float:
         """The tolerance itself."""
         return self.tol
 
@@ -143,7 +143,7 @@ class DualGrowth(Stop):
         """Whether the dual objective has all but ceased to grow."""
         return before is not None and now.dual - before.dual <= self.tol * abs(now.dual)
 
-    def aim(self, now: Certificate) -> float:
+    def kkt_target(self, now: Certificate) -> float:
         """No violation is too small for this rule."""
         return 0.0
 
@@ -158,6 +158,6 @@ class AnyOf(Stop):
         """Whether any rule is met."""
         return any(rule.is_met(now, before) for rule in self.rules)
 
-    def aim(self, now: Certificate) -> float:
+    def kkt_target(self, now: Certificate) -> float:
         """The violation at which the first rule may be met."""
-        return max(rule.aim(now) for rule in self.rules)
+        return max(rule.kkt_target(now) for rule in self.rules)

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from zerogap.lazily import loader
+from zerogap.lazy_import import loader
 
 if TYPE_CHECKING:
     from zerogap.estimators.gaussian_process import GaussianProcessRegressor
-    from zerogap.estimators.leaving_out import leave_one_out
-    from zerogap.estimators.storing import load
+    from zerogap.estimators.loo import leave_one_out
+    from zerogap.estimators.persistence import load
     from zerogap.estimators.svc import SVC
     from zerogap.estimators.svc_path import SVCPath
     from zerogap.estimators.svr import SVR
@@ -19,8 +19,8 @@ __getattr__, __dir__ = loader(
         "SVC": "svc",
         "SVCPath": "svc_path",
         "SVR": "svr",
-        "leave_one_out": "leaving_out",
-        "load": "storing",
+        "leave_one_out": "loo",
+        "load": "persistence",
     },
 )
 

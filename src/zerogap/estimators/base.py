@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from zerogap import validation
-from zerogap.distinct import Distinct, distinct
+from zerogap.duplicates import Distinct, distinct
 from zerogap.gram import Gram
 from zerogap.kernels import Kernel, as_kernel, is_precomputed
-from zerogap.loop import Solution, Status, most_steps, solve
+from zerogap.loop import Solution, Status, default_max_steps, solve
 from zerogap.problem import DualProblem
 from zerogap.progress import GapProgress
 from zerogap.solvers import get_solver
@@ -58,7 +58,7 @@ class KernelMachine(BaseEstimator):
         file : str or path
             Its name; ".npz" is added if that is missing.
         """
-        from zerogap.estimators.storing import save
+        from zerogap.estimators.persistence import save
 
         save(self, file)
 
@@ -76,7 +76,7 @@ class KernelMachine(BaseEstimator):
         estimator
             The model as it was stored.
         """
-        from zerogap.estimators.storing import load
+        from zerogap.estimators.persistence import load
 
         model = load(file)
         if not isinstance(model, cls):
@@ -143,13 +143,13 @@ class KernelMachine(BaseEstimator):
         return bool(getattr(self, "fit_intercept", False))
 
     def _prepare(self, X: Any, y: np.ndarray, weight: np.ndarray) -> Distinct:
-        """Merge duplicates, and settle the kernel's parameters on the training data."""
+        """Merge duplicates, and fix the kernel's parameters on the training data."""
         # The rows of a kernel matrix are no features: equal points are not told by equal rows alone.
         points = distinct(X, y, weight, merge=not self._is_precomputed)
-        self._settle_kernel(X if self._is_precomputed else X[points.rows], points.weight)
+        self._fix_kernel(X if self._is_precomputed else X[points.rows], points.weight)
         return points
 
-    def _settle_kernel(self, X: Any, weight: np.ndarray | None = None) -> None:
+    def _fix_kernel(self, X: Any, weight: np.ndarray | None = None) -> None:
         kernel = self._asked_kernel().resolved(X, weight)
         self._kernel = kernel.centred(X) if self._has_bias else kernel
 
@@ -163,7 +163,7 @@ class KernelMachine(BaseEstimator):
         """Solve one problem."""
         self._warn_if_indefinite(problem.gram)
         progress = GapProgress(self.tol, title) if self.verbose else None
-        most = most_steps(problem.n) if self.max_iter == -1 else int(self.max_iter)
+        most = default_max_steps(problem.n) if self.max_iter == -1 else int(self.max_iter)
         try:
             solution = solve(
                 problem,
@@ -244,7 +244,7 @@ class KernelMachine(BaseEstimator):
         """Weights of the features; only for the linear kernel."""
         if not self._asked_kernel().is_linear:
             raise AttributeError(f"coef_ is there for the linear kernel only; this model has kernel={self.kernel!r}.")
-        return self._weights() + self._stray()
+        return self._weights() + self._centre_correction()
 
     def _weights(self) -> np.ndarray:
         """Return w of the points about the kernel's centre."""
@@ -254,7 +254,7 @@ class KernelMachine(BaseEstimator):
         """Return the coefficients of the support vectors, a row for every pair of classes."""
         return self.dual_coef_
 
-    def _stray(self) -> Any:
+    def _centre_correction(self) -> Any:
         """Return what w is more about the origin: far from it one sees that coefficients sum to zero only but for rounding."""
         if self._kernel.centre is None:
             return 0.0
@@ -264,7 +264,7 @@ class KernelMachine(BaseEstimator):
         """Store the intercepts; a bias that goes with a linear kernel about a centre is the intercept plus <w, centre>."""
         centre, self._exact_biases, self._shift = self._kernel.centre, np.array(biases), np.zeros(len(biases))
         if centre is not None:
-            self._shift = (self._weights() + self._stray()) @ centre
+            self._shift = (self._weights() + self._centre_correction()) @ centre
         self.intercept_ = self._exact_biases - self._shift
 
     @property

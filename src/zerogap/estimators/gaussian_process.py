@@ -156,7 +156,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
         self._y_mean, self._y_scale = 0.0, 1.0
         if self.normalize_y:
             self._y_mean, self._y_scale = float(y.mean()), float(y.std()) or 1.0
-        self._settle_kernel(X)
+        self._fix_kernel(X)
         with limits(self.max_time):
             gram = self._training_gram(X)
             problem = DualProblem.gaussian_process(gram, (y - self._y_mean) / self._y_scale, self.noise)

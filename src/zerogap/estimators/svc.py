@@ -16,9 +16,9 @@ from sklearn.utils.multiclass import _ovr_decision_function, check_classificatio
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
-from zerogap.distinct import Distinct
+from zerogap.duplicates import Distinct
 from zerogap.estimators.base import KernelMachine
-from zerogap.estimators.training import Rows, Training, certified, cut_short
+from zerogap.estimators.incremental import Rows, Training, certified, cut_short
 from zerogap.gram import Gram
 from zerogap.limits import Exceeded, Limit, limits, unlimited
 from zerogap.loop import Solution, Status

@@ -154,7 +154,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         return self
 
     def _own(self, X: Any) -> Any:
-        """Return points that nobody else can change; of a kernel matrix only its shape is needed."""
+        """Return a copy of the points, which no caller can change; of a kernel matrix only its shape is needed."""
         return np.broadcast_to(0.0, X.shape) if self._is_precomputed else X.copy()
 
     def _warn_of_limit(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zerogap.path.engine import LEFT, lines
-from zerogap.path.path import Path
+from zerogap.path.result import Path
 
 
 class ScoreCurve(NamedTuple):
@@ -58,7 +58,7 @@ def score_curve(path: Path, K: np.ndarray, y: np.ndarray, weight: np.ndarray | N
 
     ``y`` is -1/+1; a decision value of zero predicts -1.
     """
-    path.refuse_empty()
+    path.check_not_empty()
     weight = np.ones(y.size) if weight is None else weight
     weight = weight / weight.sum()
     status = path.start.copy()

@@ -12,7 +12,7 @@ import numpy as np
 from zerogap import limits
 from zerogap.compiled import inline, jit
 from zerogap.gram import Gram
-from zerogap.loop import Solution, most_steps, solve
+from zerogap.loop import Solution, default_max_steps, solve
 from zerogap.precision import add_product
 from zerogap.problem import DualProblem
 from zerogap.stopping import Stop
@@ -43,7 +43,7 @@ def segment_between(
     points: np.ndarray, lam: float, end: float, b: np.ndarray, b_end: np.ndarray, bias: float, bias_end: float
 ) -> Segment:
     """Return the straight line between the solutions at two lam, (53)."""
-    width = end - lam or 1.0  # of a move without length nobody reads the slope
+    width = end - lam or 1.0  # the slope of a segment without length is not used
     return Segment(points, b_end, (b_end - b) / width, bias_end, (bias_end - bias) / width, end)
 
 
@@ -102,7 +102,7 @@ class Engine:
         segment, lam = self.step(lam_end)
         return [Step(segment, lam, self.take_transitions())]
 
-    def here(self) -> tuple[np.ndarray, np.ndarray, float]:
+    def current_solution(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the elbow, its b, and the scaled bias, at the present lam."""
         raise NotImplementedError
 
@@ -139,7 +139,7 @@ class Options(Protocol):
 def optimum(gram: Gram, y: np.ndarray, w: np.ndarray, C: float, stop: Stop, beta: np.ndarray | None) -> Solution:
     """Solve the soft margin problem at one C by SMO; ``NotStarted`` if a limit is reached on the way."""
     problem = DualProblem.hinge(gram, y, C, sample_weight=w)
-    solution = solve(problem, stop=stop, resume=beta, max_steps=most_steps(problem.n))
+    solution = solve(problem, stop=stop, resume=beta, max_steps=default_max_steps(problem.n))
     if limits.is_over():
         raise NotStarted(solution.beta)
     return solution
@@ -152,15 +152,15 @@ def sets_of(a: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 # Rows are combined four at a time, so that the sum is read and written once for the four, and in stretches of the sum that
 # stay in the fastest cache.
-STRETCH = 1024
+COLUMN_BLOCK = 1024
 
 
 @jit
 def weighted_rows(K, E, x):
     """Return x'K[E] without gathering the rows."""
     out = np.zeros(K.shape[1])
-    for begin in range(0, out.size, STRETCH):
-        _combine(K, E, x, begin, out[begin : begin + STRETCH])
+    for begin in range(0, out.size, COLUMN_BLOCK):
+        _combine(K, E, x, begin, out[begin : begin + COLUMN_BLOCK])
     return out
 
 
@@ -174,9 +174,9 @@ def add_row(K, i, x, total):
 
 @jit
 def lines(K, E, u, v, u0, v0, g, p, q):
-    """p + lam q are the scaled decision values of all points, g being the pull of the capped ones."""
-    for begin in range(0, g.size, STRETCH):
-        end = min(begin + STRETCH, g.size)
+    """p + lam q are the scaled decision values of all points, g = K_L b_L being the bound contribution."""
+    for begin in range(0, g.size, COLUMN_BLOCK):
+        end = min(begin + COLUMN_BLOCK, g.size)
         for i in range(begin, end):
             p[i], q[i] = g[i] + u0, v0
         _combine(K, E, u, begin, p[begin:end])
@@ -184,13 +184,13 @@ def lines(K, E, u, v, u0, v0, g, p, q):
 
 
 @jit
-def bend_out(rows, slots, d, d0, slot, position, bound, u, v, p, q):
+def lines_after_leaving(rows, slots, d, d0, slot, position, bound, u, v, p, q):
     """Let a point, at a position of u and v, come to rest at a bound; return the lines of the others, and its change.
 
     Its kernel row over the points of p and q is ``rows[slot]``, those of the others are ``rows[slots]``.
     """
     du, dv = bound - u[position], -v[position]
-    _bend(rows, slots, d, d0, slot, du, dv, p, q)
+    _update_lines(rows, slots, d, d0, slot, du, dv, p, q)
     new_u, new_v = np.empty(slots.size), np.empty(slots.size)
     for k in range(slots.size):
         old = k if k < position else k + 1
@@ -199,17 +199,17 @@ def bend_out(rows, slots, d, d0, slot, position, bound, u, v, p, q):
 
 
 @jit
-def bend_in(K, E, rows, slots, d, d0, i, slot, where, label, value, u, v, p, q):
+def lines_after_entering(K, E, rows, slots, d, d0, i, slot, where, label, value, u, v, p, q):
     """Let point i, whose p and q are at ``where``, leave its bound so that F = label lam there.
 
     Returns the lines of all, its own last, and its change.  ``slot`` and ``slots`` are as above.
     """
     m = E.size
-    rise = K[i, i] + d0  # of F at i, when its b rises by one
+    slope = K[i, i] + d0  # of F at i over its b
     for k in range(m):
-        rise += K[i, E[k]] * d[k]
-    du, dv = -p[where] / rise, (label - q[where]) / rise
-    _bend(rows, slots, d, d0, slot, du, dv, p, q)
+        slope += K[i, E[k]] * d[k]
+    du, dv = -p[where] / slope, (label - q[where]) / slope
+    _update_lines(rows, slots, d, d0, slot, du, dv, p, q)
     new_u, new_v = np.empty(m + 1), np.empty(m + 1)
     for k in range(m):
         new_u[k], new_v[k] = u[k] + du * d[k], v[k] + dv * d[k]
@@ -218,11 +218,11 @@ def bend_in(K, E, rows, slots, d, d0, i, slot, where, label, value, u, v, p, q):
 
 
 @jit
-def _bend(K, E, d, d0, i, du, dv, p, q):
+def _update_lines(K, E, d, d0, i, du, dv, p, q):
     """Change p and q by du and dv times what a rise of point i by one, answered by the elbow with d and d0, does to F."""
-    answer = np.empty(min(STRETCH, p.size))
-    for begin in range(0, p.size, STRETCH):
-        end = min(begin + STRETCH, p.size)
+    answer = np.empty(min(COLUMN_BLOCK, p.size))
+    for begin in range(0, p.size, COLUMN_BLOCK):
+        end = min(begin + COLUMN_BLOCK, p.size)
         r, row, a, b = answer[: end - begin], K[i, begin:end], p[begin:end], q[begin:end]
         for k in range(r.size):
             r[k] = row[k] + d0

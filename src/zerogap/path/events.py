@@ -1,7 +1,7 @@
 """Which event is next, and a compiled loop over the ordinary ones.
 
-Symbols: as in ``engine``.  An event is ordinary if it is alone at its lam, its lines are known well enough, the points that are
-watched cover it, and the point that enters does not depend on the elbow.  All other events are left to ``single``, which can do
+Symbols: as in ``engine``.  An event is ordinary if it is alone at its lam, its lines are known well enough, screening is
+safe for it, and the point that enters does not depend on the elbow.  All other events are left to ``single``, which can do
 these as well: the loop gives the same segments, without returning to the interpreter between them.
 """
 
@@ -10,9 +10,19 @@ from typing import NamedTuple
 import numpy as np
 
 from zerogap.compiled import inline, jit
-from zerogap.elbow import join, part
-from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, Step, Transition, add_row, bend_in, bend_out
-from zerogap.path.watch import UNWATCHED, departure
+from zerogap.free_system import join, part
+from zerogap.path.engine import (
+    ELBOW,
+    LEFT,
+    RIGHT,
+    Segment,
+    Step,
+    Transition,
+    add_row,
+    lines_after_entering,
+    lines_after_leaving,
+)
+from zerogap.path.screening import SCREENED_OUT, departure
 
 NEVER = -1.0  # no lam
 
@@ -25,7 +35,7 @@ OUTSIDE = 1e-14  # a coefficient beyond its bound by more than this part of its 
 ROUGH = 10.0  # lines were too steep if their rounding was so many times as large as it is now
 
 
-class Points(NamedTuple):
+class PointArrays(NamedTuple):
     """What is known of all points; sets, coefficients and g change in place."""
 
     y: np.ndarray
@@ -35,8 +45,8 @@ class Points(NamedTuple):
     g: np.ndarray  # K_L b_L
 
 
-class Factor(NamedTuple):
-    """The system of the elbow: ``ElbowSystem``."""
+class ElbowFactor(NamedTuple):
+    """The system of the elbow: ``DenseFreeSystem``."""
 
     K: np.ndarray
     points: np.ndarray
@@ -55,12 +65,12 @@ class Lines(NamedTuple):
     v0: float
     size: int  # of the elbow
     age: int
-    roughest: float
+    largest_rounding: float
     capped: float  # sum of b_L
     n_capped: int
-    n_watched: int
+    n_candidates: int
     filled: int  # kernel rows that are kept
-    t: float  # moves since all points were looked at
+    t: float  # displacement since all points were evaluated
     w: float
     bias: float
 
@@ -75,7 +85,7 @@ class Scale(NamedTuple):
 
 
 class Log(NamedTuple):
-    """The segments passed, one after another, and who ended them."""
+    """The segments passed, one after another, and the transition at the end of each."""
 
     edges: np.ndarray  # where each segment begins in the next three
     points: np.ndarray
@@ -97,12 +107,12 @@ def steps_of(log: Log) -> list[Step]:
 
 
 @jit
-def left_over_by(lam, y, E, u, v, watched, position, p, q):
-    """Return how far p_E = 0 and q_E = y_E are from true where they are watched, and the size of the coefficients."""
+def line_residual(lam, y, E, u, v, candidates, position, p, q):
+    """Return how far p_E = 0 and q_E = y_E are from true at the candidates, and the size of the coefficients."""
     worst, size = 0.0, 0.0
     for k in range(E.size):
         j = position[E[k]]
-        if j != UNWATCHED:
+        if j != SCREENED_OUT:
             worst = max(worst, abs(p[j]) + lam * abs(q[j] - y[E[k]]))
         size += abs(u[k]) + lam * abs(v[k])
     return worst, size
@@ -140,17 +150,17 @@ def _slow(v, largest):
 
 
 @jit
-def survey(lam_end, lam, w, status, largest, E_then, v_then, y, E, u, v, watched, position, p, q):
-    """Look at the lines; return what ``left_over_by`` and ``departure`` do, and the first end of a set that is reached:
+def ratio_test(lam_end, lam, w, status, largest, E_then, v_then, y, E, u, v, candidates, position, p, q):
+    """Look at the lines; return what ``line_residual`` and ``departure`` do, and the first end of a set that is reached:
 
     lam, the position in the elbow of the point that leaves it, or -1, the point, and the lam of the second; then how far a
     coefficient is outside its box.
     """
-    left_over, size = left_over_by(lam, y, E, u, v, watched, position, p, q)
+    left_over, size = line_residual(lam, y, E, u, v, candidates, position, p, q)
     slow, tiny = _slow(v, largest)
     best, second, where, index, outside = lam_end, NEVER, -1, -1, 0.0
-    for k in range(watched.size):
-        i = watched[k]
+    for k in range(candidates.size):
+        i = candidates[k]
         if status[i] != ELBOW:
             root = _margin_root(status[i], lam, y[i] * p[k], y[i] * q[k] - 1.0, tiny)
             if root > best:
@@ -171,13 +181,13 @@ def survey(lam_end, lam, w, status, largest, E_then, v_then, y, E, u, v, watched
 
 
 @jit
-def at_once(near, lam, w, status, largest, y, E, u, v, watched, position, p, q):
+def tied_candidates(near, lam, w, status, largest, y, E, u, v, candidates, position, p, q):
     """Look at all events down to ``near``: return the fastest point that leaves the elbow, if any does, else all that enter.
 
     Leaving makes no elbow worse, so it comes first.
     """
     slow, tiny = _slow(v, largest)
-    where, index, entering, count = -1, -1, np.empty(watched.size, dtype=np.int64), 0
+    where, index, entering, count = -1, -1, np.empty(candidates.size, dtype=np.int64), 0
     if E.size > 1:
         fastest = 0.0
         for k in range(E.size):
@@ -186,8 +196,8 @@ def at_once(near, lam, w, status, largest, y, E, u, v, watched, position, p, q):
             if root >= near and abs(v[k]) > fastest:
                 where, index, fastest = k, i, abs(v[k])
     if where < 0:
-        for k in range(watched.size):
-            i = watched[k]
+        for k in range(candidates.size):
+            i = candidates[k]
             if status[i] != ELBOW and _margin_root(status[i], lam, y[i] * p[k], y[i] * q[k] - 1.0, tiny) >= near:
                 entering[count] = i
                 count += 1
@@ -195,22 +205,22 @@ def at_once(near, lam, w, status, largest, y, E, u, v, watched, position, p, q):
 
 
 @jit
-def pass_ordinary(lam_end, most, points, system, watch, lines, scale):
+def pass_ordinary(lam_end, most, points, system, screening, lines, scale):
     """Pass up to ``most`` ordinary events; return a log of them, and the lines behind the last."""
     y, w, status, b, g = points
     K, E_all, factor, half, tau = system
-    is_narrow, rows, slots, columns, values, position, E_then, v_then, v0_then, allowed = watch
-    lam, u, v, u0, v0, m, age, roughest, capped, n_capped, n_watched, filled, t, dw, dbias = lines
+    is_screened, rows, slots, columns, values, position, E_then, v_then, v0_then, allowed = screening
+    lam, u, v, u0, v0, m, age, largest_rounding, capped, n_capped, n_candidates, filled, t, dw, dbias = lines
     room = most * (m + most)
     log_E, log_u, log_v = np.empty(room, dtype=np.int64), np.empty(room), np.empty(room)
     edges, numbers, moves = np.zeros(most + 1, dtype=np.int64), np.empty((most, 3)), np.empty((most, 3), dtype=np.int64)
     count = 0
     while count < most and 0 < age < FRESH_EVERY and lam >= scale.least:
-        E, watched, p, q = E_all[:m], columns[:n_watched], values[0, :n_watched], values[1, :n_watched]
-        left_over, size, turned, then, where, i, second, outside = survey(
-            lam_end, lam, w, status, scale.largest, E_then, v_then, y, E, u, v, watched, position, p, q
+        E, candidates, p, q = E_all[:m], columns[:n_candidates], values[0, :n_candidates], values[1, :n_candidates]
+        left_over, size, turned, then, where, i, second, outside = ratio_test(
+            lam_end, lam, w, status, scale.largest, E_then, v_then, y, E, u, v, candidates, position, p, q
         )
-        rough, tolerance = max(roughest, scale.ulp * size), LEFT_OVER * lam + scale.rounding
+        rough, tolerance = max(largest_rounding, scale.ulp * size), LEFT_OVER * lam + scale.rounding
         if not (left_over <= tolerance and rough <= ROUGH * scale.ulp * size + tolerance):
             break
         is_alone = second < then - TIE * lam and then <= (1.0 - TIE) * lam
@@ -218,7 +228,7 @@ def pass_ordinary(lam_end, most, points, system, watch, lines, scale):
             break
         fall = lam - then
         t_then, dw_then, dbias_then = t + fall, dw + fall * turned, dbias + fall * abs(v0 - v0_then)
-        if is_narrow and not (t_then <= allowed.t and dw_then <= allowed.w and dbias_then <= allowed.bias):
+        if is_screened and not (t_then <= allowed.t and dw_then <= allowed.w and dbias_then <= allowed.bias):
             break
         origin = status[i]
         if where < 0 and (m == E_all.size or (origin == LEFT and n_capped == 1)):
@@ -233,13 +243,13 @@ def pass_ordinary(lam_end, most, points, system, watch, lines, scale):
             if not is_in:
                 break
             slot, others = i, E
-            if is_narrow:
+            if is_screened:
                 slot, others = filled, slots[:m]
-                for k in range(n_watched):
-                    rows[slot, k] = K[i, watched[k]]
+                for k in range(n_candidates):
+                    rows[slot, k] = K[i, candidates[k]]
                 slots[m] = slot
                 filled += 1
-            u, v, du, dv = bend_in(K, E, rows, others, d, d0, i, slot, position[i], y[i], b[i], u, v, p, q)
+            u, v, du, dv = lines_after_entering(K, E, rows, others, d, d0, i, slot, position[i], y[i], b[i], u, v, p, q)
             E_all[m] = i
             m += 1
             sign = -1 if origin == LEFT else 0
@@ -250,21 +260,21 @@ def pass_ordinary(lam_end, most, points, system, watch, lines, scale):
             d0 = part(K, E_all, factor, half, m, where, tau, d)
             E = E_all[:m]
             slot, others = i, E
-            if is_narrow:
+            if is_screened:
                 slot = slots[where]
                 for k in range(where, m):
                     slots[k] = slots[k + 1]
                 others = slots[:m]
-                if position[i] == UNWATCHED:  # it was on the elbow, where p = 0 and q = y
-                    k = n_watched
+                if position[i] == SCREENED_OUT:  # it was on the elbow, where p = 0 and q = y
+                    k = n_candidates
                     for j in range(m):
                         rows[others[j], k] = K[i, E[j]]
                     rows[slot, k] = K[i, i]
                     columns[k], values[0, k], values[1, k], position[i] = i, 0.0, y[i], k
-                    n_watched += 1
-            p, q = values[0, :n_watched], values[1, :n_watched]
+                    n_candidates += 1
+            p, q = values[0, :n_candidates], values[1, :n_candidates]
             bound = y[i] * w[i] if target == LEFT else 0.0
-            u, v, du, dv = bend_out(rows, others, d, d0, slot, where, bound, u, v, p, q)
+            u, v, du, dv = lines_after_leaving(rows, others, d, d0, slot, where, bound, u, v, p, q)
             b[i] = bound
             sign = 1 if target == LEFT else 0
         if sign:
@@ -273,7 +283,7 @@ def pass_ordinary(lam_end, most, points, system, watch, lines, scale):
             n_capped += sign
         status[i] = target
         moves[count, 0], moves[count, 1], moves[count, 2] = i, origin, target
-        u0, v0, age, roughest, lam = u0 + du * d0, v0 + dv * d0, age + 1, rough, then
+        u0, v0, age, largest_rounding, lam = u0 + du * d0, v0 + dv * d0, age + 1, rough, then
         t, dw, dbias = t_then, dw_then, dbias_then
         count += 1
     used = edges[count]
@@ -285,4 +295,4 @@ def pass_ordinary(lam_end, most, points, system, watch, lines, scale):
         numbers[:count],
         moves[:count],
     )
-    return log, Lines(lam, u, v, u0, v0, m, age, roughest, capped, n_capped, n_watched, filled, t, dw, dbias)
+    return log, Lines(lam, u, v, u0, v0, m, age, largest_rounding, capped, n_capped, n_candidates, filled, t, dw, dbias)

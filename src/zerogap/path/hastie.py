@@ -11,14 +11,14 @@ import numpy as np
 import scipy.linalg as la
 
 from zerogap.gram import Gram
-from zerogap.path.bordered import SVD
+from zerogap.path.bordered_matrix import SVD
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, segment_between
+from zerogap.path.increments import IncrementalEngine
 from zerogap.path.single import Single, SingleEngine
-from zerogap.path.tracking import TrackingEngine
 
 EQUAL = 1e-10  # candidates this near to lam, relative to it, are the event we come from
 SINGULAR = 1e-12  # reciprocal condition number of an elbow system that has no one solution
-ASTRAY = 1e-5  # violation of the optimality conditions at which the path is lost
+LARGEST_VIOLATION = 1e-5  # violation of the optimality conditions at which the path is lost
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class Hastie:
     @property
     def violation(self) -> float:
         """The violation of the optimality conditions that a path may have."""
-        return ASTRAY
+        return LARGEST_VIOLATION
 
     def __str__(self) -> str:
         return "hastie"
 
 
-class HastieEngine(TrackingEngine):
+class HastieEngine(IncrementalEngine):
     """The state between two events."""
 
     def __init__(self, exact: SingleEngine):
@@ -100,7 +100,7 @@ class HastieEngine(TrackingEngine):
             if lam > old:
                 raise np.linalg.LinAlgError(
                     f"No point is left on the margin at C={1 / old:g}, and none comes there further on: several have reached a "
-                    "boundary together. Engine 'hastie' cannot settle ties; use engine='single'."
+                    "boundary together. Engine 'hastie' cannot resolve ties; use engine='single'."
                 )
             bias = 0.5 * (g[j] - g[i])
         self.slack += lam - old - self.y * (bias - old_bias)
@@ -113,11 +113,11 @@ class HastieEngine(TrackingEngine):
     def _check(self) -> None:
         """Notice when the path is lost."""
         xi = self.slack / self.lam
-        breach = np.where(self.status == RIGHT, xi, np.where(self.status == LEFT, -xi, np.abs(xi)))
+        violations = np.where(self.status == RIGHT, xi, np.where(self.status == LEFT, -xi, np.abs(xi)))
         outside = np.maximum(-self.alpha, self.alpha - self.w)
-        worst = max(float(breach.max()), float(outside.max()))
-        if worst > ASTRAY:
+        worst = max(float(violations.max()), float(outside.max()))
+        if worst > LARGEST_VIOLATION:
             raise np.linalg.LinAlgError(
                 f"The optimality conditions are violated by {worst:.1e} at C={1 / self.lam:g}: several points have reached a "
-                "boundary together. Engine 'hastie' cannot settle ties; use engine='single'."
+                "boundary together. Engine 'hastie' cannot resolve ties; use engine='single'."
             )

@@ -19,10 +19,10 @@ from zerogap import validation
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.loop import Solution, Status
-from zerogap.path.bordered import LINEAR_SYSTEMS, Directions
+from zerogap.path.bordered_matrix import LINEAR_SYSTEMS, Directions
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, optimum, segment_between
-from zerogap.path.tracking import TrackingEngine
-from zerogap.path.waiting import wait_for
+from zerogap.path.increments import IncrementalEngine
+from zerogap.path.threaded import call_in_thread
 from zerogap.stopping import KKTViolation
 
 # What differs by less than this, relative to lam or to a coefficient's cap, is equal.
@@ -74,7 +74,7 @@ def _balanced(y: np.ndarray, w: np.ndarray) -> np.ndarray:
     return alpha
 
 
-class Move(NamedTuple):
+class LPStep(NamedTuple):
     """The solution of a linear program, and the constraints it reached."""
 
     delta: float
@@ -92,13 +92,13 @@ class Snapshot(NamedTuple):
     status: np.ndarray
 
 
-class LPEngine(TrackingEngine):
+class LPEngine(IncrementalEngine):
     """SVMP's state, and one pass of its main loop."""
 
     def __init__(self, options: LP, gram: Gram, y: np.ndarray, w: np.ndarray, lam: float, solution: Solution):
         self.options = options
         self._in_a_row = self._blocked = 0  # special events, and events that did not move lam
-        self._in_vain = 0  # backups since an event moved lam and left no violation
+        self._failed_backups = 0  # backups since an event moved lam and left no violation
         self._was_solved = True  # whether the last backup reached its tolerance: where digits are missing, none does
         super().__init__(gram, y, w)
         self._take(lam, solution)
@@ -128,26 +128,26 @@ class LPEngine(TrackingEngine):
         move = None if self._blocked > self.options.ell else self._program(E, p, q, d, lam_end)
         if move is None:  # looping, or rounding has made the program's constraints contradict each other
             self.counts.loop_backups += 1
-            return self._back_up(self._further(lam_end), since)
+            return self._back_up(self._next_lam(lam_end), since)
         segment = self._update(move, E, p, q, d, lam_end)
         if self._lam_c - self.lam < self.options.tau_2 * min(1.0, self.lam):
             self._blocked += 1
         else:
             self._blocked, self._lam_c = 0, self.lam
-        if self.options.check_kkt and self._violation() > self._least_violation():
+        if self.options.check_kkt and self._violation() > self._kkt_tolerance():
             self.counts.kkt_backups += 1
             # Where it has just been called it does no good a second time: go on from a little further.
             is_worth_it = self.lam < self._repaired and self._was_solved
-            lam = self.lam if is_worth_it else self._further(lam_end)
+            lam = self.lam if is_worth_it else self._next_lam(lam_end)
             return self._back_up(lam, since)
         if self._blocked == 0:
-            self._in_vain = 0
+            self._failed_backups = 0
         return segment, self.lam
 
-    def _further(self, lam_end: float) -> float:
+    def _next_lam(self, lam_end: float) -> float:
         """Return where a backup goes on: a step of gamma is the paper's.  They grow, if none of them leads to a good event."""
-        self._in_vain += 1
-        reach = min(self.options.gamma * 2.0 ** max(self._in_vain - PATIENCE, 0), max(self.options.gamma, 0.5))
+        self._failed_backups += 1
+        reach = min(self.options.gamma * 2.0 ** max(self._failed_backups - PATIENCE, 0), max(self.options.gamma, 0.5))
         return max((1 - reach) * self.lam, lam_end)
 
     # The general solution (27) and what follows from it for every point (35).
@@ -167,7 +167,7 @@ class LPEngine(TrackingEngine):
     # Special-event routine (SR).
 
     def _special(self, E: np.ndarray, p: np.ndarray, d: np.ndarray) -> dict[int, int]:
-        """Return who blocks the way down by rounding alone, and where each belongs, (S1)-(S4) and (57)-(60)."""
+        """Return the points that block lam by rounding alone, and the set of each, (S1)-(S4) and (57)-(60)."""
         tau, tau_2 = self.options.tau, self.options.tau_2 * min(1.0, self.lam)
         a, room, rate, xi = self.alpha[E], self.w[E] - self.alpha[E], d[1:], self.slack / self.lam
         near = tau * self.w[E]
@@ -183,11 +183,11 @@ class LPEngine(TrackingEngine):
 
     # The linear program.
 
-    def _program(self, E: np.ndarray, p: np.ndarray, q: np.ndarray, d: Directions, lam_end: float) -> Move | None:
+    def _program(self, E: np.ndarray, p: np.ndarray, q: np.ndarray, d: Directions, lam_end: float) -> LPStep | None:
         """Solve (30)-(34): in closed form if the elbow system is regular."""
         return self._simplex(E, p, q, d, lam_end) if d.null.shape[1] else self._closed_form(E, p, d.particular, lam_end)
 
-    def _closed_form(self, E: np.ndarray, p: np.ndarray, d: np.ndarray, lam_end: float) -> Move:
+    def _closed_form(self, E: np.ndarray, p: np.ndarray, d: np.ndarray, lam_end: float) -> LPStep:
         """The largest of the lower bounds on delta, (47)-(49)."""
         tau, rate = self.options.tau, d[1:]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -198,16 +198,16 @@ class LPEngine(TrackingEngine):
         inner, outer = np.minimum(inner, 0.0), np.minimum(outer, 0.0)
         delta = max(inner.max(initial=-np.inf), outer.max(initial=-np.inf), lam_end - self.lam)
         equal = EQUAL * self.lam
-        return Move(float(delta), np.zeros(0), inner >= delta - equal, outer >= delta - equal)
+        return LPStep(float(delta), np.zeros(0), inner >= delta - equal, outer >= delta - equal)
 
-    def _simplex(self, E: np.ndarray, p: np.ndarray, q: np.ndarray, d: Directions, lam_end: float) -> Move | None:
+    def _simplex(self, E: np.ndarray, p: np.ndarray, q: np.ndarray, d: Directions, lam_end: float) -> LPStep | None:
         """Solve the program by HiGHS, over (delta / lam, beta) so that its rows are of one size."""
         lam, m, others = self.lam, E.size, np.flatnonzero(self.status != ELBOW)
         sign = np.where(self.status[others] == RIGHT, -1.0, 1.0)  # (32) turned round, (33) as it is
         inner = np.column_stack([lam * d.particular[1:], d.null[1:]])
         outer = sign[:, None] * np.column_stack([lam * p[others], q[others]])
         room = [self.alpha[E], self.w[E] - self.alpha[E], np.maximum(sign * self.slack[others], 0.0)]
-        result = wait_for(
+        result = call_in_thread(
             m + others.size,
             linprog,
             np.eye(1, inner.shape[1])[0],
@@ -228,14 +228,14 @@ class LPEngine(TrackingEngine):
         reached = (has <= EQUAL * size) & ((had > EQUAL * size) | blocks)
         touched = np.zeros(self.y.size, dtype=bool)
         touched[others] = reached[2 * m :]
-        return Move(min(lam * result.x[0], 0.0), result.x[1:], reached[:m] | reached[m : 2 * m], touched)
+        return LPStep(min(lam * result.x[0], 0.0), result.x[1:], reached[:m] | reached[m : 2 * m], touched)
 
     # Updates.
 
     def _update(
-        self, move: Move, E: np.ndarray, p: np.ndarray, q: np.ndarray, d: Directions, lam_end: float
+        self, move: LPStep, E: np.ndarray, p: np.ndarray, q: np.ndarray, d: Directions, lam_end: float
     ) -> Segment:
-        """Carry everything over to the end of the move, and let who reached a boundary change sets, (36)-(46)."""
+        """Carry everything over to the end of the move, and let the points that reached a boundary change sets, (36)-(46)."""
         step = d.particular * move.delta + d.null @ move.beta  # (37)
         segment = self._move(move.delta, lam_end, E, step, (p + 1.0) * move.delta + q @ move.beta)
         # A rate below tau may have taken a coefficient past its bound: clipped (38), it is no longer free either.
@@ -250,13 +250,13 @@ class LPEngine(TrackingEngine):
         return segment
 
     def _violation(self) -> float:
-        """Return the largest breach of (56)."""
+        """Return the largest violation of (56)."""
         xi = self.slack / self.lam
-        breach = np.where(self.status == ELBOW, np.abs(xi), np.where(self.status == RIGHT, xi, -xi))
-        return float(breach.max())
+        violations = np.where(self.status == ELBOW, np.abs(xi), np.where(self.status == RIGHT, xi, -xi))
+        return float(violations.max())
 
-    def _least_violation(self) -> float:
-        """Return the violation that is put up with: what rounding makes of none, if that is more than was asked for."""
+    def _kkt_tolerance(self) -> float:
+        """Return the violation that is tolerated: that of rounding, if it is more than ``epsilon_kkt``."""
         size = 1.0 + float(np.abs(self.alpha).sum()) / self.lam * float(np.diagonal(self.K).max())
         return max(self.options.epsilon_kkt, 8.0 * UNIT * size)
 
@@ -274,9 +274,9 @@ class LPEngine(TrackingEngine):
     # Backup routine (BR).
 
     def _back_up(self, lam: float, since: Snapshot) -> tuple[Segment, float]:
-        """Solve anew by SMO at lam; from the last event to there, (53) for everyone who has moved."""
+        """Solve anew by SMO at lam; from the last event to there, (53) for every point that has moved."""
         sets = self.status
-        solution = self.solve_at(lam, self.y * self.alpha, KKTViolation(self._least_violation()))
+        solution = self.solve_at(lam, self.y * self.alpha, KKTViolation(self._kkt_tolerance()))
         self._was_solved = solution.status is Status.CONVERGED
         self._take(lam, solution)
         self.record(sets)

@@ -14,7 +14,7 @@ value is at an end or where a quadratic equation holds.
 
 Decision values: those of all points at the beginning of a block of segments are carried along in twice the working precision;
 within a block they are one matrix product away.  ``radius`` bounds what rounding leaves in them.  It counts as a part of the
-gap for points whose side of the margin it leaves open: those of the elbow, and whoever is that near.
+gap for points whose side of the margin it leaves open: those of the elbow, and any other that near.
 """
 
 from itertools import accumulate
@@ -25,12 +25,12 @@ import numpy as np
 from zerogap import limits
 from zerogap.compiled import inline, jit, jit_contracted, jit_sums
 from zerogap.path.engine import ELBOW, LEFT, Segment, Transition
-from zerogap.path.watch import gather
+from zerogap.path.screening import gather
 from zerogap.precision import two_sum
 
 BLOCK = 32  # segments whose decision values are computed at once
 CHUNK = 64  # rows of the kernel matrix that are summed before they are added to the rest: short sums round less
-STRETCH = 256  # of their columns: eight such stretches of rows fit in the fastest cache
+COLUMN_BLOCK = 256  # of their columns: eight such stretches of rows fit in the fastest cache
 SHARP = 1e-9  # above this, the promise, a gap is computed again with decision values in twice the precision
 SEEN = 0.25  # a jump between two segments of more than this part of the rounding of sums is computed
 SPLIT = 2.0**27 + 1.0  # halves the digits of a number (Veltkamp)
@@ -206,9 +206,9 @@ def _product_of(x, rows, K, total):
     """Write x K[rows] to a matrix, four by four rows, a few of K at a time: short sums round less, and stay in the cache."""
     if rows.size == 0:
         total[:] = 0.0
-    parts = np.empty((4, STRETCH))
-    for begin in range(0, K.shape[1], STRETCH):
-        end = min(begin + STRETCH, K.shape[1])
+    parts = np.empty((4, COLUMN_BLOCK))
+    for begin in range(0, K.shape[1], COLUMN_BLOCK):
+        end = min(begin + COLUMN_BLOCK, K.shape[1])
         a, b, c, d = parts[0, : end - begin], parts[1, : end - begin], parts[2, : end - begin], parts[3, : end - begin]
         for first in range(0, rows.size, CHUNK):
             last = min(first + CHUNK, rows.size)
@@ -270,7 +270,7 @@ def _add_rows(K, rows, new, old, total, lost):
 
 @jit
 def _lay_out(K, y, w, norm, status, b, F, lost, numbers, edges, E, u, v, moves, counts, at_ends):
-    """Return the arrays of a block, in the order in which ``_ratios`` takes them, and b of who is capped in all of it.
+    """Return the arrays of a block, in the order in which ``_ratios`` takes them, and b of the points capped in all of it.
 
     ``numbers`` holds lam at the beginning and the end, u0, v0 and the origin of every segment.
     """
@@ -288,7 +288,7 @@ def _lay_out(K, y, w, norm, status, b, F, lost, numbers, edges, E, u, v, moves, 
         capped[i] = y[i] * w[i] if status[i] == LEFT else 0.0
         if b[i] != capped[i]:  # it is in no segment, and read as if it were at its bound
             place[i] = 0
-        rest[i] = status[i] - float(ELBOW)  # 1 for who is capped in the whole block, -1 for who is at zero
+        rest[i] = status[i] - float(ELBOW)  # 1 for points capped in the whole block, -1 for those at zero
     for e in range(E.size):
         place[E[e]] = 0
     for m in range(len(moves)):
@@ -459,7 +459,7 @@ def _radii(y, w, norm, U, edges, E, start, stop, jumps, ends, sums):
 
 @jit
 def _find_near(lam, end, bias, y, norm, F, rest, at_ends, radius):
-    """List, for every segment, those of the rest who are not surely on their side of the margin at both its ends."""
+    """List, for every segment, those of the rest that are not surely on their side of the margin at both its ends."""
     count, n = lam.size, y.size
     near, n_near = np.empty((count, 8), dtype=np.int64), np.zeros(count, dtype=np.int64)
     for k in range(count + 1):
@@ -556,14 +556,14 @@ def _add_positive(at, h0, h1, weight):
 
 @inline
 def _switches(h0, h1):
-    """Return who changes sign between the ends, and at which z, in order."""
-    who, z, count = np.empty(h0.size, dtype=np.int64), np.empty(h0.size), 0
+    """Return which h change sign between the ends, and at which z, in order."""
+    index, z, count = np.empty(h0.size, dtype=np.int64), np.empty(h0.size), 0
     for i in range(h0.size):
         if (h0[i] > 0.0 and h1[i] < 0.0) or (h0[i] < 0.0 and h1[i] > 0.0):
-            who[count], z[count] = i, -h0[i] / h1[i]
+            index[count], z[count] = i, -h0[i] / h1[i]
             count += 1
     order = np.argsort(z[:count])
-    return who[:count][order], z[:count][order]
+    return index[:count][order], z[:count][order]
 
 
 @inline

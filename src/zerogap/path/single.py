@@ -1,12 +1,12 @@
 """Engine "single": one transition at a time (Sentelle, Anagnostopoulos and Georgiopoulos, 2016), segments solved directly.
 
-Symbols: as in ``engine``; g = K_L b_L, the pull of the capped points.
+Symbols: as in ``engine``; g = K_L b_L, the bound contribution.
 On a segment b_E = u + lam v and F = p + lam q, both determined by the sets alone.  When a point changes sets, these lines
 change by a multiple of its response: one solve, and one combination of kernel rows.  What they leave of p_E = 0 and q_E = y_E
-is looked at every time, and now and then they are solved for afresh, so nothing drifts.
+is tested every time, and now and then they are solved for afresh, so nothing drifts.
 The elbow stays affinely independent: a point that depends on it is exchanged for one of its points, along the direction that
 moves no decision value; and the last point of the elbow stays, even at a bound, so that it is never empty.
-``watch`` knows whose p and q are needed, ``tie`` settles what one exchange after another does not.
+``screening`` knows which p and q are needed, ``tie`` resolves what one exchange after another does not.
 """
 
 import math
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zerogap import limits
-from zerogap.elbow import ElbowSystem
+from zerogap.free_system import DenseFreeSystem
 from zerogap.gram import Gram
 from zerogap.path.engine import (
     ELBOW,
@@ -42,25 +42,25 @@ from zerogap.path.events import (
     OUTSIDE,
     ROUGH,
     TIE,
-    Factor,
+    ElbowFactor,
     Lines,
-    Points,
+    PointArrays,
     Scale,
-    at_once,
-    left_over_by,
+    line_residual,
     pass_ordinary,
+    ratio_test,
     steps_of,
-    survey,
+    tied_candidates,
 )
-from zerogap.path.tie import movers
-from zerogap.path.watch import Move, Watch
-from zerogap.precision import without_sum
+from zerogap.path.screening import Displacement, Screening
+from zerogap.path.tie import entering_points
+from zerogap.precision import with_sum_zero
 from zerogap.stopping import PlainGap
 
 MOST_COORDINATES = 20_000  # that are read to compute kernel values in twice the precision: half a millisecond
 START = PlainGap(1e-12)  # of the solution the path starts from; the elbow is then made exact
 
-# The pull of the capped points is summed afresh after so many events, and whenever lam has halved: what rounding leaves in
+# The bound contribution is summed afresh after so many events, and whenever lam has halved: what rounding leaves in
 # it counts relative to lam.
 REFRESH_EVERY = 500
 
@@ -71,21 +71,21 @@ NEAR, SHORT, LENGTHS, CLEAR = 1e-6, 1e-9, 50, 1e-13
 
 NOISE = 1e-12  # part of the fastest rate of an exchange that is rounding
 
-# Transitions at one and the same C before a tie is settled as a whole, and before that is given up.
+# Transitions at one and the same C before a tie is resolved as a whole, and before that is given up.
 PATIENCE = 50
-MOST_AT_ONCE = 10 * PATIENCE
-RETREAT = 1e-6  # part of lam by which the backup goes on
+MOST_DEGENERATE = 10 * PATIENCE
+BACKUP_STEP = 1e-6  # part of lam by which the backup goes on
 TIED = 1e-9  # what is nearer to the boundary of its set than this, relative to lam or to the box, is tied
 
 
-class Event(NamedTuple):
+class NextEvent(NamedTuple):
     """A point reaches the end of its set."""
 
     lam: float
     point: int  # -1: none does, before the end of the path
     position: int  # in the elbow, if it leaves that; else -1
     target: int
-    move: Move
+    displacement: Displacement
     outside: float  # how far the lines begin outside the box
 
 
@@ -108,15 +108,19 @@ class SingleEngine(Engine):
 
     def __init__(self, gram: Gram, y: np.ndarray, w: np.ndarray, lam: float, b: np.ndarray):
         super().__init__(gram, y, w)
-        self.watch = Watch(self.K, y, FRESH_EVERY)
+        self.screening = Screening(self.K, y, FRESH_EVERY)
         self._largest = float(np.abs(np.diagonal(self.K)).max())
         self._ulp = 1e-16 * self._largest  # rounding error of a decision value, for each unit of coefficients
         self._age = FRESH_EVERY  # events since the lines were solved for
         self.u, self.v, self.u0, self.v0 = np.empty(0), np.empty(0), 0.0, 0.0
-        self._backed_up, self._retreat = np.inf, RETREAT  # where the backup was last called, and how far it went
-        self._roughest = 0.0  # that of the steepest lines since they were last solved for
+        # Where the backup was last called, and how far it went.
+        self._last_backup, self._backup_step = np.inf, BACKUP_STEP
+        self._largest_rounding = 0.0  # that of the steepest lines since they were last solved for
         self.capped, self._n_capped = 0.0, 0  # sum and number of the b_L
-        self._pull_lam, self._rounding = np.inf, 0.0  # where g was last summed, and what rounding left in it
+        self._bound_contribution_lam, self._rounding = (
+            np.inf,
+            0.0,
+        )  # where g was last summed, and what rounding left in it
         self._place(lam, b)
 
     @property
@@ -127,13 +131,13 @@ class SingleEngine(Engine):
     def _place(self, lam: float, b: np.ndarray) -> None:
         """Begin at lam with nearly optimal scaled coefficients."""
         self.lam, self.b = lam, b.copy()  # of the elbow those when they were last needed
-        self.system = ElbowSystem(self.K)
+        self.system = DenseFreeSystem(self.K)
         self.status = sets_of(self.y * b, self.w)
         self._passed: Segment | None = None  # the last segment of some length
-        self._at_once = 0  # transitions without a change of lam
+        self._degenerate_steps = 0  # transitions without a change of lam
         try:
             self._build_elbow()
-            self._sum_pull()
+            self._sum_bound_contribution()
             self._make_optimal()
         except limits.Exceeded:
             raise NotStarted(self.b / lam) from None
@@ -144,30 +148,30 @@ class SingleEngine(Engine):
     def steps(self, lam_end: float, most: int) -> list[Step]:
         """Pass ordinary events in a compiled loop; where the next one is not, make one step."""
         made = []
-        if self._at_once == 0 and 0 < self._age < FRESH_EVERY:
+        if self._degenerate_steps == 0 and 0 < self._age < FRESH_EVERY:
             made = self._pass_ordinary(
                 lam_end, min(most, REFRESH_EVERY - self.counts.events % REFRESH_EVERY, FRESH_EVERY)
             )
         return made or super().steps(lam_end, most)
 
     def _pass_ordinary(self, lam_end: float, most: int) -> list[Step]:
-        system, watch = self.system, self.watch
+        system, screening = self.system, self.screening
         log, now = pass_ordinary(
-            lam_end, most, Points(self.y, self.w, self.status, self.b, self.g),
-            Factor(self.K, system._points, system._factor, system._half, system.tau), watch.record(),
+            lam_end, most, PointArrays(self.y, self.w, self.status, self.b, self.g),
+            ElbowFactor(self.K, system._points, system._factor, system._forward_ones, system.tau), screening.record(),
             Lines(
-                self.lam, self.u, self.v, self.u0, self.v0, system.size, self._age, self._roughest, self.capped,
-                self._n_capped, *watch.progress(),
+                self.lam, self.u, self.v, self.u0, self.v0, system.size, self._age, self._largest_rounding, self.capped,
+                self._n_capped, *screening.progress(),
             ),
-            Scale(self._largest, self._ulp, self._rounding, 0.5 * self._pull_lam),
+            Scale(self._largest, self._ulp, self._rounding, 0.5 * self._bound_contribution_lam),
         )  # fmt: skip
         if len(log.moves) == 0:
             return []
         (
-            self.lam, self.u, self.v, self.u0, self.v0, system.size, self._age, self._roughest, self.capped,
+            self.lam, self.u, self.v, self.u0, self.v0, system.size, self._age, self._largest_rounding, self.capped,
             self._n_capped, *progress,
         ) = now  # fmt: skip
-        watch.take(len(log.moves), *progress)
+        screening.take(len(log.moves), *progress)
         self.counts.events += len(log.moves)
         self.counts.largest_elbow = max(self.counts.largest_elbow, int(np.diff(log.edges).max()))
         made = steps_of(log)
@@ -177,20 +181,20 @@ class SingleEngine(Engine):
 
     def step(self, lam_end: float) -> tuple[Segment, float]:
         """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
-        if self._at_once > MOST_AT_ONCE:
+        if self._degenerate_steps > MOST_DEGENERATE:
             return self._back_up(lam_end)
-        if self._at_once % PATIENCE == PATIENCE - 1:
+        if self._degenerate_steps % PATIENCE == PATIENCE - 1:
             segment = self.segment()
-            self._settle()
+            self._resolve_tie()
             return segment, self.lam
         event = self._next_event(lam_end)
         is_long = event.lam < LONG * self.lam
-        if is_long or not self.watch.covers(event.move):
+        if is_long or not self.screening.is_safe(event.displacement):
             self._solve_lines(exactly=is_long)
             event = self._next_event(lam_end)
-            is_long = event.lam < LONG * self.lam  # other lines may meet somebody sooner
-        if self._age == 0:  # all have just been looked at
-            self.watch.narrow(self.lam, event.move)
+            is_long = event.lam < LONG * self.lam  # other lines may meet a point sooner
+        if self._age == 0:  # all have just been evaluated
+            self.screening.screen(self.lam, event.displacement)
         segment = self._lines()
         if event.outside > (0.0 if is_long else OUTSIDE) and self._passed is not None:
             if is_long:  # what is not exact in the line from before must not reach far
@@ -198,7 +202,7 @@ class SingleEngine(Engine):
             segment = self._continued(segment, event.lam)
         if event.lam < self.lam:
             self._passed = segment
-        self._move_to(event.lam, event.move)
+        self._move_to(event.lam, event.displacement)
         if event.point >= 0:
             self.counts.events += 1
             try:
@@ -207,14 +211,14 @@ class SingleEngine(Engine):
                 else:
                     self._enter(event.point)
             except FloatingPointError:
-                self._at_once = MOST_AT_ONCE + 1  # solve anew, further on
+                self._degenerate_steps = MOST_DEGENERATE + 1  # solve anew, further on
             self._refresh()
         return segment, self.lam
 
     def _refresh(self) -> None:
         """Sum the decision values that the capped points make afresh, if it is time to."""
-        if self.counts.events % REFRESH_EVERY == 0 or self.lam < 0.5 * self._pull_lam:
-            self._sum_pull()
+        if self.counts.events % REFRESH_EVERY == 0 or self.lam < 0.5 * self._bound_contribution_lam:
+            self._sum_bound_contribution()
 
     def _continued(self, segment: Segment, end: float) -> Segment:
         """Return the line to the end of a segment from where the one before has ended.
@@ -231,18 +235,18 @@ class SingleEngine(Engine):
     def _back_up(self, lam_end: float) -> tuple[Segment, float]:
         """Leave a circle of ties: solve anew a little further on."""
         warnings.warn(
-            f"The path met a tie at C={1 / self.lam:g} that it could not settle; it was solved anew a little further on.",
+            f"The path met a tie at C={1 / self.lam:g} that it could not resolve; it was solved anew a little further on.",
             RuntimeWarning,
             stacklevel=5,
         )
         since, before, bias = self.lam, self.status, self.segment().bias(self.lam)
-        self._take_stock()
+        self._update_elbow_coefficients()
         b = self.b
         # Where the last one has led to the next, farther every time: few of them get over any number of ties.
-        is_near = self._backed_up - since < 10.0 * self._retreat * since
-        self._retreat = min(2.0 * self._retreat, 0.1) if is_near else RETREAT
-        self._backed_up = since
-        lam = max(since * (1.0 - self._retreat), lam_end)
+        is_near = self._last_backup - since < 10.0 * self._backup_step * since
+        self._backup_step = min(2.0 * self._backup_step, 0.1) if is_near else BACKUP_STEP
+        self._last_backup = since
+        lam = max(since * (1.0 - self._backup_step), lam_end)
         self._place(lam, self.solve_at(lam, b, START).beta * lam)
         self.record(before)
         self.counts.loop_backups += 1
@@ -251,11 +255,11 @@ class SingleEngine(Engine):
 
     def segment(self) -> Segment:
         """Return the lines of the elbow, solved for afresh if need be."""
-        if self._age >= FRESH_EVERY or not self._are_true(*left_over_by(self.lam, *self._now())):
+        if self._age >= FRESH_EVERY or not self._lines_hold(*line_residual(self.lam, *self._now())):
             self._solve_lines()
         return self._lines()
 
-    def here(self) -> tuple[np.ndarray, np.ndarray, float]:
+    def current_solution(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the elbow, its b, and the scaled bias, at the present lam."""
         segment = self.segment()
         return segment.points, segment.coefficients(self.lam), segment.bias(self.lam)
@@ -264,55 +268,64 @@ class SingleEngine(Engine):
         return Segment(self.system.points.copy(), self.u, self.v, self.u0, self.v0)
 
     def _now(self) -> tuple[np.ndarray, ...]:
-        """Return what the lines are, for compiled code: labels, the elbow's lines, and those of the points watched."""
-        watch = self.watch
-        return self.y, self.system.points, self.u, self.v, watch.points, watch.position, watch.p, watch.q
+        """Return what the lines are, for compiled code: labels, the elbow's lines, and those of the candidates."""
+        screening = self.screening
+        return (
+            self.y,
+            self.system.points,
+            self.u,
+            self.v,
+            screening.points,
+            screening.position,
+            screening.p,
+            screening.q,
+        )
 
-    def _are_true(self, left_over: float, size: float) -> bool:
-        """Whether the lines, bent as they are, still solve the elbow's system, and have not been much steeper in between."""
+    def _lines_hold(self, left_over: float, size: float) -> bool:
+        """Whether the lines, updated many times, still solve the elbow's system, and have not been much steeper in between."""
         rounding, tolerance = self._ulp * size, self._tolerance()
-        self._roughest = max(self._roughest, rounding)
-        return left_over <= tolerance and self._roughest <= ROUGH * rounding + tolerance
+        self._largest_rounding = max(self._largest_rounding, rounding)
+        return left_over <= tolerance and self._largest_rounding <= ROUGH * rounding + tolerance
 
     def _tolerance(self) -> float:
         return LEFT_OVER * self.lam + self._rounding
 
     def _solve_lines(self, *, exactly: bool = False) -> None:
         """Solve the elbow system for both coefficients of lam, with refinement."""
-        E, watch, totals = self.system.points, self.watch, np.array([-self.capped, 0.0])
+        E, screening, totals = self.system.points, self.screening, np.array([-self.capped, 0.0])
         x, bias = self.system.solve(np.stack([-self.g[E], self.y[E]]), totals)
-        watch.look(_segment(E, x, bias), self.g)
+        screening.evaluate_all(_segment(E, x, bias), self.g)
         # On the elbow p is zero and q is y: what they are instead refines the solution.
-        left_over = np.stack([-watch.p[E], self.y[E] - watch.q[E]])
+        left_over = np.stack([-screening.p[E], self.y[E] - screening.q[E]])
         correction, shift = self.system.solve(left_over, totals - x.sum(axis=1))
         x, bias = x + correction, bias + shift
         is_unsure = (np.abs(correction[0] + self.lam * correction[1]) / self.w[E]).max() > UNSURE
         if self._has_one_class():
             x[1], bias[1] = 0.0, self.y[E[0]]
         if exactly or is_unsure:
-            x, bias = self._refine(x, bias, totals, with_pull=exactly)
+            x, bias = self._refine(x, bias, totals, with_bound_contribution=exactly)
         visible = np.abs(left_over[0]).max() + self.lam * np.abs(left_over[1]).max() > 0.1 * self._tolerance()
         if exactly or is_unsure or visible:
-            watch.look(_segment(E, x, bias), self.g)
+            screening.evaluate_all(_segment(E, x, bias), self.g)
         self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
-        self._age, self._roughest = 0, self._ulp * float(np.abs(self.u).sum() + self.lam * np.abs(self.v).sum())
+        self._age, self._largest_rounding = 0, self._ulp * float(np.abs(self.u).sum() + self.lam * np.abs(self.v).sum())
         if not self._n_capped:
             self._clear_margins()
 
     def _refine(
-        self, x: np.ndarray, bias: np.ndarray, totals: np.ndarray, *, with_pull: bool
+        self, x: np.ndarray, bias: np.ndarray, totals: np.ndarray, *, with_bound_contribution: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Refine by what is left over in twice the precision, where less would be all rounding.
 
-        ``with_pull``: the pull of the capped points is summed so as well.
+        ``with_bound_contribution``: the bound contribution is summed so as well.
         """
         E = self.system.points
         right, lost = np.stack([-self.g[E], self.y[E]]), np.zeros((2, E.size))
-        if with_pull:
+        if with_bound_contribution:
             left = np.flatnonzero(self.status == LEFT)
-            pulls, right[0] = self.y[left] * self.w[left], 0.0
-            add_exactly(self.K, left, -pulls, E, right[0], lost[0])
-            totals = np.array([-math.fsum(pulls), 0.0])
+            at_caps, right[0] = self.y[left] * self.w[left], 0.0
+            add_exactly(self.K, left, -at_caps, E, right[0], lost[0])
+            totals = np.array([-math.fsum(at_caps), 0.0])
         for _ in range(2):
             left_over, error = right.copy(), lost.copy()
             for k in range(2):
@@ -334,18 +347,18 @@ class SingleEngine(Engine):
         Without capped points F = lam q, and a margin short by 1e-14 costs C times that at each of the points on it.  Rounding
         v changes margins anew every time: a few lengths are tried.
         """
-        is_near, stretch = self.y * self.watch.q < 1.0 + NEAR, 1.0
+        is_near, stretch = self.y * self.screening.q < 1.0 + NEAR, 1.0
         is_near[self.system.points] = True  # whatever rounding made of their margins: there are some of either class
         near = np.flatnonzero(is_near)
         for _ in range(LENGTHS):
-            v = without_sum(self.v * stretch)
+            v = with_sum_zero(self.v * stretch)
             least, most = self._bias_between(v, near)
             short = 0.5 * (least - most) + CLEAR * (1.0 + abs(least))
             if short > SHORT:
                 return
             if short <= 0.0:
                 self.v, self.v0 = v, 0.5 * (least + most)
-                self.watch.q *= stretch
+                self.screening.q *= stretch
                 return
             stretch += max(0.5 * short, CLEAR)
 
@@ -362,21 +375,21 @@ class SingleEngine(Engine):
         short = 1.0 - margin
         return float(short[y > 0].max(initial=-np.inf)), float(-short[y < 0].max(initial=-np.inf))
 
-    def _next_event(self, lam_end: float) -> Event:
+    def _next_event(self, lam_end: float) -> NextEvent:
         """Find the next event; of those that happen at once, the one that keeps the elbow farthest from dependent.
 
         Where very many points tie, as on a grid, any other choice leads to elbows that are singular but for rounding.
         """
         if self._age >= FRESH_EVERY:
             self._solve_lines()
-        found = self._survey(lam_end)
-        if not self._are_true(*found[:2]) and self._age:
+        found = self._ratio_test(lam_end)
+        if not self._lines_hold(*found[:2]) and self._age:
             self._solve_lines()
-            found = self._survey(lam_end)
+            found = self._ratio_test(lam_end)
         _, _, turned, lam, position, index, second, outside = found
         width = TIE * self.lam
         if second >= lam - width:
-            position, index = self._of_those_at_once(
+            position, index = self._choose_among_tied(
                 lam - width
             )  # lam stays: behind the first of them it would be outside
         if index >= 0 and lam > (1.0 - TIE) * self.lam:
@@ -385,52 +398,52 @@ class SingleEngine(Engine):
         if position >= 0:
             target = RIGHT if self.y[index] * self.v[position] > 0 else LEFT
         t = self.lam - lam
-        move = Move(t, t * turned, t * abs(self.v0 - self.watch.line.v0))
-        return Event(lam, index, position, target, move, outside)
+        displacement = Displacement(t, t * turned, t * abs(self.v0 - self.screening.line.v0))
+        return NextEvent(lam, index, position, target, displacement, outside)
 
-    def _survey(self, lam_end: float) -> tuple[float, float, float, float, int, int, float, float]:
-        line = self.watch.line
-        return survey(lam_end, self.lam, self.w, self.status, self._largest, line.points, line.v, *self._now())
+    def _ratio_test(self, lam_end: float) -> tuple[float, float, float, float, int, int, float, float]:
+        line = self.screening.line
+        return ratio_test(lam_end, self.lam, self.w, self.status, self._largest, line.points, line.v, *self._now())
 
-    def _of_those_at_once(self, near: float) -> tuple[int, int]:
-        position, index, entering = at_once(near, self.lam, self.w, self.status, self._largest, *self._now())
+    def _choose_among_tied(self, near: float) -> tuple[int, int]:
+        position, index, entering = tied_candidates(near, self.lam, self.w, self.status, self._largest, *self._now())
         if position < 0:
             index = int(entering[np.argmax(self.system.distances(entering))])
         return position, index
 
-    def _move_to(self, lam: float, move: Move) -> None:
-        self._at_once = self._at_once + 1 if lam == self.lam else 0
+    def _move_to(self, lam: float, displacement: Displacement) -> None:
+        self._degenerate_steps = self._degenerate_steps + 1 if lam == self.lam else 0
         self.lam = lam
-        self.watch.note(move)
+        self.screening.accumulate(displacement)
 
-    def _take_stock(self) -> None:
-        """Bring the elbow's b to the present lam; as long as its lines hold, nobody needs them."""
+    def _update_elbow_coefficients(self) -> None:
+        """Bring the elbow's b to the present lam; as long as its lines hold, they are not needed."""
         self.b[self.system.points] = self.u + self.lam * self.v
 
     # Changes of the sets.
 
     def _set(self, index: int, target: int) -> None:
-        """Enter a point in a set, the pull of the capped points with it."""
+        """Enter a point in a set, and update the bound contribution."""
         origin = int(self.status[index])
-        pull = self.y[index] * self.w[index]
+        at_cap = self.y[index] * self.w[index]
         sign = int(target == LEFT) - int(origin == LEFT)
         if sign:
-            add_row(self.K, index, sign * pull, self.g)
-            self.capped += sign * pull
+            add_row(self.K, index, sign * at_cap, self.g)
+            self.capped += sign * at_cap
             self._n_capped += sign
             if not self._n_capped:  # from here on b is in proportion to lam: what rounding left must not stay
-                self._clear_pull()
+                self._clear_bound_contribution()
         if target != ELBOW:
-            self.b[index] = pull if target == LEFT else 0.0
+            self.b[index] = at_cap if target == LEFT else 0.0
         self.status[index] = target
         self.transitions.append(Transition(self.lam, index, origin, target))
 
     def _leave(self, position: int, target: int) -> None:
-        index, response = int(self.system.points[position]), self.system.take_out(position)
+        index, response = int(self.system.points[position]), self.system.remove_with_response(position)
         E = self.system.points
         if self._age < FRESH_EVERY and E.size:
             bound = self.y[index] * self.w[index] if target == LEFT else 0.0
-            self._take(response.d0, *self.watch.leave(E, response, index, position, bound, self.u, self.v))
+            self._take(response.d0, *self.screening.leave(E, response, index, position, bound, self.u, self.v))
         else:
             self._age = FRESH_EVERY
         self._set(index, target)
@@ -442,7 +455,7 @@ class SingleEngine(Engine):
             return False
         E = self.system.points[:-1]
         if self._age < FRESH_EVERY and E.size:
-            self._take(response.d0, *self.watch.join(E, response, index, self.b[index], self.u, self.v))
+            self._take(response.d0, *self.screening.join(E, response, index, self.b[index], self.u, self.v))
         else:
             self._age = FRESH_EVERY
         return True
@@ -458,7 +471,7 @@ class SingleEngine(Engine):
         if self._join(index):
             self._set(index, ELBOW)
             return
-        self._take_stock()
+        self._update_elbow_coefficients()
         bound, inward, moved = self.b[index], self.y[index] if self.status[index] == RIGHT else -self.y[index], 0.0
         for _ in range(self.system.size + 1):  # each time round the elbow loses a point
             k, part = self._exchange(index, inward, self.w[index] - moved)
@@ -483,7 +496,7 @@ class SingleEngine(Engine):
         E, d = self.system.points, way * self.system.dependence(index)
         rate = self.y[E] * d
         rate[np.abs(rate) <= NOISE * np.abs(rate).max()] = 0.0
-        k, stop = _first_to_stop(self.y[E] * self.b[E], rate, self.w[E])
+        k, stop = _harris_ratio_test(self.y[E] * self.b[E], rate, self.w[E])
         part = min(stop, room)
         self.b[E] += part * d
         return (k, part) if stop < room else (-1, part)
@@ -492,23 +505,23 @@ class SingleEngine(Engine):
         i = self.system.points[position]
         return LEFT if 2.0 * self.y[i] * self.b[i] > self.w[i] else RIGHT
 
-    def _settle(self) -> None:
+    def _resolve_tie(self) -> None:
         """Put all tied points at once where they belong as lam falls, and begin with a new elbow."""
-        self._solve_lines()  # and look at all
-        self._take_stock()
-        E, a, watch = self.system.points, self.y * self.b, self.watch
-        margin = self.y * (watch.p + self.lam * watch.q) - self.lam
+        self._solve_lines()  # which evaluates all points
+        self._update_elbow_coefficients()
+        E, a, screening = self.system.points, self.y * self.b, self.screening
+        margin = self.y * (screening.p + self.lam * screening.q) - self.lam
         inside = np.minimum(a, self.w - a) > TIED * self.w
         inner = E[inside[E]]
         is_tied = (self.status == ELBOW) & ~inside | (self.status != ELBOW) & (np.abs(margin) <= TIED * self.lam)
         tied = np.flatnonzero(is_tied)
-        self._at_once += 1
+        self._degenerate_steps += 1
         self.counts.events += 1
         if not tied.size:
             return
         is_low = 2.0 * a[tied] < self.w[tied]
-        entering = movers(self.K, self.y, inner, tied, is_low == (self.y[tied] > 0))
-        self.system = ElbowSystem(self.K)
+        entering = entering_points(self.K, self.y, inner, tied, is_low == (self.y[tied] > 0))
+        self.system = DenseFreeSystem(self.K)
         for i in (*inner, *entering):
             self.system.append(int(i))
         target = np.where(is_low, RIGHT, LEFT)
@@ -542,16 +555,16 @@ class SingleEngine(Engine):
             else:
                 self.status[i] = ELBOW
 
-    def _sum_pull(self) -> None:
+    def _sum_bound_contribution(self) -> None:
         left = self.status == LEFT
-        pulls = self.y[left] * self.w[left]
-        self.g = weighted_rows(self.K, np.flatnonzero(left), pulls)
-        self.capped, self._n_capped = float(pulls.sum()), int(left.sum())
-        self._pull_lam = self.lam
+        at_caps = self.y[left] * self.w[left]
+        self.g = weighted_rows(self.K, np.flatnonzero(left), at_caps)
+        self.capped, self._n_capped = float(at_caps.sum()), int(left.sum())
+        self._bound_contribution_lam = self.lam
         self._rounding = 1e-14 * float(np.abs(self.g).max())
         self._age = FRESH_EVERY
 
-    def _clear_pull(self) -> None:
+    def _clear_bound_contribution(self) -> None:
         self.g[:] = 0.0
         self.capped, self._age = 0.0, FRESH_EVERY
 
@@ -562,20 +575,20 @@ class SingleEngine(Engine):
         for _ in range(20 * self.y.size + 100):
             limits.check()
             segment = self.segment()
-            E, aim = segment.points, segment.coefficients(self.lam)
-            a, change = self.y[E] * self.b[E], self.y[E] * (aim - self.b[E])
-            k, part = _first_to_stop(a, change, self.w[E])
+            E, solved = segment.points, segment.coefficients(self.lam)
+            a, change = self.y[E] * self.b[E], self.y[E] * (solved - self.b[E])
+            k, part = _harris_ratio_test(a, change, self.w[E])
             if part < 1.0 and self.system.size > 1:
-                self.b[E] += part * (aim - self.b[E])
+                self.b[E] += part * (solved - self.b[E])
                 self._leave(k, RIGHT if change[k] < 0 else LEFT)
                 continue
-            self.b[E] = aim
-            h = self.y * (self.watch.p + self.lam * self.watch.q) - self.lam
-            breach = np.where(self.status == RIGHT, -h, np.where(self.status == LEFT, h, 0.0))
-            worst = int(np.argmax(breach))
+            self.b[E] = solved
+            h = self.y * (self.screening.p + self.lam * self.screening.q) - self.lam
+            violations = np.where(self.status == RIGHT, -h, np.where(self.status == LEFT, h, 0.0))
+            worst = int(np.argmax(violations))
             # With one class on the margin nothing but the bias depends on lam.
-            size = max(0.0 if self._has_one_class() else self.lam, float(np.abs(self.watch.p).max()))
-            if breach[worst] <= 1e-11 * size + 10.0 * self._rounding:
+            size = max(0.0 if self._has_one_class() else self.lam, float(np.abs(self.screening.p).max()))
+            if violations[worst] <= 1e-11 * size + 10.0 * self._rounding:
                 return
             try:
                 self._enter(worst)
@@ -598,17 +611,17 @@ class SingleEngine(Engine):
         self._set(int(np.argmax(ends)), ELBOW)
 
 
-def _shortened(event: Event, lam: float) -> Event:
+def _shortened(event: NextEvent, lam: float) -> NextEvent:
     """Return a part of the way to an event, on which no point changes sets."""
     part = 0.25 * lam / (lam - event.lam)
-    return Event(0.75 * lam, -1, -1, ELBOW, Move(*(part * x for x in event.move)), event.outside)
+    return NextEvent(0.75 * lam, -1, -1, ELBOW, Displacement(*(part * x for x in event.displacement)), event.outside)
 
 
 def _segment(E: np.ndarray, x: np.ndarray, bias: np.ndarray) -> Segment:
     return Segment(E.copy(), x[0], x[1], float(bias[0]), float(bias[1]))
 
 
-def _first_to_stop(a: np.ndarray, rate: np.ndarray, w: np.ndarray) -> tuple[int, float]:
+def _harris_ratio_test(a: np.ndarray, rate: np.ndarray, w: np.ndarray) -> tuple[int, float]:
     """Return which y b = a is the first to be at 0 or w at these rates, and how far it gets; (-1, inf) if none moves.
 
     Of those that stop at once it is the fastest: the slower a coefficient, the less is known of where it stops, and the nearer

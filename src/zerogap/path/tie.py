@@ -1,4 +1,4 @@
-"""Where very many points tie: who moves from there is itself the solution of a small quadratic program.
+"""Where very many points tie: the set that enters the elbow is itself the solution of a small quadratic program.
 
 Symbols: as in ``engine``; T, the tied points, each at a bound and on its margin; I, those of the elbow strictly inside their
 box; z = -db/dlam, how b changes as lam falls; H, what z_T does to F_T when I answers so that its own margins stay.
@@ -11,14 +11,16 @@ import numpy as np
 from zerogap import limits
 from zerogap.active_set import ActiveSet
 from zerogap.gram import Gram
-from zerogap.path.waiting import wait_for
+from zerogap.path.threaded import call_in_thread
 from zerogap.problem import DualProblem
 
 NOTHING = 1e-10  # of the largest kernel value: a squared distance that is all rounding
 LEVEL = 1e-9  # a margin that changes by less than this, relative to lam, does not change
 
 
-def movers(K: np.ndarray, y: np.ndarray, inner: np.ndarray, tied: np.ndarray, is_rising: np.ndarray) -> np.ndarray:
+def entering_points(
+    K: np.ndarray, y: np.ndarray, inner: np.ndarray, tied: np.ndarray, is_rising: np.ndarray
+) -> np.ndarray:
     """Return those of the tied points that belong into the elbow as lam falls; ``is_rising`` tells whose b can only rise."""
     H, t = K[np.ix_(tied, tied)], -y[tied]
     if inner.size:
@@ -26,10 +28,10 @@ def movers(K: np.ndarray, y: np.ndarray, inner: np.ndarray, tied: np.ndarray, is
         A, B, right = np.zeros((m, m)), np.ones((m, tied.size)), np.zeros(m)
         A[0, 1:], A[1:, 0], A[1:, 1:] = 1.0, 1.0, K[np.ix_(inner, inner)]
         B[1:], right[1:] = K[np.ix_(inner, tied)], y[inner]
-        answer = wait_for(m, np.linalg.solve, A, np.column_stack([B, right]))
+        answer = call_in_thread(m, np.linalg.solve, A, np.column_stack([B, right]))
         H, t = H - B.T @ answer[:, :-1], B.T @ answer[:, -1] + t
     # In these coordinates H is a matrix of inner products in spite of rounding.
-    values, vectors = wait_for(tied.size, np.linalg.eigh, 0.5 * (H + H.T))
+    values, vectors = call_in_thread(tied.size, np.linalg.eigh, 0.5 * (H + H.T))
     problem = DualProblem(
         Gram(vectors * np.sqrt(np.maximum(values, 0.0)), "linear"),
         t,
@@ -43,5 +45,5 @@ def movers(K: np.ndarray, y: np.ndarray, inner: np.ndarray, tied: np.ndarray, is
     limits.check()
     if inner.size or active.free.size:
         return tied[np.sort(active.free)]
-    # Nobody moves but the bias, within an interval: whoever ends it holds it.
+    # Only the bias moves, within an interval: the point that ends it enters the elbow.
     return tied[[int(np.argmax(np.where(is_rising, t, -np.inf)))]]

@@ -5,7 +5,7 @@
 
 from typing import TYPE_CHECKING
 
-from zerogap.lazily import loader
+from zerogap.lazy_import import loader
 from zerogap.solvers.base import Info, Solver, State
 from zerogap.solvers.registry import SOLVERS, Entry, get_solver
 

@@ -88,7 +88,7 @@ class Solver(Protocol):
             A limit came first, where kernel values have to be computed before there is a state.
         """
 
-    def step(self, problem: DualProblem, state: Any, most: int, until: float) -> tuple[Any, Info]:
+    def step(self, problem: DualProblem, state: Any, most: int, kkt_target: float) -> tuple[Any, Info]:
         """Go on for a while: as long as a tenth of a second or so, or until ``limits.is_over()``.
 
         Parameters

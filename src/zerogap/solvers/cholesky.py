@@ -97,7 +97,9 @@ class Cholesky:
         factor = Factor(problem.gram, problem.ridge)
         return CholeskyState(beta, _residual(problem, factor, beta), factor)
 
-    def step(self, problem: DualProblem, state: CholeskyState, most: int, until: float) -> tuple[CholeskyState, Info]:
+    def step(
+        self, problem: DualProblem, state: CholeskyState, most: int, kkt_target: float
+    ) -> tuple[CholeskyState, Info]:
         """Solve for the residual, once; done when that no longer makes it smaller."""
         beta = state.beta + state.factor.solve(state.residual)
         residual = _residual(problem, state.factor, beta)

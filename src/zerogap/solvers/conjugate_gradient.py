@@ -30,7 +30,7 @@ PRECONDITIONERS = ("nystrom",)
 
 CHECK_EVERY = 100  # products between two residuals computed afresh
 DRIFT = 0.1  # of the residual: more of it may not be rounding error
-WORK_PER_STEP = 2_000_000  # multiplications between two looks at the certificate: a few milliseconds
+WORK_PER_STEP = 2_000_000  # multiplications between two tests of the certificate: a few milliseconds
 DROP_TOGETHER = 8  # of several right hand sides, one in so many has to be done before they are checked and leave
 ROUNDING = 1e-12  # a kernel matrix whose remainder is this small, relatively, has no further rank
 
@@ -120,8 +120,8 @@ class ConjugateGradient:
         residual = problem.residual(beta) if beta.any() else problem.target.copy()
         return CGState(beta, residual, np.zeros(problem.n), precondition, [_bounds(problem, beta, residual)])
 
-    def step(self, problem: DualProblem, state: CGState, most: int, until: float) -> tuple[CGState, Info]:
-        """Make up to ``most`` products, fewer if they take long or the violation falls to ``until`` before."""
+    def step(self, problem: DualProblem, state: CGState, most: int, kkt_target: float) -> tuple[CGState, Info]:
+        """Make up to ``most`` products, fewer if they take long or the violation falls to ``kkt_target`` before."""
         beta, g, h, precondition, bounds = state
         most = min(most, max(1, WORK_PER_STEP // problem.n**2))
         for k in range(most):
@@ -140,7 +140,7 @@ class ConjugateGradient:
             lower = max(now.lower, bounds[-1].lower)
             bounds.append(Bounds(lower, max(min(now.upper, bounds[-1].upper), lower)))  # crossed by rounding only
             violation = kkt_violation(g)
-            if violation <= until:
+            if violation <= kkt_target:
                 return state, Info(k + 1, is_done=violation == 0)
         return state, Info(most)
 
@@ -158,7 +158,7 @@ def refuse_constraints(problem: DualProblem, method: str) -> None:
 
 
 def kkt_violation(g: np.ndarray) -> float:
-    """KKT violation where every coefficient can move: the bias is zero, whatever the points ask for."""
+    """KKT violation where every coefficient can move: the bias is fixed to zero."""
     return max(float(g.max()), 0.0) - min(float(g.min()), 0.0)
 
 

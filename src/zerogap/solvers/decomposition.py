@@ -1,7 +1,7 @@
 """Chunking and decomposition: the whole problem by way of small ones (chapter7 §7.4, Table 7.2).
 
-Symbols: working set = the points that may move; r = t - K beta; high, low = largest r of points that can rise and smallest r of
-points that can fall, each less eps s, so that high - low is the KKT violation.
+Symbols: working set = the points that may move; r = t - K beta; b_up, b_low = largest r of points that can rise and smallest
+r of points that can fall, each less eps s, so that b_up - b_low is the KKT violation.
 
 The points outside the working set keep their coefficients, and all they do is shift the target of those inside
 (``DualProblem.restricted``), so the subproblem is a DualProblem like any other and every solver can do it.  Its solution goes
@@ -37,7 +37,7 @@ class Subproblem(NamedTuple):
 
     problem: DualProblem
     state: Any
-    until: float  # violation at which it counts as solved
+    kkt_target: float  # violation at which it counts as solved
 
 
 class WorkingSet:
@@ -49,12 +49,12 @@ class WorkingSet:
         self.subproblem: Subproblem | None = None
         self.iterations = 0  # spent on it
         self.count = 0  # sets so far
-        self.waiting: np.ndarray | None = None  # coefficients it has reached, if a limit came before they were put back
+        self.pending: np.ndarray | None = None  # coefficients it has reached, if a limit came before they were put back
 
     def __deepcopy__(self, memo: dict[int, object]) -> "WorkingSet":
         # A copy chooses afresh: what the subproblem has reached is in beta already, or waits to be put there.
         copied = WorkingSet(self.points.copy())
-        copied.count, copied.waiting = self.count, copy.deepcopy(self.waiting, memo)
+        copied.count, copied.pending = self.count, copy.deepcopy(self.pending, memo)
         return copied
 
 
@@ -83,21 +83,23 @@ class WorkingSetMethod:
         _open(problem, copy.deepcopy(state), np.arange(min(2, problem.n)), get_solver(self.inner), 0.0)
         return state
 
-    def step(self, problem: DualProblem, state: WorkingState, most: int, until: float) -> tuple[WorkingState, Info]:
+    def step(
+        self, problem: DualProblem, state: WorkingState, most: int, kkt_target: float
+    ) -> tuple[WorkingState, Info]:
         """Work on one set for up to ``most`` iterations; choose it first, if the last one is solved."""
         inner, working_set = get_solver(self.inner), state.working_set
-        if not _put_back(problem, state):
+        if not _write_back(problem, state):
             return state, Info(0)
         if working_set.subproblem is not None:  # the last step ran out of iterations
             info = _work(problem, state, working_set.subproblem, inner, most)
             if info.iterations:
                 return state, info
-        high, low = problem.bias_interval(state.beta, state.residual)
-        if high - low <= until:
-            return state, Info(0, is_done=high <= low)
+        b_up, b_low = problem.bias_interval(state.beta, state.residual)
+        if b_up - b_low <= kkt_target:
+            return state, Info(0, is_done=b_up <= b_low)
         points = self._choose(problem, state)
         try:
-            subproblem = _open(problem, state, points, inner, max(SUBPROBLEM_SHARE * (high - low), 0.5 * until))
+            subproblem = _open(problem, state, points, inner, max(SUBPROBLEM_SHARE * (b_up - b_low), 0.5 * kkt_target))
         except limits.Exceeded:  # nothing has moved
             return state, Info(0)
         working_set.iterations, working_set.count = 0, working_set.count + 1
@@ -106,7 +108,7 @@ class WorkingSetMethod:
 
 @dataclass(frozen=True)
 class Chunking(WorkingSetMethod):
-    """Chunking: the present support vectors and the ``chunk_size`` points (M in chapter7) that want to move most.
+    """Chunking: the present support vectors and the ``chunk_size`` points (M in chapter7) that violate most.
 
     The working set grows to all support vectors and sheds those that cease to be.  It suits problems with few of them.
     ``rule`` is what "most" means: the KKT "violation" or the share in the duality "gap" (Remark 7.2); half of the points are
@@ -121,7 +123,7 @@ class Chunking(WorkingSetMethod):
         _check(self.rule, "chunk_size", self.chunk_size)
 
     def _choose(self, problem: DualProblem, state: WorkingState) -> np.ndarray:
-        return np.union1d(np.flatnonzero(state.beta), _most_wanted(problem, state, self.chunk_size, self.rule))
+        return np.union1d(np.flatnonzero(state.beta), _most_violating(problem, state, self.chunk_size, self.rule))
 
     def __str__(self) -> str:
         return "chunking"
@@ -131,7 +133,7 @@ class Chunking(WorkingSetMethod):
 class Decomposition(WorkingSetMethod):
     """Decomposition: a working set of ``size`` points (q in SVM-Light), however many support vectors there are.
 
-    Of these ``size`` - ``kept`` are the points that want to move most, as SVM-Light chooses them; the others stay from the
+    Of these ``size`` - ``kept`` are the points that violate most, as SVM-Light chooses them; the others stay from the
     last set, free points first, lest pairs of sets undo each other's work.  ``kept`` is half of ``size`` by default.
     ``rule`` and ``inner`` are those of Chunking.
     """
@@ -154,7 +156,7 @@ class Decomposition(WorkingSetMethod):
             return np.arange(problem.n)
         kept = min(self.size // 2, self.size - 2) if self.kept is None else self.kept
         kept = min(kept, state.working_set.points.size)
-        wanted = _most_wanted(problem, state, self.size - kept, self.rule)
+        wanted = _most_violating(problem, state, self.size - kept, self.rule)
         old = np.setdiff1d(state.working_set.points, wanted)
         free = (problem.lower < state.beta) & (state.beta < problem.upper) & (state.beta != 0)
         old = old[np.argsort(~free[old], kind="stable")]
@@ -173,12 +175,12 @@ def _check(rule: str, name: str, size: Any) -> None:
 # The choice of points.
 
 
-def _most_wanted(problem: DualProblem, state: WorkingState, count: int, rule: str) -> np.ndarray:
-    """Return up to so many points that want to move most, the most violating pair among them."""
+def _most_violating(problem: DualProblem, state: WorkingState, count: int, rule: str) -> np.ndarray:
+    """Return up to so many points that violate most, the most violating pair among them."""
     beta, residual = state.beta, state.residual
-    below, above = residual + problem.rise(beta), residual + problem.fall(beta)
+    below, above = residual + problem.up_offset(beta), residual + problem.low_offset(beta)
     top, bottom = below.argmax(), above.argmin()  # the most violating pair
-    if not beta.any():  # all want to move alike: an arbitrary set, as Table 7.2 has it
+    if not beta.any():  # all violate alike: an arbitrary set, as Table 7.2 has it
         sample = np.random.default_rng(0).permutation(problem.n)
         return np.union1d([top, bottom], sample[: count - 2])
     if rule == "gap":
@@ -187,8 +189,8 @@ def _most_wanted(problem: DualProblem, state: WorkingState, count: int, rule: st
         rising[top] = falling[bottom] = np.inf
         least_up = least_down = 0.0
     else:
-        high, low = problem.bias_interval(beta, residual)
-        rising, falling, least_up, least_down = below, -above, low, -high
+        b_up, b_low = problem.bias_interval(beta, residual)
+        rising, falling, least_up, least_down = below, -above, b_low, -b_up
     half = count // 2
     return np.union1d(_largest(rising, half, least_up), _largest(falling, count - half, least_down))
 
@@ -212,11 +214,11 @@ def _shares(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> tup
 # The subproblem.
 
 
-def _open(problem: DualProblem, state: WorkingState, points: np.ndarray, inner: Any, until: float) -> Subproblem:
+def _open(problem: DualProblem, state: WorkingState, points: np.ndarray, inner: Any, kkt_target: float) -> Subproblem:
     """Set up the problem of some points, the others staying where they are."""
     gram = _gram_of(problem, state.working_set, points)
     part = problem.restricted(points, state.beta, residual=state.residual, gram=gram)
-    return Subproblem(part, inner.init(part, state.beta[points]), until)
+    return Subproblem(part, inner.init(part, state.beta[points]), kkt_target)
 
 
 def _gram_of(problem: DualProblem, working_set: WorkingSet, points: np.ndarray) -> Gram:
@@ -231,21 +233,21 @@ def _gram_of(problem: DualProblem, working_set: WorkingSet, points: np.ndarray) 
 def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inner: Any, most: int) -> Info:
     """Go on with the subproblem, put back what it has reached, and close it if it is solved."""
     working_set = state.working_set
-    part, part_state, until = subproblem
-    part_state, info = inner.step(part, part_state, most, until)
+    part, part_state, kkt_target = subproblem
+    part_state, info = inner.step(part, part_state, most, kkt_target)
     working_set.iterations += info.iterations
-    working_set.waiting = part_state.beta.copy()
-    _put_back(problem, state)
+    working_set.pending = part_state.beta.copy()
+    _write_back(problem, state)
     is_over = info.iterations < most or working_set.iterations >= max(MOST_AT_LEAST, MOST_PER_POINT * part.n)
-    working_set.subproblem = Subproblem(part, part_state, until) if not is_over or limits.is_over() else None
+    working_set.subproblem = Subproblem(part, part_state, kkt_target) if not is_over or limits.is_over() else None
     is_stuck = working_set.iterations == 0 and not limits.is_over()  # it would be chosen again
     return replace(info, is_done=is_stuck, is_own_rule=is_stuck and info.is_own_rule)
 
 
-def _put_back(problem: DualProblem, state: WorkingState) -> bool:
-    """Give the working set the coefficients that wait for it, and all their residuals; return False if a limit came first."""
+def _write_back(problem: DualProblem, state: WorkingState) -> bool:
+    """Give the working set its pending coefficients, and all their residuals; return False if a limit came first."""
     working_set, change = state.working_set, np.zeros(problem.n)
-    points, beta = working_set.points, working_set.waiting
+    points, beta = working_set.points, working_set.pending
     if beta is None:
         return True
     change[points] = beta - state.beta[points]
@@ -255,5 +257,5 @@ def _put_back(problem: DualProblem, state: WorkingState) -> bool:
         return False
     state.residual[:] -= product + problem.ridge * change
     state.beta[points] = beta
-    working_set.waiting = None
+    working_set.pending = None
     return True

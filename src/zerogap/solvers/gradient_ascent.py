@@ -36,8 +36,8 @@ ORDERS = ("sequential", "free-first", "ranked")
 SEQUENTIAL, FREE_FIRST, RANKED = range(3)
 
 # Places in a state's integers and numbers.
-POSITION, LENGTH, EVERYONE, CHANGED, OVERSHOT, VISITS = range(6)  # VISITS: points looked at so far, moved or not
-GAIN, BREACH, VIOLATION = range(3)
+POSITION, LENGTH, EXAMINE_ALL, CHANGED, OVERSHOT, VISITS = range(6)  # VISITS: points visited so far, moved or not
+GAIN, PASS_VIOLATION, VIOLATION = range(3)
 
 # Passes over a part of the points end when none of them breaks a condition by more than this share of the violation of all.
 QUIET_SHARE = 0.1
@@ -64,7 +64,7 @@ class OneAtATime:
         raise NotImplementedError
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
-        """Start at beta, or at zero, with a pass over everyone."""
+        """Start at beta, or at zero, with a full pass."""
         if problem.total is not None:
             raise ValueError(
                 f"{str(self)!r} moves one coefficient at a time, which a free bias forbids: it fixes sum(beta). Use a solver "
@@ -75,12 +75,14 @@ class OneAtATime:
         begun = Pass(np.arange(n), state.beta.copy(), np.array([0, n, 1, 0, 0, 0]), np.array([0.0, 0.0, HUGE]))
         return state._replace(memory=begun)
 
-    def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
-        """Make up to ``most`` moves, or until after a pass over everyone the violation is at most ``until``."""
+    def step(self, problem: DualProblem, state: PairState, most: int, kkt_target: float) -> tuple[PairState, Info]:
+        """Make up to ``most`` moves, or until after a full pass the violation is at most ``kkt_target``."""
         rates, heuristic = self._rates(state.diagonal), ORDERS.index(self.order)
         moved = 0
         while True:
-            why, count = _ascend(*pair.arguments(problem, state), rates, *state.memory, heuristic, most - moved, until)
+            why, count = _ascend(
+                *pair.arguments(problem, state), rates, *state.memory, heuristic, most - moved, kkt_target
+            )
             moved += count
             if why == NEEDS_ROW and pair.fetch(problem.gram, _ahead(problem, state)):
                 continue
@@ -100,7 +102,7 @@ class GradientAscent(OneAtATime):
     objective may fall, and a run where it does ends as DIVERGED.
 
     ``order`` is "sequential"; "free-first", which passes over the points off their bounds until these are quiet, then over
-    everyone; or "ranked", the same with the nonzero coefficients in ascending size (Remark 7.8).
+    all; or "ranked", the same with the nonzero coefficients in ascending size (Remark 7.8).
     """
 
     rate: float | None = None
@@ -123,7 +125,7 @@ class SOR(OneAtATime):
     """Successive over-relaxation (Remark 7.6): gradient ascent with rates ``omega`` / K_ii, 0 < omega < 2.
 
     At 1 it is gradient ascent itself.  Above 1 every step overshoots the best value of its coefficient, which still climbs,
-    and gains where neighbouring points pull the same way.  ``order`` is that of GradientAscent.
+    and gains where neighbouring points move the same way.  ``order`` is that of GradientAscent.
     """
 
     omega: float = 1.3
@@ -146,9 +148,9 @@ def _ahead(problem: DualProblem, state: PairState) -> np.ndarray:
     """The row wanted now and those wanted next: of points further on in the pass that break their conditions."""
     order, _, integers, _ = state.memory
     coming = order[integers[POSITION] : integers[LENGTH]]
-    eager = np.maximum(state.residual + state.rise, -state.residual - state.fall)[coming]
-    eager[0] = HUGE
-    return coming[(eager > 0) & (problem.gram.slot[coming] < 0)][:ROWS_AT_ONCE]
+    violations = np.maximum(state.residual + state.up_offset, -state.residual - state.low_offset)[coming]
+    violations[0] = HUGE
+    return coming[(violations > 0) & (problem.gram.slot[coming] < 0)][:ROWS_AT_ONCE]
 
 
 def _step_back(problem: DualProblem, state: PairState) -> None:
@@ -156,13 +158,13 @@ def _step_back(problem: DualProblem, state: PairState) -> None:
     with limits.unlimited():  # the point and its residual change together
         residual = problem.residual(state.memory.before)
     state.beta[:], state.residual[:] = state.memory.before, residual
-    state.rise[:], state.fall[:] = problem.rise(state.beta), problem.fall(state.beta)
+    state.up_offset[:], state.low_offset[:] = problem.up_offset(state.beta), problem.low_offset(state.beta)
 
 
 @jit
 def _ascend(
-    rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, rise, fall,
-    rates, order, before, integers, numbers, heuristic, most, until,
+    rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, up_offset, low_offset,
+    rates, order, before, integers, numbers, heuristic, most, kkt_target,
 ):  # fmt: skip
     """Pass over the points and move them; return (why it stopped, moves made).  The row wanted is that of the next point."""
     clock = stamp.max() + 1
@@ -173,7 +175,7 @@ def _ascend(
         work += 1
         if integers[POSITION] == integers[LENGTH]:
             work += beta.size
-            why = _end_pass(residual, rise, fall, integers, numbers, heuristic, until)
+            why = _end_pass(residual, up_offset, low_offset, integers, numbers, heuristic, kkt_target)
             if why == DIVERGED:
                 return why, moved
             _begin_pass(lower, upper, eps, beta, order, before, integers, numbers, heuristic)
@@ -191,12 +193,14 @@ def _ascend(
         if abs(new) > LARGEST:
             return (DIVERGED if rates[k] * (diagonal[k] + ridge[k]) >= 2.0 else UNBOUNDED), moved
         work += beta.size
-        numbers[BREACH] = max(numbers[BREACH], residual[k] + rise[k], -residual[k] - fall[k])
+        numbers[PASS_VIOLATION] = max(numbers[PASS_VIOLATION], residual[k] + up_offset[k], -residual[k] - low_offset[k])
         step = new - beta[k]
         numbers[GAIN] += step * (residual[k] - 0.5 * (diagonal[k] + ridge[k]) * step) - eps * (abs(new) - abs(beta[k]))
         if rates[k] * (diagonal[k] + ridge[k]) >= 2.0:
             integers[OVERSHOT] += 1
-        pair.set_coefficients(k, ORIGIN, new, 0.0, step, ridge, lower, upper, eps, beta, residual, rise, fall)
+        pair.set_coefficients(
+            k, ORIGIN, new, 0.0, step, ridge, lower, upper, eps, beta, residual, up_offset, low_offset
+        )
         pair.update_residual(k, ORIGIN, step, rows, slot, residual)
         stamp[slot[k]] = clock + moved
         integers[CHANGED] += 1
@@ -215,20 +219,20 @@ def _ascent(k, eta, lower, upper, eps, beta, residual):
 
 
 @jit
-def _end_pass(residual, rise, fall, integers, numbers, heuristic, until):
-    """Judge a pass: lost ground, quiet, at an end, or to be followed by another over everyone or a part."""
+def _end_pass(residual, up_offset, low_offset, integers, numbers, heuristic, kkt_target):
+    """Judge a pass: lost ground, quiet, at an end, or to be followed by another over all or a part."""
     if integers[OVERSHOT] > 0 and numbers[GAIN] <= 0:
         return DIVERGED
     changed = integers[CHANGED]
-    if integers[EVERYONE] == 0:
-        is_quiet = numbers[BREACH] <= QUIET_SHARE * numbers[VIOLATION]
-        integers[EVERYONE] = 1 if changed == 0 or is_quiet else 0
+    if integers[EXAMINE_ALL] == 0:
+        is_quiet = numbers[PASS_VIOLATION] <= QUIET_SHARE * numbers[VIOLATION]
+        integers[EXAMINE_ALL] = 1 if changed == 0 or is_quiet else 0
         return SPENT
-    numbers[VIOLATION] = max((residual + rise).max(), 0.0) - min((residual + fall).min(), 0.0)
-    integers[EVERYONE] = 1 if heuristic == SEQUENTIAL else 0
+    numbers[VIOLATION] = max((residual + up_offset).max(), 0.0) - min((residual + low_offset).min(), 0.0)
+    integers[EXAMINE_ALL] = 1 if heuristic == SEQUENTIAL else 0
     if changed == 0:
         return FINISHED
-    return QUIET if numbers[VIOLATION] <= until else SPENT
+    return QUIET if numbers[VIOLATION] <= kkt_target else SPENT
 
 
 @jit
@@ -239,7 +243,7 @@ def _begin_pass(lower, upper, eps, beta, order, before, integers, numbers, heuri
     count = 0
     for m in range(n):
         k = by_size[m] if heuristic == RANKED else m
-        is_in = integers[EVERYONE] == 1
+        is_in = integers[EXAMINE_ALL] == 1
         if not is_in:
             is_in = beta[k] != 0 if heuristic == RANKED else pair.is_free(k, beta, lower, upper, eps)
         if is_in:
@@ -248,4 +252,4 @@ def _begin_pass(lower, upper, eps, beta, order, before, integers, numbers, heuri
     for k in range(n):
         before[k] = beta[k]
     integers[POSITION], integers[LENGTH], integers[CHANGED], integers[OVERSHOT] = 0, count, 0, 0
-    numbers[GAIN] = numbers[BREACH] = 0.0
+    numbers[GAIN] = numbers[PASS_VIOLATION] = 0.0

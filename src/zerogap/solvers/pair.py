@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zerogap import limits
-from zerogap.compiled import HUGE, inline, jit
+from zerogap.compiled import HUGE, NO_POINT, inline, jit
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
 
 ORIGIN = -1  # index of the point that fixes the bias at zero
-NOBODY = -2
 
 # A sum of two kernel values cannot resolve a curvature below this share of it: then the points are duplicates.
 SAME_POINT = 1e-15
@@ -34,7 +33,7 @@ SPENT, QUIET, NEEDS_ROW, UNBOUNDED, FINISHED, PAUSED = range(6)
 WORK_PER_QUESTION = 20_000_000
 VALUES_PER_QUESTION = 4_000_000
 
-# A rule that looks at slopes alone takes about as many moves as the kernel matrix is badly conditioned.  After so many of them
+# A rule that uses slopes alone takes about as many moves as the kernel matrix is badly conditioned.  After so many of them
 # without a quiet scan, per point and at least, a solver takes the partner with the largest gain instead.
 SLOW_PER_POINT, SLOW_AT_LEAST = 100, 1000
 
@@ -44,8 +43,8 @@ class PairState(NamedTuple):
 
     beta: np.ndarray  # (n,) feasible point
     residual: np.ndarray  # (n,) t - K beta, kept in step with beta
-    rise: np.ndarray  # (n,) residual + rise bounds the bias from below
-    fall: np.ndarray  # (n,) residual + fall bounds the bias from above
+    up_offset: np.ndarray  # (n,) residual + up_offset bounds the bias from below: b_up is its maximum
+    low_offset: np.ndarray  # (n,) residual + low_offset bounds the bias from above: b_low is its minimum
     diagonal: np.ndarray  # (n,) of K + ridge, which may have lost a small ridge
     memory: Any  # what one rule alone needs
 
@@ -60,7 +59,9 @@ class Scan(NamedTuple):
 def start(problem: DualProblem, beta: np.ndarray | None, memory: Any) -> PairState:
     """Return the state at beta, or at the problem's own starting point."""
     beta = problem.feasible_start() if beta is None else np.array(beta, dtype=np.float64)
-    return PairState(beta, problem.residual(beta), problem.rise(beta), problem.fall(beta), problem.diagonal, memory)
+    return PairState(
+        beta, problem.residual(beta), problem.up_offset(beta), problem.low_offset(beta), problem.diagonal, memory
+    )
 
 
 def arguments(problem: DualProblem, state: PairState) -> tuple[Any, ...]:
@@ -69,7 +70,7 @@ def arguments(problem: DualProblem, state: PairState) -> tuple[Any, ...]:
     return (
         *(gram.rows, gram.slot, gram.stamp),
         *(gram.diagonal, problem.ridge, problem.lower, problem.upper, problem.eps, problem.total is None),
-        *(state.beta, state.residual, state.rise, state.fall),
+        *(state.beta, state.residual, state.up_offset, state.low_offset),
     )
 
 
@@ -158,7 +159,7 @@ def pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual):
 
 @inline
 def either_way(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual):
-    """Minimise over a pair, whichever of the two rises; returns (riser, faller, step and new coefficients)."""
+    """Minimise over a pair, whichever of the two rises; returns (i_up, i_low, step and new coefficients)."""
     step, bi, bj = pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual)
     if step > 0:
         return i, j, step, bi, bj
@@ -167,14 +168,14 @@ def either_way(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual):
 
 
 @jit
-def best_faller(i, row, diagonal, ridge, has_origin, residual, rise, fall):
-    """Return the point with which i gains most by rising, (r_i - r_j)² / curvature; the origin or nobody if there is none."""
-    high = residual[i] + rise[i]
-    best, partner = 0.0, NOBODY
+def best_i_low(i, row, diagonal, ridge, has_origin, residual, up_offset, low_offset):
+    """Return the point with which i gains most by rising, (r_i - r_j)² / curvature; the origin or NO_POINT if there is none."""
+    high = residual[i] + up_offset[i]
+    best, partner = 0.0, NO_POINT
     if has_origin and high > 0:
         best, partner = _gain(high, curvature_of(diagonal[i], 0.0, 0.0, ridge[i])), ORIGIN
     for k in range(residual.size):
-        slope = high - residual[k] - fall[k]
+        slope = high - residual[k] - low_offset[k]
         if k != i and slope > 0:
             gain = _gain(slope, curvature_of(diagonal[i], diagonal[k], row[k], ridge[i] + ridge[k]))
             if gain > best:
@@ -183,14 +184,14 @@ def best_faller(i, row, diagonal, ridge, has_origin, residual, rise, fall):
 
 
 @jit
-def best_riser(j, row, diagonal, ridge, has_origin, residual, rise, fall):
+def best_i_up(j, row, diagonal, ridge, has_origin, residual, up_offset, low_offset):
     """Return the point with which j gains most by falling."""
-    low = residual[j] + fall[j]
-    best, partner = 0.0, NOBODY
+    low = residual[j] + low_offset[j]
+    best, partner = 0.0, NO_POINT
     if has_origin and low < 0:
         best, partner = _gain(-low, curvature_of(diagonal[j], 0.0, 0.0, ridge[j])), ORIGIN
     for k in range(residual.size):
-        slope = residual[k] + rise[k] - low
+        slope = residual[k] + up_offset[k] - low
         if k != j and slope > 0:
             gain = _gain(slope, curvature_of(diagonal[j], diagonal[k], row[k], ridge[j] + ridge[k]))
             if gain > best:
@@ -205,11 +206,11 @@ def _gain(slope, curvature):
 
 
 @inline
-def reclassify(k, beta, lower, upper, eps, rise, fall):
-    """Bring rise and fall of one point up to date with its coefficient."""
+def reclassify(k, beta, lower, upper, eps, up_offset, low_offset):
+    """Bring both offsets of one point up to date with its coefficient."""
     b = beta[k]
-    rise[k] = (-eps if b >= 0 else eps) if b < upper[k] else -HUGE
-    fall[k] = (-eps if b > 0 else eps) if b > lower[k] else HUGE
+    up_offset[k] = (-eps if b >= 0 else eps) if b < upper[k] else -HUGE
+    low_offset[k] = (-eps if b > 0 else eps) if b > lower[k] else HUGE
 
 
 @inline
@@ -219,16 +220,16 @@ def is_free(k, beta, lower, upper, eps):
 
 
 @inline
-def set_coefficients(i, j, bi, bj, step, ridge, lower, upper, eps, beta, residual, rise, fall):
+def set_coefficients(i, j, bi, bj, step, ridge, lower, upper, eps, beta, residual, up_offset, low_offset):
     """Give a pair its new coefficients, and its residuals their share of the ridge."""
     if i != ORIGIN:
         beta[i] = bi
         residual[i] -= step * ridge[i]
-        reclassify(i, beta, lower, upper, eps, rise, fall)
+        reclassify(i, beta, lower, upper, eps, up_offset, low_offset)
     if j != ORIGIN:
         beta[j] = bj
         residual[j] += step * ridge[j]
-        reclassify(j, beta, lower, upper, eps, rise, fall)
+        reclassify(j, beta, lower, upper, eps, up_offset, low_offset)
 
 
 @jit
@@ -247,29 +248,29 @@ def update_residual(i, j, step, rows, slot, residual):
 
 
 @jit
-def platt_bias(i, j, lower, upper, eps, beta, residual, rise):
+def platt_bias(i, j, lower, upper, eps, beta, residual, up_offset):
     """Return Platt's estimate of the bias after a step: that of a free point of the pair, else the middle of both."""
     for k in (i, j):
         if is_free(k, beta, lower, upper, eps):
-            return residual[k] + rise[k]
+            return residual[k] + up_offset[k]
     return 0.5 * (residual[i] + residual[j])
 
 
 @inline
-def breaks_kkt(k, bias, tolerance, residual, rise, fall):
-    """Whether a point asks for a bias further than the tolerance from the present one."""
-    return residual[k] + rise[k] > bias + tolerance or residual[k] + fall[k] < bias - tolerance
+def breaks_kkt(k, bias, tolerance, residual, up_offset, low_offset):
+    """Whether a point violates its KKT condition by more than the tolerance, at the present bias."""
+    return residual[k] + up_offset[k] > bias + tolerance or residual[k] + low_offset[k] < bias - tolerance
 
 
 @jit
-def tighten(numbers, place, until, residual):
-    """After a scan of everyone without a move: is the tolerance tight enough, can it be tighter, or is this the end?"""
-    if 2.0 * numbers[place] <= until:
+def tighten(numbers, place, kkt_target, residual):
+    """After a full scan without a move: is the tolerance tight enough, can it be tighter, or is this the end?"""
+    if 2.0 * numbers[place] <= kkt_target:
         return QUIET
     scale = max(1.0, np.abs(residual).max())
     if numbers[place] < 1e-16 * scale:
         return FINISHED
-    numbers[place] = min(0.5 * numbers[place], max(0.5 * until, 1e-17 * scale))
+    numbers[place] = min(0.5 * numbers[place], max(0.5 * kkt_target, 1e-17 * scale))
     return SPENT
 
 

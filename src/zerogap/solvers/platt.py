@@ -14,10 +14,10 @@ from zerogap.compiled import jit
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
 from zerogap.solvers.base import Info
-from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NOBODY, ORIGIN, PAUSED, SPENT, UNBOUNDED, PairState, Scan
+from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NO_POINT, ORIGIN, PAUSED, SPENT, UNBOUNDED, PairState, Scan
 
-# Places in a state's memory and numbers.  TAKEN: moves since the last scan of everyone without one.
-POSITION, EVERYONE, CHANGED, PARTNER, RANDOM, PASSES, TAKEN = range(7)
+# Places in a state's memory and numbers.  TAKEN: moves since the last full scan without one.
+POSITION, EXAMINE_ALL, CHANGED, PARTNER, RANDOM, PASSES, TAKEN = range(7)
 BIAS, TOLERANCE = range(2)
 
 LEAST_CHANGE = 1e-5  # of SMO-Simple: a random pair that would move less, relative to its size, is left alone
@@ -25,7 +25,7 @@ LEAST_CHANGE = 1e-5  # of SMO-Simple: a random pair that would move less, relati
 
 @dataclass(frozen=True)
 class PlattSMO:
-    """The original SMO: scan the free points until all obey the KKT conditions, then everyone, in turn.
+    """The original SMO: scan the free points until all obey the KKT conditions, then all points, in turn.
 
     The partner is the free point with the largest |E_1 - E_2|; if that gains too little, every free point is tried, then
     every point, both from a random place on.  ``tolerance`` is the one scans begin with; it is tightened when the stopping
@@ -37,18 +37,18 @@ class PlattSMO:
     random_state: int = 0
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
-        """Start at beta, or at zero, with a scan of everyone."""
+        """Start at beta, or at zero, with a full scan."""
         seed = 1 + self.random_state % 2147483646
         state = pair.start(
-            problem, beta, Scan(np.array([0, 1, 0, NOBODY, seed, 0, 0]), np.array([0.0, self.tolerance]))
+            problem, beta, Scan(np.array([0, 1, 0, NO_POINT, seed, 0, 0]), np.array([0.0, self.tolerance]))
         )
         if problem.total is not None:
             state.memory.numbers[BIAS] = 0.5 * sum(problem.bias_interval(state.beta, state.residual))
         return state
 
-    def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
-        """Move up to ``most`` pairs, or until a scan of everyone breaks no condition by more than ``until`` / 2."""
-        return _run(problem, state, most, until, 0)
+    def step(self, problem: DualProblem, state: PairState, most: int, kkt_target: float) -> tuple[PairState, Info]:
+        """Move up to ``most`` pairs, or until a full scan breaks no condition by more than ``kkt_target`` / 2."""
+        return _run(problem, state, most, kkt_target, 0)
 
     def __str__(self) -> str:
         return "smo-platt"
@@ -70,18 +70,18 @@ class SimpleSMO:
         """Start at beta, or at zero."""
         return PlattSMO(self.tolerance, self.random_state).init(problem, beta)
 
-    def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
+    def step(self, problem: DualProblem, state: PairState, most: int, kkt_target: float) -> tuple[PairState, Info]:
         """Move up to ``most`` pairs."""
-        return _run(problem, state, most, until, self.passes)
+        return _run(problem, state, most, kkt_target, self.passes)
 
     def __str__(self) -> str:
         return "smo-simple"
 
 
-def _run(problem: DualProblem, state: PairState, most: int, until: float, passes: int) -> tuple[PairState, Info]:
+def _run(problem: DualProblem, state: PairState, most: int, kkt_target: float, passes: int) -> tuple[PairState, Info]:
     moved = 0
     while True:
-        why, count, wanted = _scan(*pair.arguments(problem, state), *state.memory, passes, most - moved, until)
+        why, count, wanted = _scan(*pair.arguments(problem, state), *state.memory, passes, most - moved, kkt_target)
         moved += count
         if why == NEEDS_ROW and pair.fetch(problem.gram, np.array([wanted])):
             continue
@@ -93,8 +93,8 @@ def _run(problem: DualProblem, state: PairState, most: int, until: float, passes
 
 @jit
 def _scan(
-    rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, rise, fall,
-    memory, numbers, passes, most, until,
+    rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, up_offset, low_offset,
+    memory, numbers, passes, most, kkt_target,
 ):  # fmt: skip
     """Scan and move pairs; return (why it stopped, pairs moved, row wanted)."""
     n = residual.size
@@ -103,30 +103,30 @@ def _scan(
     slow = pair.SLOW_AT_LEAST + pair.SLOW_PER_POINT * n
     while moved < most:
         if work >= pair.WORK_PER_QUESTION:
-            return PAUSED, moved, NOBODY
+            return PAUSED, moved, NO_POINT
         work += 1
         if memory[POSITION] == n:
             if passes > 0:
                 why = _end_simple_pass(memory, passes)
             else:
-                why = _end_platt_scan(memory, numbers, until, has_origin, residual, rise, fall)
+                why = _end_platt_scan(memory, numbers, kkt_target, has_origin, residual, up_offset, low_offset)
             memory[POSITION] = 0
             memory[CHANGED] = 0
             if why != SPENT:
-                return why, moved, NOBODY
+                return why, moved, NO_POINT
             continue
         k = memory[POSITION]
-        candidate = passes > 0 or memory[EVERYONE] == 1 or pair.is_free(k, beta, lower, upper, eps)
-        if candidate and pair.breaks_kkt(k, numbers[BIAS], numbers[TOLERANCE], residual, rise, fall):
+        candidate = passes > 0 or memory[EXAMINE_ALL] == 1 or pair.is_free(k, beta, lower, upper, eps)
+        if candidate and pair.breaks_kkt(k, numbers[BIAS], numbers[TOLERANCE], residual, up_offset, low_offset):
             if slot[k] < 0:
                 return NEEDS_ROW, moved, k
             stamp[slot[k]] = clock + moved
             work += n
             partner = memory[PARTNER]
-            if partner == NOBODY:
+            if partner == NO_POINT:
                 if passes == 0 and memory[TAKEN] > slow:
                     partner = _best_partner(
-                        k, rows[slot[k]], numbers[BIAS], diagonal, ridge, has_origin, residual, rise, fall
+                        k, rows[slot[k]], numbers[BIAS], diagonal, ridge, has_origin, residual, up_offset, low_offset
                     )
                 elif has_origin:
                     partner = ORIGIN
@@ -134,31 +134,33 @@ def _scan(
                     partner = (k + 1 + pair.draw(memory, RANDOM, n - 1)) % n
                 else:
                     partner = _second_choice(
-                        k, numbers[TOLERANCE], lower, upper, eps, beta, residual, rise, fall, memory
+                        k, numbers[TOLERANCE], lower, upper, eps, beta, residual, up_offset, low_offset, memory
                     )
-            if partner != NOBODY:
+            if partner != NO_POINT:
                 if partner != ORIGIN and slot[partner] < 0:
                     memory[PARTNER] = partner  # the scan goes on with this pair once its row is there
                     return NEEDS_ROW, moved, partner
-                memory[PARTNER] = NOBODY
+                memory[PARTNER] = NO_POINT
                 kij = rows[slot[k], partner] if partner != ORIGIN else 0.0
                 i, j, step, bi, bj = pair.either_way(
                     k, partner, kij, diagonal, ridge, lower, upper, eps, beta, residual
                 )
                 if step == np.inf:
-                    return UNBOUNDED, moved, NOBODY
+                    return UNBOUNDED, moved, NO_POINT
                 if step > (LEAST_CHANGE * (abs(bi) + abs(bj)) if passes > 0 else 0.0):
-                    pair.set_coefficients(i, j, bi, bj, step, ridge, lower, upper, eps, beta, residual, rise, fall)
+                    pair.set_coefficients(
+                        i, j, bi, bj, step, ridge, lower, upper, eps, beta, residual, up_offset, low_offset
+                    )
                     pair.update_residual(i, j, step, rows, slot, residual)
                     if not has_origin:
-                        numbers[BIAS] = pair.platt_bias(i, j, lower, upper, eps, beta, residual, rise)
+                        numbers[BIAS] = pair.platt_bias(i, j, lower, upper, eps, beta, residual, up_offset)
                     if partner != ORIGIN:
                         stamp[slot[partner]] = clock + moved
                     memory[CHANGED] += 1
                     memory[TAKEN] += 1
                     moved += 1
         memory[POSITION] = k + 1
-    return SPENT, moved, NOBODY
+    return SPENT, moved, NO_POINT
 
 
 @jit
@@ -168,38 +170,38 @@ def _end_simple_pass(memory, passes):
 
 
 @jit
-def _end_platt_scan(memory, numbers, until, has_origin, residual, rise, fall):
-    """Choose who is scanned next: the free points after everyone, everyone after free points without a change."""
-    if memory[EVERYONE] == 0:
-        memory[EVERYONE] = 1 if memory[CHANGED] == 0 else 0
+def _end_platt_scan(memory, numbers, kkt_target, has_origin, residual, up_offset, low_offset):
+    """Choose the next scan: the free points after a full one, all points after a free one without a change."""
+    if memory[EXAMINE_ALL] == 0:
+        memory[EXAMINE_ALL] = 1 if memory[CHANGED] == 0 else 0
         return SPENT
     if memory[CHANGED] > 0:
-        memory[EVERYONE] = 0
+        memory[EXAMINE_ALL] = 0
         return SPENT
     memory[TAKEN] = 0
     if not has_origin:
         # The bias of the last pair may suit no other point (Keerthi's remark on Platt): take the middle of all.
-        numbers[BIAS] = 0.5 * ((residual + rise).max() + (residual + fall).min())
-    return pair.tighten(numbers, TOLERANCE, until, residual)
+        numbers[BIAS] = 0.5 * ((residual + up_offset).max() + (residual + low_offset).min())
+    return pair.tighten(numbers, TOLERANCE, kkt_target, residual)
 
 
 @jit
-def _best_partner(k, row, bias, diagonal, ridge, has_origin, residual, rise, fall):
+def _best_partner(k, row, bias, diagonal, ridge, has_origin, residual, up_offset, low_offset):
     """Return the partner with which k gains most, on the side to which it breaks its condition."""
-    if residual[k] + rise[k] - bias >= bias - residual[k] - fall[k]:
-        return pair.best_faller(k, row, diagonal, ridge, has_origin, residual, rise, fall)
-    return pair.best_riser(k, row, diagonal, ridge, has_origin, residual, rise, fall)
+    if residual[k] + up_offset[k] - bias >= bias - residual[k] - low_offset[k]:
+        return pair.best_i_low(k, row, diagonal, ridge, has_origin, residual, up_offset, low_offset)
+    return pair.best_i_up(k, row, diagonal, ridge, has_origin, residual, up_offset, low_offset)
 
 
 @jit
-def _second_choice(k, tolerance, lower, upper, eps, beta, residual, rise, fall, memory):
-    """Return a partner with which k makes progress, by the three tiers of §7.5.2, or nobody."""
+def _second_choice(k, tolerance, lower, upper, eps, beta, residual, up_offset, low_offset, memory):
+    """Return a partner with which k makes progress, by the three tiers of §7.5.2, or NO_POINT."""
     n = residual.size
-    best, partner = -1.0, NOBODY
+    best, partner = -1.0, NO_POINT
     for m in range(n):
         if m != k and pair.is_free(m, beta, lower, upper, eps) and abs(residual[m] - residual[k]) > best:
             best, partner = abs(residual[m] - residual[k]), m
-    if partner != NOBODY and _makes_progress(k, partner, tolerance, residual, rise, fall):
+    if partner != NO_POINT and _makes_progress(k, partner, tolerance, residual, up_offset, low_offset):
         return partner
     for only_free in (True, False):
         start = pair.draw(memory, RANDOM, n)
@@ -207,14 +209,14 @@ def _second_choice(k, tolerance, lower, upper, eps, beta, residual, rise, fall, 
             m = (start + offset) % n
             if m == k or (only_free and not pair.is_free(m, beta, lower, upper, eps)):
                 continue
-            if _makes_progress(k, m, tolerance, residual, rise, fall):
+            if _makes_progress(k, m, tolerance, residual, up_offset, low_offset):
                 return m
-    return NOBODY
+    return NO_POINT
 
 
 @jit
-def _makes_progress(k, m, tolerance, residual, rise, fall):
+def _makes_progress(k, m, tolerance, residual, up_offset, low_offset):
     """Whether the dual objective rises along the pair at more than the tolerance: no step on it is then wasted."""
-    up = residual[k] + rise[k] - residual[m] - fall[m]
-    down = residual[m] + rise[m] - residual[k] - fall[k]
+    up = residual[k] + up_offset[k] - residual[m] - low_offset[m]
+    down = residual[m] + up_offset[m] - residual[k] - low_offset[k]
     return max(up, down) > tolerance

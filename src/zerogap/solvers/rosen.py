@@ -12,8 +12,8 @@ r = t - (K + diag(ridge)) beta and every factor y_i y_j is gone:
     lambda' = d'q / d'(K + diag(ridge)) d, clipped at the first bound or kink on the way      (lambda* of section 3)
 
 What the paper leaves to further work is here: the kernel rows of the working set are kept, and passes alternate as Platt's do.
-A type I pass iterates on the working set alone, with the residual of its points alone; a type II pass then brings everyone's
-residual up to date, looks at all multipliers, and drops constraints.
+A type I pass iterates on the working set alone, with the residual of its points alone; a type II pass then brings the
+residual of all points up to date, computes all multipliers (pricing), and drops constraints.
 """
 
 from dataclasses import dataclass
@@ -35,9 +35,9 @@ TIES = ("first", "nearest")
 WORK_PER_STEP = 300_000_000  # products of two numbers before a step returns: some tenths of a second
 WORK_PER_CALL = 60_000_000  # of them between two questions whether the limit is over
 WORK_PER_PASS = 100_000  # what a pass costs besides its steps, in the same coin
-AIM_BELOW = 0.25  # of what the stopping rule asks for: free points this close to their mean are in nobody's way
-LOOK_AFTER = 0.01  # of the spread: a pass that has brought it down this far looks at everyone again
-TIE = 1e-9  # breaches this close, relatively, are equal but for rounding
+TARGET_SHARE = 0.25  # of what the stopping rule asks for: free points this close to their mean hold nothing up
+PRICE_AFTER = 0.01  # of the spread: after a pass that has brought it down this far all points are priced again
+TIE = 1e-9  # violations this close, relatively, are equal but for rounding
 MOST_TIED = 256  # of them are compared
 NOISE = 1e-14  # of the radius squared, times the length of a direction squared: a curvature below may be rounding
 NO_MARGIN = 1e-12  # the share of a radius squared below which two hulls touch, as in DualProblem.is_unbounded
@@ -60,15 +60,15 @@ class RosenState(NamedTuple):
     face: Face
 
 
-class Look(NamedTuple):
-    """A type II pass: what everyone wants."""
+class Pricing(NamedTuple):
+    """A type II pass: the multipliers of all points."""
 
     free: np.ndarray  # (n,) the set J
     q: np.ndarray  # (n,) minus the gradient of D, on the side a point would move to
-    breach: np.ndarray  # (n,) -u of (4) for points at a bound, -inf for free ones
+    point_violation: np.ndarray  # (n,) -u of (4) for points at a bound, -inf for free ones
     mean: float  # m
     spread: float  # largest |d| over J
-    worst: float  # largest breach
+    worst: float  # largest point_violation
     violation: float  # KKT violation
 
 
@@ -84,17 +84,17 @@ class Rosen:
     # Where to start: at "zero", at a "pair" of points, one of each class, or with all points in the "interior", each half
     # way up its box (but at most at 1/2); the latter two in classification, for in regression zero is inside the box.
     start: str = "zero"
-    # How many constraints to drop at once: "one", "pair" (the worst of each side), "all" that are breached, a whole number of
+    # How many constraints to drop at once: "one", "pair" (the worst of each side), "all" that are violated, a whole number of
     # the worst, or a share of the number of support vectors (a float; at least a pair).
     drop: str | int | float = 0.05
-    # A direction counts as zero when its largest component is at most this times the largest breach of a constraint ...
+    # A direction counts as zero when its largest component is at most this times the largest violation of a constraint ...
     zero_direction: float = 0.3
     conjugate: bool = True
     # ... or at most this.
     zero_length: float = 0.0
-    # End the run when a direction counts as zero and no multiplier (4) is below minus this: free points are not looked at.
+    # End the run when a direction counts as zero and no multiplier (4) is below minus this: free points are not tested.
     multiplier_rule: float | None = None
-    # Which of several equally breached constraints a pair is made of: the "first", or the two points "nearest" to each other.
+    # Which of several equally violated constraints a pair is made of: the "first", or the two points "nearest" to each other.
     # The latter costs kernel rows, but sends conflicting duplicates to their bounds at once, where pure steps would zigzag.
     ties: str = "first"
 
@@ -144,20 +144,20 @@ class Rosen:
         beta[down] = 0.5 * np.maximum(problem.lower[down], -1.0)
         return problem.feasible(beta)
 
-    def step(self, problem: DualProblem, state: RosenState, most: int, until: float) -> tuple[RosenState, Info]:
-        """Make up to ``most`` steps, or until the violation is at most ``until``."""
+    def step(self, problem: DualProblem, state: RosenState, most: int, kkt_target: float) -> tuple[RosenState, Info]:
+        """Make up to ``most`` steps, or until the violation is at most ``kkt_target``."""
         taken, effort = 0, 0
         while True:
-            look = _look(problem, state)
-            is_done = look.violation <= 0 or self._ends(look)
-            if is_done or look.violation <= until or taken >= most or effort >= WORK_PER_STEP:
+            pricing = _price(problem, state)
+            is_done = pricing.violation <= 0 or self._ends(pricing)
+            if is_done or pricing.violation <= kkt_target or taken >= most or effort >= WORK_PER_STEP:
                 return state, Info(taken, is_done=is_done, is_own_rule=self.multiplier_rule is not None)
-            aim = max(AIM_BELOW * until, LOOK_AFTER * look.spread)
-            tol, dropped = max(self._threshold(look), aim), np.empty(0, dtype=np.int64)
-            if look.spread <= tol:
-                dropped = _choose(problem, look, self._how_many(state.beta), self.ties)
-                tol = tol if dropped.size else aim  # nobody to drop: then the free points alone are at fault
-            work = _Work(problem, state, look, dropped)
+            tolerance = max(TARGET_SHARE * kkt_target, PRICE_AFTER * pricing.spread)
+            tol, dropped = max(self._threshold(pricing), tolerance), np.empty(0, dtype=np.int64)
+            if pricing.spread <= tol:
+                dropped = _choose(problem, pricing, self._how_many(state.beta), self.ties)
+                tol = tol if dropped.size else tolerance  # none to drop: then only the free points violate
+            work = _Work(problem, state, pricing, dropped)
             if not work.points.size:  # what is left of the violation is rounding
                 return state, Info(taken, is_done=True)
             affordable = max(1, (WORK_PER_STEP - effort) // work.cost)
@@ -173,13 +173,13 @@ class Rosen:
         share = int(self.drop * np.count_nonzero(beta))
         return share if share > 2 else "pair"
 
-    def _threshold(self, look: Look) -> float:
-        return max(self.zero_direction * max(look.worst, 0.0), self.zero_length)
+    def _threshold(self, pricing: Pricing) -> float:
+        return max(self.zero_direction * max(pricing.worst, 0.0), self.zero_length)
 
-    def _ends(self, look: Look) -> bool:
+    def _ends(self, pricing: Pricing) -> bool:
         """Whether the paper's tables would call this the end."""
         rule = self.multiplier_rule
-        return rule is not None and look.worst <= rule and look.spread <= self._threshold(look)
+        return rule is not None and pricing.worst <= rule and pricing.spread <= self._threshold(pricing)
 
     def _pass(self, work: "_Work", state: RosenState, most: int, tol: float) -> tuple[int, int]:
         """A type I pass: iterate on the free and the dropped points; return (why it ended, steps taken).
@@ -201,45 +201,45 @@ class Rosen:
         return "rosen"
 
 
-# Type II passes: everyone.
+# Type II passes: all points.
 
 
-def _look(problem: DualProblem, state: RosenState) -> Look:
-    """Return the multipliers (4) of all points, and who is free."""
+def _price(problem: DualProblem, state: RosenState) -> Pricing:
+    """Return the multipliers (4) of all points, and the free set."""
     beta, residual = state.beta, state.residual
     free = (problem.lower < beta) & (beta < problem.upper)
     if problem.eps:
         free &= beta != 0
-    below, above = residual + problem.rise(beta), residual + problem.fall(beta)
-    high, low = float(below.max()), float(above.min())
-    violation = high - low if problem.total is not None else max(high, 0.0) - min(low, 0.0)
+    below, above = residual + problem.up_offset(beta), residual + problem.low_offset(beta)
+    b_up, b_low = float(below.max()), float(above.min())
+    violation = b_up - b_low if problem.total is not None else max(b_up, 0.0) - min(b_low, 0.0)
     mean = 0.0
     if problem.total is not None:
-        mean = float(below[free].mean()) if free.any() else 0.5 * (high + low)
+        mean = float(below[free].mean()) if free.any() else 0.5 * (b_up + b_low)
     q = np.where(below - mean >= mean - above, below, above)
-    breach = np.where(free, -np.inf, np.maximum(below - mean, mean - above))
+    point_violation = np.where(free, -np.inf, np.maximum(below - mean, mean - above))
     spread = float(np.abs(q[free] - mean).max()) if free.any() else 0.0
-    return Look(free, q, breach, mean, spread, float(breach.max()), max(violation, 0.0))
+    return Pricing(free, q, point_violation, mean, spread, float(point_violation.max()), max(violation, 0.0))
 
 
-def _choose(problem: DualProblem, look: Look, drop: str | int, ties: str = "first") -> np.ndarray:
+def _choose(problem: DualProblem, pricing: Pricing, drop: str | int, ties: str = "first") -> np.ndarray:
     """Return the points whose constraints are dropped, such that (5) moves each of them off its bound."""
-    eager = np.flatnonzero(look.breach > 0)
-    order = eager[np.argsort(-look.breach[eager], kind="stable")]
+    violating = np.flatnonzero(pricing.point_violation > 0)
+    order = violating[np.argsort(-pricing.point_violation[violating], kind="stable")]
     has_sum = problem.total is not None
-    needs_two = has_sum and not look.free.any()  # (5) is zero for one point alone
+    needs_two = has_sum and not pricing.free.any()  # (5) is zero for one point alone
     if drop == "pair" or (drop in ("one", 1) and needs_two):
-        return _worst_two(problem, look, order, ties)
+        return _worst_two(problem, pricing, order, ties)
     chosen = order if drop == "all" else order[: 1 if drop == "one" else int(drop)]
     if needs_two:
-        chosen = np.union1d(chosen, _worst_two(problem, look, order, ties))
-    return _outward(look, chosen) if has_sum else chosen
+        chosen = np.union1d(chosen, _worst_two(problem, pricing, order, ties))
+    return _outward(pricing, chosen) if has_sum else chosen
 
 
-def _worst_two(problem: DualProblem, look: Look, order: np.ndarray, ties: str) -> np.ndarray:
-    """Return the point that wants most to rise and the one that wants most to fall."""
-    is_rising = look.q[order] > look.mean
-    rising, falling = (_tied(look, side) for side in (order[is_rising], order[~is_rising]))
+def _worst_two(problem: DualProblem, pricing: Pricing, order: np.ndarray, ties: str) -> np.ndarray:
+    """Return the worst violators that rise and that fall, one of each."""
+    is_rising = pricing.q[order] > pricing.mean
+    rising, falling = (_tied(pricing, side) for side in (order[is_rising], order[~is_rising]))
     if ties == "nearest" and rising.size * falling.size > 1:
         gram = problem.gram
         if len(gram.rows) >= min(gram.n, 2 * rising.size):
@@ -250,19 +250,19 @@ def _worst_two(problem: DualProblem, look: Look, order: np.ndarray, ties: str) -
     return np.concatenate([rising[:1], falling[:1]])
 
 
-def _tied(look: Look, side: np.ndarray) -> np.ndarray:
-    """Return the points of one side, worst first, that breach as much as the first of them."""
-    tied = side[look.breach[side] >= (1.0 - TIE) * look.breach[side[:1]]]
+def _tied(pricing: Pricing, side: np.ndarray) -> np.ndarray:
+    """Return the points of one side, worst first, that violate as much as the first of them."""
+    tied = side[pricing.point_violation[side] >= (1.0 - TIE) * pricing.point_violation[side[:1]]]
     return tied[:MOST_TIED]
 
 
-def _outward(look: Look, chosen: np.ndarray) -> np.ndarray:
+def _outward(pricing: Pricing, chosen: np.ndarray) -> np.ndarray:
     """Return those that still leave their bounds when the mean is taken over all of them; the worst one always does."""
-    size, total = np.count_nonzero(look.free), look.q[look.free].sum()
+    size, total = np.count_nonzero(pricing.free), pricing.q[pricing.free].sum()
     while True:
-        q = look.q[chosen]
+        q = pricing.q[chosen]
         mean = (total + q.sum()) / (size + chosen.size)
-        stays = np.where(q > look.mean, q > mean, q < mean)
+        stays = np.where(q > pricing.mean, q > mean, q < mean)
         if stays.all() or not stays.any():
             return chosen
         chosen = chosen[stays]
@@ -274,19 +274,19 @@ def _outward(look: Look, chosen: np.ndarray) -> np.ndarray:
 class _Work:
     """The working set of a pass: the free points and the dropped, with arrays of their own."""
 
-    def __init__(self, problem: DualProblem, state: RosenState, look: Look, dropped: np.ndarray):
-        self.problem, self.points = problem, np.concatenate([np.flatnonzero(look.free), dropped])
+    def __init__(self, problem: DualProblem, state: RosenState, pricing: Pricing, dropped: np.ndarray):
+        self.problem, self.points = problem, np.concatenate([np.flatnonzero(pricing.free), dropped])
         self.is_forced = dropped.size > 0  # the first step is made, however small: it frees the dropped points
         points = self.points
-        self.beta, self.q, self.ridge = state.beta[points], look.q[points], problem.ridge[points]
+        self.beta, self.q, self.ridge = state.beta[points], pricing.q[points], problem.ridge[points]
         self.low, self.high = problem.lower[points], problem.upper[points]
         if problem.eps:  # the kink is an end like any other; a dropped point goes to the side it was dropped for
-            is_above = (self.beta > 0) | ((self.beta == 0) & (self.q > look.mean))
+            is_above = (self.beta > 0) | ((self.beta == 0) & (self.q > pricing.mean))
             self.low = np.where(is_above, np.maximum(self.low, 0.0), self.low)
             self.high = np.where(is_above, self.high, np.minimum(self.high, 0.0))
         self.active = np.ones(points.size, dtype=np.bool_)
         self.product: np.ndarray | None = (
-            None  # K times the change so far, for everyone, if it has been summed on the way
+            None  # K times the change so far, for all points, if it has been summed on the way
         )
         face = state.face
         self.direction = np.zeros(points.size)
@@ -319,13 +319,13 @@ class _Work:
         return _square(gram.rows, gram.slot[self.points], self.points)
 
     def kernel_times(self, direction: np.ndarray) -> np.ndarray:
-        """Return the kernel matrix of everyone times a direction of the working set, from rows that are not kept."""
+        """Return the whole kernel matrix times a direction of the working set, from rows that are not kept."""
         whole = np.zeros(self.problem.n)
         whole[self.points] = direction
         return self.problem.gram.dot(whole)
 
     def finish(self, state: RosenState, square: float) -> None:
-        """Give the state the new coefficients, and everyone's residual what they change."""
+        """Give the state the new coefficients, and the residual of all points what they change."""
         change = np.zeros(self.problem.n)
         change[self.points] = self.beta - state.beta[self.points]
         if self.product is None:
@@ -379,7 +379,7 @@ def _descend_rows(
 ) -> tuple[int, int, float]:
     """Do what _descend does with products from the Gram matrix: the working set is larger than its memory.
 
-    Each product is for everyone, so the residuals of all can follow on the way.
+    Each product is for all points, so the residuals of all can follow on the way.
     """
     work.product = np.zeros(work.problem.n)
     for taken in range(most):

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.metrics import pairwise_distances_argmin_min
 
 from zerogap import limits, validation
-from zerogap.active_set import NOBODY, ActiveSet, breach_of
+from zerogap.active_set import NO_POINT, ActiveSet, violation_of
 from zerogap.compiled import jit
 from zerogap.gram import Gram
 from zerogap.problem import DualProblem
@@ -71,16 +71,16 @@ class SimpleSVM:
         is_wrong = _has_gone_wrong(problem, active, problem.objective(start, residual))
         return _back_to(state, start, residual) if is_wrong else state
 
-    def step(self, problem: DualProblem, state: SimpleState, most: int, until: float) -> tuple[SimpleState, Info]:
-        """Let up to ``most`` violators enter, or until no point breaks its condition by more than ``until`` / 2."""
+    def step(self, problem: DualProblem, state: SimpleState, most: int, kkt_target: float) -> tuple[SimpleState, Info]:
+        """Let up to ``most`` violators enter, or until no point breaks its condition by more than ``kkt_target`` / 2."""
         active, before = state.active, state.beta.copy()
         objective = problem.objective(before, state.residual)
         if active is None:
             return state, Info(0, is_done=True)
-        active.synced[:] = active.beta  # the loop may have settled the sum, and computed the residual anew
+        active.synced[:] = active.beta  # the loop may have restored the sum, and computed the residual anew
         active.refine(problem)
         smallest = 4.0 * problem.rounding(active.beta)
-        tolerance = max(min(self.tolerance, 0.5 * until), smallest)
+        tolerance = max(min(self.tolerance, 0.5 * kkt_target), smallest)
         entered, is_quiet = self._exchange(problem, state, active, most, tolerance)
         _bring_into_step(problem, active, is_quiet)
         if _has_gone_wrong(problem, active, objective):
@@ -95,21 +95,21 @@ class SimpleSVM:
     def _exchange(
         self, problem: DualProblem, state: SimpleState, active: ActiveSet, most: int, tolerance: float
     ) -> tuple[int, bool]:
-        """Let violators enter, one after the other; return how many did, and whether nobody is left."""
+        """Let violators enter, one after the other; return how many did, and whether none is left."""
         entered, idle, work = 0, 0, 0
         while entered < most and work < WORK_PER_STEP and not active.is_unbounded and not limits.is_over():
             i, cost = self._violator(problem, state, tolerance)
             work += cost
             if limits.is_over():
                 break
-            if i == NOBODY or idle > 2 * problem.n + 100:  # nobody wants to move, or ties go round in a circle
+            if i == NO_POINT or idle > 2 * problem.n + 100:  # no violator, or the exchanges cycle
                 return entered, True
             idle = 0 if active.enter(problem, i) else idle + 1
             entered, work = entered + 1, work + 2 * active.free.size**2
         return entered, False
 
     def _violator(self, problem: DualProblem, state: SimpleState, tolerance: float) -> tuple[int, int]:
-        """Return a point that breaks its condition, or nobody, and the work it took to find it."""
+        """Return a point that violates its condition, or NO_POINT, and the work it took to find it."""
         active, n = state.active, problem.n
         assert active is not None
         is_alone = not active.free.size and problem.total is not None
@@ -123,7 +123,7 @@ class SimpleSVM:
 
 
 def _bring_into_step(problem: DualProblem, active: ActiveSet, is_quiet: bool) -> None:
-    """Compute everyone's residual: the scan knows those of the points it has met.  This has to be finished."""
+    """Compute the residual of all points: the scan knows those of the points it has met.  This has to be finished."""
     with limits.unlimited():
         active.refresh(problem)
         if is_quiet and active.refine(problem):
@@ -201,14 +201,14 @@ def _nearest(gram: Gram, some: np.ndarray, many: np.ndarray, is_radial: bool) ->
 def _next_violator(problem: DualProblem, state: SimpleState, tolerance: float) -> tuple[int, int]:
     """Scan from where the last scan stopped; residuals are computed for the points met, from the candidates' rows.
 
-    Where not all rows can be kept those of the points met are fetched instead.  Nobody is found when a limit is over.
+    Where not all rows can be kept those of the points met are fetched instead.  NO_POINT is returned when a limit is over.
     """
     gram, active, n = problem.gram, state.active, problem.n
     assert active is not None
     support = np.flatnonzero(active.beta)
     by_own_row = len(gram.rows) < n
     if not by_own_row and not pair.fetch(gram, support):
-        return NOBODY, 0
+        return NO_POINT, 0
     scanned, some = 0, max(1, pair.WORK_PER_QUESTION // max(1, support.size))
     while scanned < n and not (scanned and limits.is_over()):
         found, count, wants_row = _scan(
@@ -221,22 +221,22 @@ def _next_violator(problem: DualProblem, state: SimpleState, tolerance: float) -
             ahead = (state.position[0] + np.arange(min(ROWS_AT_ONCE, n))) % n
             if not pair.fetch(gram, ahead[active.side[ahead] == 0]):
                 break
-        elif found != NOBODY:
+        elif found != NO_POINT:
             return found, scanned * support.size
-    return NOBODY, scanned * support.size
+    return NO_POINT, scanned * support.size
 
 
 @jit
 def _scan(
     rows, slot, by_own_row, support, target, ridge, lower, upper, eps, beta, residual, side, bias, tolerance, position, most,
 ):  # fmt: skip
-    """Compute residuals of points in turn; return (violator or nobody, points scanned, whether a row is missing)."""
+    """Compute residuals of points in turn; return (violator or NO_POINT, points scanned, whether a row is missing)."""
     n = target.size
     for scanned in range(most):
         i = position[0]
         if side[i] == 0:
             if by_own_row and slot[i] < 0:
-                return NOBODY, scanned, True
+                return NO_POINT, scanned, True
             f = 0.0
             if by_own_row:
                 row = rows[slot[i]]
@@ -246,8 +246,8 @@ def _scan(
                 for k in support:
                     f += rows[slot[k], i] * beta[k]
             residual[i] = target[i] - f - ridge[i] * beta[i]
-            if breach_of(beta[i], residual[i] - bias, lower[i], upper[i], eps) > tolerance:
+            if violation_of(beta[i], residual[i] - bias, lower[i], upper[i], eps) > tolerance:
                 position[0] = (i + 1) % n
                 return i, scanned + 1, False
         position[0] = (i + 1) % n
-    return NOBODY, most, False
+    return NO_POINT, most, False

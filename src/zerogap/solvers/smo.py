@@ -1,7 +1,7 @@
 """Sequential minimal optimisation: the pair is chosen among all points, by largest violation or largest gain.
 
-Symbols: r = t - K beta; high = max of r over points that can rise, low = min of r over points that can fall, each less
-eps s, the kink of |beta| at zero; beta is optimal when high <= low, and high - low is the KKT violation.
+Symbols: r = t - K beta; b_up = max of r over points that can rise, b_low = min of r over points that can fall, each less
+eps s, the kink of |beta| at zero; beta is optimal when b_up <= b_low, and b_up - b_low is the KKT violation.
 """
 
 import copy
@@ -15,7 +15,7 @@ from zerogap.gram import Gram
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair
 from zerogap.solvers.base import Info
-from zerogap.solvers.pair import NEEDS_ROW, NOBODY, ORIGIN, QUIET, SPENT, UNBOUNDED, PairState
+from zerogap.solvers.pair import NEEDS_ROW, NO_POINT, ORIGIN, QUIET, SPENT, UNBOUNDED, PairState
 
 BLOCK = 128  # points a reduction covers before it is asked where its extreme was
 
@@ -28,22 +28,22 @@ SHRINK_FROM = 1000  # points; with fewer it does not pay
 SHRINK_AFTER = 100  # pairs moved among all points before it is tried again
 WORTH_SHRINKING = 0.7  # the largest part of the points that is worked on alone
 FIRST_SAMPLE = 4  # at the start one point in so many
-COMPANY, SPARE = 1.25, 200  # for each point that wants to move so many are taken, and some more
-SLACK = 0.25  # of the violation: a point further than that from wanting to move is not
+WORKING_SET_FACTOR, WORKING_SET_SPARE = 1.25, 200  # points of the working set for each violating one, and some more
+SLACK = 0.25  # of the violation: a point whose condition holds by more than that is left out
 
 
 class Moved:
     """A part of the points that has moved, while the others are being brought into step: a limit may come in between."""
 
     def __init__(self, points: np.ndarray, part: PairState, before: np.ndarray, residual: np.ndarray):
-        self.points, self.beta, self.rise, self.fall = points, part.beta, part.rise, part.fall
+        self.points, self.beta, self.up_offset, self.low_offset = points, part.beta, part.up_offset, part.low_offset
         self.change = part.beta - before
         self.left = np.flatnonzero(self.change)  # of the points, those whose rows are still to be subtracted
-        self.own, self.residual = part.residual, residual.copy()  # of the part, and of everyone
+        self.own, self.residual = part.residual, residual.copy()  # of the part, and of all points
 
 
 class Shrunk:
-    """The points last worked on alone, and their Gram matrix: kept, for the next step most likely wants the same."""
+    """The points last worked on alone, and their Gram matrix: kept, for the next working set is most likely the same."""
 
     def __init__(self) -> None:
         self.points = np.empty(0, dtype=np.int64)
@@ -62,7 +62,7 @@ class SMO:
 
     With ``second_order`` the point i that bounds the bias most from below is paired with the j that gains most,
     (r_i - r_j)² / (K_ii + K_jj - 2 K_ij); without it the most violating pair is taken, as SVM-Light does with two
-    variables (spiral §2.2.2).  With ``shrinking`` points at a bound that no pair could want to move are set aside for a while;
+    variables (spiral §2.2.2).  With ``shrinking`` points at a bound that belong to no violating pair are set aside for a while;
     every step ends with all of them.
     """
 
@@ -74,44 +74,44 @@ class SMO:
         """Start at beta, or at zero."""
         return pair.start(problem, beta, Shrunk())
 
-    def step(self, problem: DualProblem, state: PairState, most: int, until: float) -> tuple[PairState, Info]:
-        """Move up to ``most`` pairs, or until the violation is at most ``until``."""
+    def step(self, problem: DualProblem, state: PairState, most: int, kkt_target: float) -> tuple[PairState, Info]:
+        """Move up to ``most`` pairs, or until the violation is at most ``kkt_target``."""
         if not self.shrinking or problem.n < SHRINK_FROM:
-            return state, self._descend(problem, state, most, until)
+            return state, self._descend(problem, state, most, kkt_target)
         moved = 0
         while True:
             if not _expand(problem, state):
                 return state, Info(moved)
-            high, low = _bounds(problem, state)
-            if high - low <= until or moved >= most or (moved > 0 and limits.is_over()):
-                return state, Info(moved, is_done=high <= low)
-            info = self._descend_part(problem, state, most - moved, until, high, low)
+            b_up, b_low = _bounds(problem, state)
+            if b_up - b_low <= kkt_target or moved >= most or (moved > 0 and limits.is_over()):
+                return state, Info(moved, is_done=b_up <= b_low)
+            info = self._descend_part(problem, state, most - moved, kkt_target, b_up, b_low)
             moved += info.iterations
             if info.is_unbounded or (not moved and limits.is_over()):
                 _expand(problem, state)
                 return state, replace(info, iterations=moved, is_done=False)
 
     def _descend_part(
-        self, problem: DualProblem, state: PairState, most: int, until: float, high: float, low: float
+        self, problem: DualProblem, state: PairState, most: int, kkt_target: float, b_up: float, b_low: float
     ) -> Info:
-        """Move pairs of the points that want to, or of everyone; the others are brought into step by ``_expand``."""
+        """Move pairs of the working set, or of all points; the others are brought into step by ``_expand``."""
         shrunk = state.memory
         is_start = not state.beta.any() and not shrunk.points.size
-        points = _sample(problem.n) if is_start else _movable(problem, state, high, low)
+        points = _sample(problem.n) if is_start else _working_set(problem, state, b_up, b_low)
         if points is None:
-            return self._descend(problem, state, min(SHRINK_AFTER, most), until)
+            return self._descend(problem, state, min(SHRINK_AFTER, most), kkt_target)
         part, part_state = _restrict(problem, state, points)
-        # Bounds of points left out go stale as the others move: look at them again after some progress.
-        info = self._descend(part, part_state, most, max(until, 0.1 * (high - low)))
+        # Bounds of points left out go stale as the others move: evaluate them again after some progress.
+        info = self._descend(part, part_state, most, max(kkt_target, 0.1 * (b_up - b_low)))
         shrunk.moved = Moved(points, part_state, state.beta[points], state.residual)
         return info
 
-    def _descend(self, problem: DualProblem, state: PairState, most: int, until: float) -> Info:
+    def _descend(self, problem: DualProblem, state: PairState, most: int, kkt_target: float) -> Info:
         moved, nothing = 0, np.zeros(problem.n)
         while True:
             some = min(most - moved, pair.pairs_per_question(problem.n))
             why, count, violation, wanted = _descend(
-                *pair.arguments(problem, state), state.diagonal, nothing, self.second_order, some, until
+                *pair.arguments(problem, state), state.diagonal, nothing, self.second_order, some, kkt_target
             )
             moved += count
             if why == NEEDS_ROW and pair.fetch(problem.gram, _likely(problem, state, wanted, self.rows_at_once)):
@@ -128,9 +128,9 @@ class SMO:
 
 
 def _bounds(problem: DualProblem, state: PairState) -> tuple[float, float]:
-    """Return high and low."""
-    high, low = float((state.residual + state.rise).max()), float((state.residual + state.fall).min())
-    return (max(high, 0.0), min(low, 0.0)) if problem.total is None else (high, low)
+    """Return b_up and b_low."""
+    b_up, b_low = float((state.residual + state.up_offset).max()), float((state.residual + state.low_offset).min())
+    return (max(b_up, 0.0), min(b_low, 0.0)) if problem.total is None else (b_up, b_low)
 
 
 def _sample(n: int) -> np.ndarray:
@@ -138,18 +138,18 @@ def _sample(n: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(n, max(n // FIRST_SAMPLE, 400), replace=False))
 
 
-def _movable(problem: DualProblem, state: PairState, high: float, low: float) -> np.ndarray | None:
-    """Return the points that want to move at the present bias, or nearly do; None if they are nearly all.
+def _working_set(problem: DualProblem, state: PairState, b_up: float, b_low: float) -> np.ndarray | None:
+    """Return the points that violate their condition at the present bias, or nearly do; None if they are nearly all.
 
-    The bias is taken between high and low, so the most violating pair is always among them.
+    The bias is taken between b_up and b_low, so the most violating pair is always among them.
     """
-    bias = min(max(problem.best_bias(state.residual + problem.ridge * state.beta), low), high)
-    eager = np.maximum(state.residual + state.rise - bias, bias - state.residual - state.fall)
-    most = int(COMPANY * np.count_nonzero(eager > 0)) + SPARE
-    if most > WORTH_SHRINKING * eager.size:
+    bias = min(max(problem.best_bias(state.residual + problem.ridge * state.beta), b_low), b_up)
+    violations = np.maximum(state.residual + state.up_offset - bias, bias - state.residual - state.low_offset)
+    most = int(WORKING_SET_FACTOR * np.count_nonzero(violations > 0)) + WORKING_SET_SPARE
+    if most > WORTH_SHRINKING * violations.size:
         return None
-    least = max(np.partition(eager, -most)[-most], -SLACK * (high - low))
-    movable = eager >= least
+    least = max(np.partition(violations, -most)[-most], -SLACK * (b_up - b_low))
+    movable = violations >= least
     count = np.count_nonzero(movable)
     last = state.memory.points
     if last.size and np.count_nonzero(movable[last]) == count > 0.5 * last.size:
@@ -164,8 +164,8 @@ def _restrict(problem: DualProblem, state: PairState, points: np.ndarray) -> tup
         shrunk.points, shrunk.gram = points, problem.gram.subset(points)
     # Its target and total are those with the others at zero: pairs look at residuals alone, which tell where the others are.
     part = problem.restricted(points, gram=shrunk.gram)
-    beta, residual, rise, fall, diagonal = (array[points] for array in state[:5])
-    return part, PairState(beta, residual, rise, fall, diagonal, shrunk)
+    beta, residual, up_offset, low_offset, diagonal = (array[points] for array in state[:5])
+    return part, PairState(beta, residual, up_offset, low_offset, diagonal, shrunk)
 
 
 def _expand(problem: DualProblem, state: PairState) -> bool:
@@ -185,7 +185,11 @@ def _expand(problem: DualProblem, state: PairState) -> bool:
         moved.left = moved.left[at_once:]
     moved.residual[moved.points] = moved.own
     state.residual[:] = moved.residual
-    for whole, own in ((state.beta, moved.beta), (state.rise, moved.rise), (state.fall, moved.fall)):
+    for whole, own in (
+        (state.beta, moved.beta),
+        (state.up_offset, moved.up_offset),
+        (state.low_offset, moved.low_offset),
+    ):
         whole[moved.points] = own
     state.memory.moved = None
     return True
@@ -205,7 +209,7 @@ def _likely(problem: DualProblem, state: PairState, wanted: int, at_once: int | 
     room = min(room, problem.n - 1)
     if room == 0:
         return np.array([wanted])
-    below, above = state.residual + state.rise, state.residual + state.fall
+    below, above = state.residual + state.up_offset, state.residual + state.low_offset
     middle = 0.5 * (below.max() + above.min())
     below[~missing], above[~missing] = -HUGE, HUGE
     rising = np.argpartition(below, -room)[-room:]
@@ -218,68 +222,73 @@ def _likely(problem: DualProblem, state: PairState, wanted: int, at_once: int | 
 
 
 @jit
-def _highest(residual, rise):
+def _highest(residual, up_offset):
     """Return the point that bounds the bias most from below, and its bound."""
     best, where = -HUGE, 0
     for a in range(0, residual.size, BLOCK):
-        r, offset = residual[a : a + BLOCK], rise[a : a + BLOCK]
+        r, offset = residual[a : a + BLOCK], up_offset[a : a + BLOCK]
         top = -HUGE
         for k in range(r.size):
             top = fmax(top, r[k] + offset[k])
         if top > best:
             best, where = top, a
-    return _place(residual, rise, best, where), best
+    return _place(residual, up_offset, best, where), best
 
 
 @jit
-def _update_and_highest(row_i, row_j, step, residual, rise):
+def _update_and_highest(row_i, row_j, step, residual, up_offset):
     """Bring the residual into step with a moved pair; return what _highest does, in the same pass over memory."""
     best, where = -HUGE, 0
     for a in range(0, residual.size, BLOCK):
-        r, offset, ki, kj = residual[a : a + BLOCK], rise[a : a + BLOCK], row_i[a : a + BLOCK], row_j[a : a + BLOCK]
+        r, offset, ki, kj = (
+            residual[a : a + BLOCK],
+            up_offset[a : a + BLOCK],
+            row_i[a : a + BLOCK],
+            row_j[a : a + BLOCK],
+        )
         top = -HUGE
         for k in range(r.size):
             r[k] -= step * (ki[k] - kj[k])
             top = fmax(top, r[k] + offset[k])
         if top > best:
             best, where = top, a
-    return _place(residual, rise, best, where), best
+    return _place(residual, up_offset, best, where), best
 
 
 @jit
-def _lowest(residual, fall):
+def _lowest(residual, low_offset):
     """Return the point that bounds the bias most from above, and its bound."""
     best, where = HUGE, 0
     for a in range(0, residual.size, BLOCK):
-        r, offset = residual[a : a + BLOCK], fall[a : a + BLOCK]
+        r, offset = residual[a : a + BLOCK], low_offset[a : a + BLOCK]
         bottom = HUGE
         for k in range(r.size):
             bottom = fmin(bottom, r[k] + offset[k])
         if bottom < best:
             best, where = bottom, a
-    return _place(residual, fall, best, where), best
+    return _place(residual, low_offset, best, where), best
 
 
 @jit
-def _most_gain(row_i, kii, diagonal, high, residual, fall):
+def _most_gain(row_i, kii, diagonal, b_up, residual, low_offset):
     """Return the partner with which i gains most, that gain doubled, and the lowest bound on the bias from above."""
-    best, where, low = 0.0, 0, HUGE
+    best, where, b_low = 0.0, 0, HUGE
     for a in range(0, residual.size, BLOCK):
-        r, offset = residual[a : a + BLOCK], fall[a : a + BLOCK]
+        r, offset = residual[a : a + BLOCK], low_offset[a : a + BLOCK]
         ki, kk = row_i[a : a + BLOCK], diagonal[a : a + BLOCK]
         top, bottom = 0.0, HUGE
         for k in range(r.size):
             bound = r[k] + offset[k]
             bottom = fmin(bottom, bound)
-            top = fmax(top, _gain(high - bound, kii + kk[k], ki[k]))
-        low = min(low, bottom)
+            top = fmax(top, _gain(b_up - bound, kii + kk[k], ki[k]))
+        b_low = min(b_low, bottom)
         if top > best:
             best, where = top, a
     if best > 0:
         for k in range(where, residual.size):
-            if _gain(high - (residual[k] + fall[k]), kii + diagonal[k], row_i[k]) == best:
-                return k, best, low
-    return NOBODY, 0.0, low
+            if _gain(b_up - (residual[k] + low_offset[k]), kii + diagonal[k], row_i[k]) == best:
+                return k, best, b_low
+    return NO_POINT, 0.0, b_low
 
 
 @jit
@@ -294,39 +303,39 @@ def _place(residual, offset, wanted, start):
     for k in range(start, residual.size):
         if residual[k] + offset[k] == wanted:
             return k
-    return NOBODY
+    return NO_POINT
 
 
 @jit
 def _descend(
-    rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, rise, fall,
-    squares, nothing, second_order, most, until,
+    rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, up_offset, low_offset,
+    squares, nothing, second_order, most, kkt_target,
 ):  # fmt: skip
     """Move pairs; return (why it stopped, pairs moved, violation, row wanted)."""
     clock = stamp.max() + 1
-    i, high = _highest(residual, rise)
+    i, b_up = _highest(residual, up_offset)
     for moved in range(most):
-        if has_origin and high < 0:
-            i, high = ORIGIN, 0.0
-        if high <= -HUGE / 2:
-            return QUIET, moved, 0.0, NOBODY
+        if has_origin and b_up < 0:
+            i, b_up = ORIGIN, 0.0
+        if b_up <= -HUGE / 2:
+            return QUIET, moved, 0.0, NO_POINT
         if i != ORIGIN and slot[i] < 0 and second_order:
             return NEEDS_ROW, moved, np.inf, i
         row_i = rows[slot[i]] if i != ORIGIN and slot[i] >= 0 else nothing
         kii = squares[i] if i != ORIGIN else 0.0
         if second_order:
-            j, gain, low = _most_gain(row_i, kii, squares, high, residual, fall)
-            if has_origin and high > 0 and high * high / max(kii, pair.SMALLEST) > gain:
+            j, gain, b_low = _most_gain(row_i, kii, squares, b_up, residual, low_offset)
+            if has_origin and b_up > 0 and b_up * b_up / max(kii, pair.SMALLEST) > gain:
                 j = ORIGIN
         else:
-            j, low = _lowest(residual, fall)
-            if has_origin and low > 0:
+            j, b_low = _lowest(residual, low_offset)
+            if has_origin and b_low > 0:
                 j = ORIGIN
         if has_origin:
-            low = min(low, 0.0)
-        violation = high - low
-        if violation <= until or j == NOBODY:
-            return QUIET, moved, max(violation, 0.0), NOBODY
+            b_low = min(b_low, 0.0)
+        violation = b_up - b_low
+        if violation <= kkt_target or j == NO_POINT:
+            return QUIET, moved, max(violation, 0.0), NO_POINT
         if i != ORIGIN and slot[i] < 0:
             return NEEDS_ROW, moved, violation, i
         if j != ORIGIN and slot[j] < 0:
@@ -337,12 +346,12 @@ def _descend(
         kij = row_i[j] if j != ORIGIN else 0.0
         step, bi, bj = pair.pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual)
         if step == np.inf:
-            return UNBOUNDED, moved, violation, NOBODY
-        pair.set_coefficients(i, j, bi, bj, step, ridge, lower, upper, eps, beta, residual, rise, fall)
+            return UNBOUNDED, moved, violation, NO_POINT
+        pair.set_coefficients(i, j, bi, bj, step, ridge, lower, upper, eps, beta, residual, up_offset, low_offset)
         if i != ORIGIN:
             stamp[slot[i]] = clock + moved
         if j != ORIGIN:
             stamp[slot[j]] = clock + moved
         row_j = rows[slot[j]] if j != ORIGIN else nothing
-        i, high = _update_and_highest(row_i, row_j, step, residual, rise)
-    return SPENT, most, np.inf, NOBODY
+        i, b_up = _update_and_highest(row_i, row_j, step, residual, up_offset)
+    return SPENT, most, np.inf, NO_POINT

@@ -13,10 +13,10 @@ import scipy.sparse as sp
 
 from zerogap import limits
 from zerogap.active_set import ActiveSet, feasible
-from zerogap.distinct import Distinct, distinct
+from zerogap.duplicates import Distinct, distinct
 from zerogap.gram import Gram
 from zerogap.limits import Limit
-from zerogap.loop import Look, Solution, Status, Trace
+from zerogap.loop import Solution, Status, Trace, TraceRow
 from zerogap.problem import DualProblem
 
 # A factor that has seen very many updates is built anew if the certificate shows it.
@@ -200,11 +200,11 @@ def certified(problem: DualProblem, training: Training, entered: int, began: flo
     status = Status.of(now, tol)
     if training.exact is not None and training.exact[1].is_unbounded:  # or rounding has led the exchanges astray
         status = Status.UNBOUNDED if problem.may_be_unbounded else Status.STALLED
-    look = Look(
+    row = TraceRow(
         *(entered, time.perf_counter() - began, now.dual, now.kkt_violation, now.relative_gap),
         *(problem.gram.evaluations, int(np.count_nonzero(beta))),
     )
-    return Solution(beta, now.bias, now, status, entered, Trace([look]), problem, SimpleSVM("worst"), None)
+    return Solution(beta, now.bias, now, status, entered, Trace([row]), problem, SimpleSVM("worst"), None)
 
 
 def cut_short(limit: Limit) -> Status | None:

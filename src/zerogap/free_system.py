@@ -8,7 +8,7 @@ more), so we factor K_EE + tau 11', which the constraint 1'x = s turns into the 
 when no free point is an affine combination of the others in feature space.  A change of one point costs O(m²).
 With a fixed bias there is no border, and what is factored is K_EE.
 
-``FreeSystem`` is given the columns it needs, ``ElbowSystem`` takes them from a matrix in memory.
+``FreeSystem`` is given the columns it needs, ``DenseFreeSystem`` takes them from a matrix in memory.
 """
 
 import copy
@@ -42,7 +42,7 @@ class FreeSystem:
         self.size = 0
         self._points = np.zeros(capacity, dtype=np.int64)
         self._factor = np.zeros((capacity, capacity))  # L, lower triangle
-        self._half = np.zeros(capacity)  # L^-1 1, half of the way to A^-1 1
+        self._forward_ones = np.zeros(capacity)  # L^-1 1, half of the way to A^-1 1
 
     @property
     def points(self) -> np.ndarray:
@@ -58,7 +58,7 @@ class FreeSystem:
         if m == self._points.size:
             self._grow()
         least = max(DEPENDENT * (corner + self.tau), self.floor)
-        if not _append(self._factor, self._half, m, column + self.tau, corner + self.tau, least):
+        if not _append(self._factor, self._forward_ones, m, column + self.tau, corner + self.tau, least):
             return False
         self._points[m] = i
         self.size = m + 1
@@ -66,7 +66,7 @@ class FreeSystem:
 
     def remove(self, position: int) -> None:
         """Take out the point at a position; those behind move up."""
-        _remove(self._factor, self._half, self.size, position)
+        _remove(self._factor, self._forward_ones, self.size, position)
         self._points[position : self.size - 1] = self._points[position + 1 : self.size].copy()
         self.size -= 1
 
@@ -76,13 +76,13 @@ class FreeSystem:
         The factor has seen many updates: call it a second time with what the solution leaves over, for refinement.
         """
         x, bias = right.copy(), totals.copy()
-        _solve_two(self._factor, self._half, self.size, self.has_border, x, bias)
+        _solve_two(self._factor, self._forward_ones, self.size, self.has_border, x, bias)
         return x, bias + self.tau * totals
 
     def solve_one(self, right: np.ndarray, total: float = 0.0) -> tuple[np.ndarray, float]:
         """Solve for one right hand side (m,); one that begins with zeros, as for a new last point, costs half as much."""
         x = right.copy()
-        bias = _solve_one(self._factor, self._half, self.size, self.has_border, x, total)
+        bias = _solve_one(self._factor, self._forward_ones, self.size, self.has_border, x, total)
         return x, bias + self.tau * total
 
     def dependence_on(self, column: np.ndarray) -> np.ndarray:
@@ -101,19 +101,27 @@ class FreeSystem:
         """Return a system that can change without this one."""
         twin, m = copy.copy(self), self.size
         room = m + 8
-        twin._points, twin._half, twin._factor = np.zeros(room, dtype=np.int64), np.zeros(room), np.empty((room, room))
-        twin._points[:m], twin._half[:m], twin._factor[:m, :m] = self.points, self._half[:m], self._factor[:m, :m]
+        twin._points, twin._forward_ones, twin._factor = (
+            np.zeros(room, dtype=np.int64),
+            np.zeros(room),
+            np.empty((room, room)),
+        )
+        twin._points[:m], twin._forward_ones[:m], twin._factor[:m, :m] = (
+            self.points,
+            self._forward_ones[:m],
+            self._factor[:m, :m],
+        )
         return twin
 
     def _grow(self) -> None:
         m, capacity = self.size, 2 * self._points.size
-        self._points, self._half = np.resize(self._points, capacity), np.resize(self._half, capacity)
+        self._points, self._forward_ones = np.resize(self._points, capacity), np.resize(self._forward_ones, capacity)
         larger = np.zeros((capacity, capacity))
         larger[:m, :m] = self._factor[:m, :m]
         self._factor = larger
 
 
-class ElbowSystem(FreeSystem):
+class DenseFreeSystem(FreeSystem):
     """The system of points whose kernel matrix K (n, n) is in memory."""
 
     def __init__(self, K: np.ndarray, capacity: int = 32):
@@ -126,18 +134,20 @@ class ElbowSystem(FreeSystem):
         if m == self._points.size:
             self._grow()
         d = np.empty(m)
-        is_in, d0 = join(self.K, i, self._points, self._factor, self._half, m, self.tau, d)
+        is_in, d0 = join(self.K, i, self._points, self._factor, self._forward_ones, m, self.tau, d)
         if not is_in:
             return None
         self._points[m] = i
         self.size = m + 1
         return Response(d, d0)
 
-    def take_out(self, position: int) -> Response:
+    def remove_with_response(self, position: int) -> Response:
         """Remove the point at a position, those behind move up; return how they answer to it."""
         self.size -= 1
         d = np.empty(self.size)
-        return Response(d, part(self.K, self._points, self._factor, self._half, self.size, position, self.tau, d))
+        return Response(
+            d, part(self.K, self._points, self._factor, self._forward_ones, self.size, position, self.tau, d)
+        )
 
     def distances(self, points: np.ndarray) -> np.ndarray:
         """Return the square of what each point would have on the factor's diagonal.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg as la
 
-from zerogap.path.waiting import wait_for
+from zerogap.path.threaded import call_in_thread
 
 # An updated factor is made anew when it leaves this much of A d = 1 unsolved.
 WORN = 1e-8
@@ -34,7 +34,7 @@ class SVD:
 
     def directions(self, E: np.ndarray) -> Directions:
         """Return the solutions for the elbow E; the rank (26) is counted relative to the largest singular value."""
-        U, sigma, Vt = wait_for(E.size, np.linalg.svd, self._matrix(E))  # SciPy's keeps Python's lock
+        U, sigma, Vt = call_in_thread(E.size, np.linalg.svd, self._matrix(E))  # SciPy's keeps Python's lock
         r = int((sigma >= self.epsilon * sigma.size * sigma[0]).sum())
         return Directions(Vt[:r].T @ ((U[:, :r].T @ _ones(E.size)) / sigma[:r]), Vt[r:].T)
 
@@ -50,7 +50,7 @@ class QR(SVD):
 
     def directions(self, E: np.ndarray) -> Directions:
         """Return the solutions for the elbow E."""
-        Q, R, order = wait_for(E.size, la.qr, self._matrix(E), pivoting=True)
+        Q, R, order = call_in_thread(E.size, la.qr, self._matrix(E), pivoting=True)
         size = np.abs(np.diagonal(R))
         r = int((size >= self.epsilon * size.size * size[0]).sum())
         d = np.zeros(E.size + 1)
@@ -81,7 +81,7 @@ class QRUpdate(QR):
         result = super().directions(E)
         self._points, self._factors = E.tolist(), None
         if result.null.shape[1] == 0:
-            self._factors = wait_for(E.size, la.qr, self._matrix(E))
+            self._factors = call_in_thread(E.size, la.qr, self._matrix(E))
         return result
 
     def _follow(self, E: list[int]) -> bool:

@@ -7,10 +7,10 @@ from typing import Any
 from zerogap import limits
 
 LARGE = 250  # rows of a matrix from which on a call is worth a thread
-ASK_EVERY = 0.05  # seconds
+POLL_EVERY = 0.05  # seconds
 
 
-def wait_for(rows: int, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+def call_in_thread(rows: int, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Return function(*arguments, **options); raise ``limits.Exceeded`` once a limit is reached, and leave it to itself."""
     if rows < LARGE:
         return function(*arguments, **options)
@@ -25,7 +25,7 @@ def wait_for(rows: int, function: Callable[..., Any], *arguments: Any, **options
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     while thread.is_alive():
-        thread.join(ASK_EVERY)
+        thread.join(POLL_EVERY)
         limits.check()
     result, error = outcome
     if error is not None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from zerogap.elbow import ElbowSystem, FreeSystem
+from zerogap.free_system import DenseFreeSystem, FreeSystem
 
 
 def bordered(K, E, right, total):
@@ -16,7 +16,7 @@ def test_growing_and_shrinking_solves_the_bordered_system(kernel):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 60))
     K = X @ X.T if kernel == "linear" else np.exp(-0.01 * ((X[:, None] - X) ** 2).sum(-1))
-    system, E = ElbowSystem(K, capacity=4), []
+    system, E = DenseFreeSystem(K, capacity=4), []
     for step in range(300):
         outside = np.setdiff1d(np.arange(80), E)
         if len(E) < 2 or (rng.random() < 0.6 and len(E) < 55):
@@ -25,7 +25,7 @@ def test_growing_and_shrinking_solves_the_bordered_system(kernel):
             E.append(i)
         else:
             k = int(rng.integers(len(E)))
-            response, i = system.take_out(k), E.pop(k)
+            response, i = system.remove_with_response(k), E.pop(k)
             others = E
         assert system.points.tolist() == E
         if others:
@@ -46,7 +46,7 @@ def test_growing_and_shrinking_solves_the_bordered_system(kernel):
 def test_points_in_the_affine_hull_of_others_are_refused():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.3, 0.3], [1.0, 0.0]])
     K = X @ X.T
-    system = ElbowSystem(K)
+    system = DenseFreeSystem(K)
     is_in = [system.append(i) is not None for i in range(5)]
     assert is_in == [True, True, True, False, False]  # K_EE is singular, the system is not
     d = system.dependence(3)
@@ -60,14 +60,14 @@ def test_rounding_is_not_taken_for_a_distance():
     for _ in range(100):
         X = rng.standard_normal((8, 2))
         X[2] = X[0] + rng.random() * (X[1] - X[0]) + 1e-4 * rng.standard_normal(2)
-        system = ElbowSystem(X @ X.T)
+        system = DenseFreeSystem(X @ X.T)
         assert [system.append(i) is not None for i in range(8)] == [True] * 3 + [False] * 5
 
 
 def test_distances_of_points_that_may_enter():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((20, 9))
-    system = ElbowSystem(X @ X.T)
+    system = DenseFreeSystem(X @ X.T)
     lifted = np.column_stack([X, np.full(20, np.sqrt(system.tau))])
     np.testing.assert_allclose(system.distances(np.arange(3)), (lifted[:3] ** 2).sum(axis=1))
     for i in range(6):

@@ -11,15 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from zerogap import validation
-from zerogap.distinct import distinct
+from zerogap.duplicates import distinct
 from zerogap.gram import Gram, Product
 from zerogap.kernels import Kernel, as_kernel
 from zerogap.limits import Exceeded, check, limits
 from zerogap.path.engine import NotStarted, Options, Segment, Transition
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
-from zerogap.path.path import Path, digest_of
 from zerogap.path.proof import BLOCK
+from zerogap.path.result import Path, digest_of
 from zerogap.path.single import Single
 from zerogap.progress import PathProgress
 
@@ -30,7 +30,7 @@ LOADED = 1e-6  # relative gap above which a path that was loaded cannot be one o
 UNIT = 2.0**-53  # the relative error of a rounded number
 SURE = 0.1 * ROUGH  # a bound below this at all those C leaves enough for what is between them
 SAMPLES = 5  # C at which that is asked, and about as many segments
-PRECISE = 2  # so many of them are looked at in twice the precision, if need be; and those of which the bound is rough
+PRECISE = 2  # so many of them are computed in twice the precision, if need be; and those of which the bound is rough
 
 # Engines work with kernel values of moderate size: others are divided by a power of two, and lam with them.
 MODERATE = 1e6
@@ -136,7 +136,7 @@ def svm_path(
         except Exceeded:
             status = "interrupted" if limit.was_interrupted else "max_time"
     path.seal(status)
-    if len(path) > 1 and not path.n_unproved and not _is_lost(path, options):
+    if len(path) > 1 and not path.n_unproved and not _warn_if_inexact(path, options):
         _warn_if_rough(path)
     return path
 
@@ -280,7 +280,7 @@ def _start(path: Path, options: Options, lam_end: float) -> None:
         path.counts = path.engine.counts
     else:
         path.engine.counts = path.counts
-        path.engine.record(path.sets_at(None))  # who lies on a boundary may be in another set now
+        path.engine.record(path.sets_at(None))  # points on a boundary may be in another set now
         path.note(_scaled_back(t, path.unit) for t in path.engine.take_transitions())
 
 
@@ -371,7 +371,7 @@ def _follow_constant(path: Path, lam_end: float) -> None:
     lam = max(engine.lam * path.unit, lam_end)
     if path.end <= lam:
         return
-    E, b, bias = engine.here()
+    E, b, bias = engine.current_solution()
     # The heavier class is the one on its margin; with equal weights all points are capped, and either will do.
     w = path.points.weight
     excess = float(w @ path.y)
@@ -392,7 +392,7 @@ def _scaled_back(transition: Transition, unit: float) -> Transition:
     return transition if unit == 1.0 else transition._replace(lam=transition.lam * unit)
 
 
-def _is_lost(path: Path, options: Options) -> bool:
+def _warn_if_inexact(path: Path, options: Options) -> bool:
     """Compare the largest gap with what the engine promises, and warn: one that has lost its way would not notice."""
     gap, C = path.largest
     promised = _promised(path, options, C)
@@ -407,7 +407,7 @@ def _is_lost(path: Path, options: Options) -> bool:
 
 
 def _warn_if_rough(path: Path) -> None:
-    """The proof is about kernel values as they were computed; here the data are asked, at a few C."""
+    """The proof is about kernel values as they were computed; here they are computed from the data, at a few C."""
     samples = _samples(path)
     coarse = path.certificates(samples, precisely=False)
     gaps = np.array([certificate.relative_gap for certificate in coarse])
@@ -418,13 +418,13 @@ def _warn_if_rough(path: Path) -> None:
         primal = [abs(certificate.primal) for certificate in coarse]
         noise = [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
         if max(noise) > max(ROUGH, known):  # it may be, and some of it is seen
-            lost = [_relative(_lost(path, C), size) for C, size in zip(samples, primal, strict=True)]
-            many = _many(path)  # what is rounding at one C is nothing at the next
-            lost += [_relative(_shared(path, C), float(np.interp(C, samples, primal))) for C in many]
+            lost = [_relative(_gap_as_read(path, C), size) for C, size in zip(samples, primal, strict=True)]
+            many = _dense_samples(path)  # what is rounding at one C is nothing at the next
+            lost += [_relative(_gap_of_shares(path, C), float(np.interp(C, samples, primal))) for C in many]
             lost += [_relative(at.gap, abs(at.primal)) for at in path.certificates(many, from_data=False)]
             if max(lost) > EXACT:
                 C = samples[np.argmax(noise)]
-                _warn_of_digits(path, C, max(noise), "the last digits of its coefficients alone may make")
+                _warn_of_precision(path, C, max(noise), "the last digits of its coefficients alone may make")
                 return
     is_open = gaps > SURE
     finer = path.certificates(samples[is_open], from_data=False)
@@ -434,10 +434,10 @@ def _warn_if_rough(path: Path) -> None:
         return
     for k in suspect:
         C, certificate = float(samples[k]), path.certificate_at(samples[k])
-        gap = _relative(max(certificate.gap, _lost(path, C)), abs(certificate.primal))
+        gap = _relative(max(certificate.gap, _gap_as_read(path, C)), abs(certificate.primal))
         if gap > max(EXACT, known) or certificate.relative_gap > max(ROUGH, known):
             gap = max(gap, certificate.relative_gap)
-            _warn_of_digits(path, C, gap, "for kernel values with all their digits it has")
+            _warn_of_precision(path, C, gap, "for kernel values with all their digits it has")
             return
 
 
@@ -448,7 +448,7 @@ def _samples(path: Path) -> np.ndarray:
     return np.unique(np.clip([*np.geomspace(C[0], C[-1], SAMPLES), *np.sqrt(C[k] * C[k + 1])], C[0], C[-1]))
 
 
-def _warn_of_digits(path: Path, C: float, gap: float, cause: str) -> None:
+def _warn_of_precision(path: Path, C: float, gap: float, cause: str) -> None:
     assert path.gram is not None
     warnings.warn(
         f"The {path.gram.kernel.name} kernel has too few digits on this data: the path is exact for its values as float64 has "
@@ -466,7 +466,7 @@ def _noise(path: Path, C: float) -> float:
     return UNIT * C * float(path.points.weight[E] @ off)
 
 
-def _lost(path: Path, C: float) -> float:
+def _gap_as_read(path: Path, C: float) -> float:
     """Return the gap with the coefficients and the bias as they are read: a certificate has a bias of its own."""
     assert path.gram is not None
     beta, bias, w, error = (
@@ -477,21 +477,21 @@ def _lost(path: Path, C: float) -> float:
     )
     rows = np.flatnonzero((beta != 0) | (1.0 - path.y * (path.gram.dot(beta) + bias) > -error))
     product = path.gram.precise_dot(beta, rows)
-    low = product.low + path.gram.full()[rows] @ path.stray_at(C)
+    low = product.low + path.gram.full()[rows] @ path.share_error_at(C)
     short = 1.0 - path.y[rows] * ((product.high + bias) + low)
     return float(C * w[rows] @ np.maximum(short, 0.0) - np.abs(beta[rows]) @ short)
 
 
-def _many(path: Path) -> np.ndarray:
+def _dense_samples(path: Path) -> np.ndarray:
     """Return many C of all sizes."""
     return np.geomspace(path.C[0], path.C[-1], 64)[1:-1]
 
 
-def _shared(path: Path, C: float) -> float:
+def _gap_of_shares(path: Path, C: float) -> float:
     """Return the gap that comes of what rows which share the coefficient of a point have more or less than it."""
     assert path.gram is not None
     E = path.segment_at(C).points
-    return float(C * path.points.weight[E] @ np.abs(path.gram.full()[E] @ path.stray_at(C)))
+    return float(C * path.points.weight[E] @ np.abs(path.gram.full()[E] @ path.share_error_at(C)))
 
 
 def _relative(gap: float, primal: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from zerogap.path.engine import ELBOW, LEFT, Engine, Segment, Transition, segment_between, sets_of, weighted_rows
 
 
-class TrackingEngine(Engine):
+class IncrementalEngine(Engine):
     """An elbow, and increments."""
 
     @property
@@ -24,7 +24,7 @@ class TrackingEngine(Engine):
         self.elbow = np.flatnonzero(self.status == ELBOW).tolist()
         self.slack = self.true_slack()
 
-    def here(self) -> tuple[np.ndarray, np.ndarray, float]:
+    def current_solution(self) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the elbow, its b, and the scaled bias, at the present lam."""
         E = np.array(self.elbow, dtype=np.int64)
         return E, self.y[E] * self.alpha[E], float(self.bias)

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.active_set import ActiveSet
 from zerogap.estimators.base import callers_level
+from zerogap.estimators.incremental import Training, cut_short, is_good
 from zerogap.estimators.svc import SVC
-from zerogap.estimators.training import Training, cut_short, is_good
 from zerogap.limits import Exceeded, check, limits
 from zerogap.loop import Status, solve
 from zerogap.problem import DualProblem

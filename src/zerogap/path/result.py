@@ -14,11 +14,11 @@ import scipy.sparse as sp
 
 from zerogap import limits
 from zerogap.compiled import HUGE
-from zerogap.distinct import Distinct
+from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.path.engine import LEFT, Counts, Engine, Segment, Transition
 from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
-from zerogap.precision import dot, products, without_sum
+from zerogap.precision import dot, products, with_sum_zero
 from zerogap.problem import Certificate, DualProblem
 from zerogap.storage import read_arrays, write_arrays
 
@@ -118,13 +118,13 @@ class Path:
         self._tail: list[float] = []
         # For a linear kernel about a centre c: <x - c, c> of the points, as pairs, and |c|².  Its bias has <w, c> too much.
         centre = None if gram is None else gram.kernel.centre
-        self.lever, self.squared_centre = np.zeros((2, y.size)), 0.0
+        self.centre_products, self.squared_centre = np.zeros((2, y.size)), 0.0
         if gram is not None and centre is not None:
             with np.errstate(over="ignore", invalid="ignore"):
-                self.lever = np.stack(products(gram.X, centre, centre, np.zeros_like(centre)))
+                self.centre_products = np.stack(products(gram.X, centre, centre, np.zeros_like(centre)))
                 self.squared_centre = min(float(centre @ centre), HUGE)
-            if not np.isfinite(self.lever).all():  # too large to be split into halves
-                self.lever = np.stack([gram.kernel.moved(gram.X) @ centre, np.zeros(y.size)])
+            if not np.isfinite(self.centre_products).all():  # too large to be split into halves
+                self.centre_products = np.stack([gram.kernel.moved(gram.X) @ centre, np.zeros(y.size)])
         self._norm = np.zeros(y.size) if gram is None else None
         self.digest = ""  # of X, kept when the path is stored
         self._proof: Proof | None = None
@@ -231,7 +231,7 @@ class Path:
     @property
     def largest(self) -> LargestGap:
         """The largest relative duality gap over every C of the path, in closed form, and a C that has it."""
-        self.refuse_empty()
+        self.check_not_empty()
         if self.n_unproved:
             with limits.unlimited():
                 self.prove()
@@ -295,7 +295,7 @@ class Path:
     def _coefficients_at(self, C: float) -> np.ndarray:
         points, beta = self.points, self.points.spread(self.beta_at(C), C)
         most = C * np.where(points.group >= 0, points.share * points.weight[points.group], 0.0)
-        return without_sum(beta, most, *self._visibility(C, points.group))
+        return with_sum_zero(beta, most, *self._visibility(C, points.group))
 
     def beta_at(self, C: float) -> np.ndarray:
         """Return beta over the distinct points, within the box; what rounding left of sum(beta) is put right."""
@@ -305,14 +305,14 @@ class Path:
         # On the last segment u is zero and beta is v itself, without any rounding, however large C is.
         is_plain = segment.origin == 0.0
         beta[segment.points] = C * segment.u + segment.v if is_plain else C * segment.coefficients(lam)
-        return without_sum(self.y * np.clip(self.y * beta, 0.0, most), most, *self._visibility(C))
+        return with_sum_zero(self.y * np.clip(self.y * beta, 0.0, most), most, *self._visibility(C))
 
     def _visibility(self, C: float, points: Any = slice(None)) -> tuple[np.ndarray, float]:
         """Return by how much a decision value changes with the coefficient of some points, and with the sum of all, at most."""
         largest = float(self.norm.max(initial=0.0))
         return largest * self.norm[points], 1.0 + abs(self.bias_in_gram(C)) + math.sqrt(self.squared_centre) * largest
 
-    def stray_at(self, C: float) -> np.ndarray:
+    def share_error_at(self, C: float) -> np.ndarray:
         """Return what the rows of each point have, summed exactly, less what the point has: rounding, if they share it."""
         group, beta, rows = self.points.group, self.beta_at(C), self._coefficients_at(C)
         order = np.argsort(group, kind="stable")
@@ -348,7 +348,7 @@ class Path:
         bias = self.bias_in_gram(C)
         if self.squared_centre == 0.0:
             return bias
-        beta, (high, low) = self._coefficients_at(C), self.lever[:, self.points.group]
+        beta, (high, low) = self._coefficients_at(C), self.centre_products[:, self.points.group]
         # sum(beta) is zero but for rounding; far from the origin that little is seen as well.
         total = math.fsum(beta)
         bias -= dot(beta, high) + (dot(beta, low) + total * self.squared_centre)
@@ -460,7 +460,7 @@ class Path:
 
     def _position(self, lam: float) -> int:
         """Return the segment of lam; at a breakpoint that of both in which rounding takes no point further out of its box."""
-        self.refuse_empty()
+        self.check_not_empty()
         last = len(self._segments) - 1
         k = min(max(int(np.searchsorted(-self.lam, -lam, side="right")) - 1, 0), last)
         near = 1e-10 * lam
@@ -471,7 +471,7 @@ class Path:
         ]
         return min(both, key=lambda j: self._overshoot(j, lam)) if len(both) > 1 else k
 
-    def refuse_empty(self) -> None:
+    def check_not_empty(self) -> None:
         """Raise if there is no solution to be read."""
         if not self._segments:
             raise ValueError(
@@ -485,7 +485,7 @@ class Path:
         return max(float(-a.min(initial=0.0)), float((a - self.points.weight[segment.points]).max(initial=0.0)))
 
     def _lam(self, C: float) -> float:
-        self.refuse_empty()
+        self.check_not_empty()
         first, last = 1.0 / self.lam[0], 1.0 / self.lam[-1]
         if not first * (1 - 1e-12) <= C <= last * (1 + 1e-12):
             raise ValueError(
@@ -522,7 +522,8 @@ class Path:
         joined = [np.concatenate(empty + [getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
         return {
             "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
-            "lever": self.lever, "squared_centre": self.squared_centre, "share": self.points.share, "norm": self.norm,
+            "centre_products": self.centre_products,
+            "squared_centre": self.squared_centre, "share": self.points.share, "norm": self.norm,
             "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
             "elbow": joined[0].astype(np.int64), "u": joined[1], "v": joined[2],
             **{name: np.array([getattr(s, name) for s in self._segments]) for name in ("u0", "v0", "origin")},
@@ -552,7 +553,7 @@ class Path:
         """
         points = Distinct(*(np.asarray(data[name]) for name in ("rows", "group", "weight", "share")))
         path = cls(np.asarray(data["y"]), points, np.asarray(data["start"]), 1.0, gram)
-        path.lam, path.lever = np.asarray(data["lam"]), np.asarray(data["lever"])
+        path.lam, path.centre_products = np.asarray(data["lam"]), np.asarray(data["centre_products"])
         path.squared_centre, path._norm = float(data["squared_centre"]), np.asarray(data["norm"])
         path.counts = Counts(**{name: type(value)(data[name]) for name, value in asdict(Counts()).items()})
         edges = np.concatenate([[0], np.cumsum(data["sizes"])])

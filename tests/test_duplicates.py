@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from zerogap import distinct as module
-from zerogap.distinct import distinct
+from zerogap import duplicates as module
+from zerogap.duplicates import distinct
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
