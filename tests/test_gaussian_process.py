@@ -468,3 +468,37 @@ def test_the_error_of_an_estimated_evidence_is_one_standard_deviation_of_it():
     ]
     values, errors = np.array(determinants).T
     assert values.std(ddof=1) == pytest.approx(np.sqrt(np.mean(errors**2)), rel=0.3)
+
+
+def test_values_beyond_float64_end_with_a_status_and_no_exception():
+    """A square of sums of 1e160 and more is infinite, and nothing is told by it."""
+    X = np.zeros((16, 3))
+    X[[1, 2, 6, 7, 11, 15], 2] = [
+        -0.8865726960708873,
+        0.2802912815203655,
+        0.03107002846785108,
+        -5.67e10,
+        0.209186559500878,
+        1.166,
+    ]
+    X[[3, 6, 10, 12, 14], 1] = [
+        -0.19833405832705384,
+        -1.2640677554283732,
+        -1.4398653784917768,
+        -1.4398653784917768,
+        -0.19833405832705384,
+    ]
+    X[[3, 4, 7, 11, 14], 0] = [
+        1.2304089061545822,
+        -0.32641829284054713,
+        0.06985203638212137,
+        0.20836901451233591,
+        1.2304089061545822,
+    ]
+    y = [2.0, -1.0, 2.0, 0.0, 0.0, 2.0, 2.0, -2.0, -2.0, 0.0, -1.0, 1.0, -2.0, 2.0, -2.0, 1.0]
+    with pytest.warns(ConvergenceWarning):
+        model = GaussianProcessRegressor(
+            "poly", gamma=1.75, degree=8, coef0=0.5, noise=0.00146, solver="cg", max_iter=400, tol=0.000505
+        ).fit(X, y)
+    assert model.status_ is not Status.CONVERGED
+    assert np.isfinite(model.predict(X)).all()

@@ -201,3 +201,9 @@ def test_subtract_takes_rows_off_a_residual(cache_size):
     expected = residual - change @ gram.kernel(X, X)[points]
     gram.subtract(points, change, residual)
     np.testing.assert_allclose(residual, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("tau", [1e155, 1e200])
+def test_a_constant_feature_beyond_float64_is_refused(tau):
+    with pytest.raises(ValueError, match="float64"):
+        Gram(np.eye(3), "linear", tau=tau)

@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, make_moons
 
-from zerogap import SVC, SVR, DualProblem, Gram, Status, compare, leave_one_out
+from zerogap import SVC, SVR, DualProblem, Gram, RelativeGap, Status, compare, leave_one_out, solve
 from zerogap.active_set import ActiveSet
 from zerogap.cli import main
 from zerogap.estimators.incremental import Training
-from zerogap.limits import _current, interruptible, limits
+from zerogap.limits import Exceeded, _current, interruptible, limits
+from zerogap.solvers import SMO
 
 HARD = {"C": 1e6, "gamma": 1e-3, "tol": 1e-13, "solver": "smo-mvp"}  # takes minutes to the tolerance
 
@@ -430,3 +431,20 @@ def test_an_interrupted_experiment_is_none(monkeypatch, capsys):
     monkeypatch.setattr("zerogap.reproduce.reproduce", lambda *args, **options: SVC().fit(*moons(50)))
     assert main(["reproduce", "ong-table-2"]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "zerogap: interrupted"
+
+
+def test_a_step_that_a_limit_cuts_off_counts_no_iteration(monkeypatch):
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    problem = DualProblem.hinge(Gram(X), np.where(y == 1, 1.0, -1.0), 1.0)
+    step, calls = SMO.step, []
+
+    def cut(self, problem, state, most, target):
+        calls.append(1)
+        if len(calls) > 1:
+            os.kill(os.getpid(), signal.SIGINT)
+            raise Exceeded
+        return step(self, problem, state, most, target)
+
+    monkeypatch.setattr(SMO, "step", cut)
+    solution = solve(problem, "smo", stop=RelativeGap(1e-9), trace_every=5)
+    assert (solution.status, solution.n_iter) == (Status.INTERRUPTED, 5)

@@ -131,15 +131,15 @@ class Gram:
 
     def _augment(self, tau: float) -> None:
         """Add tau² to every kernel value."""
-        self.tau, self._diagonal = tau, self._checked(self.diagonal + tau**2)
+        self.tau, self._diagonal = tau, self._checked(self.diagonal + tau * tau)
         if self.kernel.is_precomputed:
-            self.X = self._checked(self.X + tau**2)
+            self.X = self._checked(self.X + tau * tau)
         else:
-            self.kernel = Sum(self.kernel, Constant(tau**2))
+            self.kernel = Sum(self.kernel, Constant(tau * tau))
 
     def constant(self, beta: np.ndarray) -> float:
         """Return tau² sum(beta): the part of f(x) = sum_i beta_i k(x_i, x) that is the same for all x, its bias."""
-        return self.tau**2 * float(beta.sum())
+        return self.tau * self.tau * float(beta.sum())
 
     def _open(self, memory: float) -> None:
         """Lay out the cache of rows in so many bytes."""

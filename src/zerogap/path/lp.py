@@ -147,7 +147,9 @@ class LPEngine(IncrementalEngine):
     def _next_lam(self, lam_end: float) -> float:
         """Return where a backup goes on: a step of gamma is the paper's.  They grow, if none of them leads to a good event."""
         self._failed_backups += 1
-        reach = min(self.options.gamma * 2.0 ** max(self._failed_backups - PATIENCE, 0), max(self.options.gamma, 0.5))
+        reach = min(
+            self.options.gamma * 2.0 ** np.clip(self._failed_backups - PATIENCE, 0, 60), max(self.options.gamma, 0.5)
+        )
         return max((1 - reach) * self.lam, lam_end)
 
     # The general solution (27) and what follows from it for every point (35).

@@ -170,7 +170,9 @@ def _bounds(problem: DualProblem, beta: np.ndarray, g: np.ndarray) -> Bounds:
 
 def _is_concave(problem: DualProblem, h: np.ndarray) -> bool:
     """Whether h'Ch is below zero by more than rounding, as no inner product has it."""
-    noise = ROUNDING * float(np.abs(problem.gram.diagonal).max()) * float(np.abs(h).sum()) ** 2
+    noise = (
+        ROUNDING * np.abs(problem.gram.diagonal).max() * np.abs(h).sum() ** 2
+    )  # may be infinite: then nothing is told
     return bool(h @ problem.gram.multiply(h) + h @ (problem.ridge * h) < -noise)
 
 
