@@ -18,7 +18,7 @@ gap for points whose side of the margin it leaves open: those of the elbow, and 
 """
 
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -71,6 +71,7 @@ class Proof:
         # |K_ij| <= norm_i norm_j: by Cauchy and Schwarz, if the kernel is an inner product.
         size = np.diagonal(K) if is_positive else np.full(y.size, np.abs(K).max())
         self.norm = np.sqrt(np.maximum(size, 0.0))
+        self.points = Points(y, w, self.norm)
         self.F, self.lost = np.zeros(y.size), np.zeros(y.size)  # K b is their sum
         self._sum_all()
         self.largest = LargestGap(0.0, np.nan)
@@ -96,9 +97,11 @@ class Proof:
         for begin in range(0, len(pieces), BLOCK):
             limits.check()
             some = pieces[begin : begin + BLOCK]
-            block = _Block(self, self._cut(some))
-            self._note(block)
-            self._carry(block)
+            stacked = _stacked(self._cut(some))
+            room = self.room(len(stacked.numbers) + 1)
+            block, capped = _lay_out(self.K, self.points, self.status, self.b, self.F, self.lost, stacked, room)
+            self._note(block, capped)
+            self._carry(block, stacked.moves)
             self.done += len(some)
 
     def _cut(self, pieces: list[Piece]) -> list[Piece]:
@@ -112,15 +115,15 @@ class Proof:
             cut += [piece] if capped else _parts(piece)
         return cut
 
-    def _note(self, block: "_Block") -> None:
+    def _note(self, block: "Block", capped: np.ndarray) -> None:
         """Take note of the segments of a block whose gap is above the largest known."""
-        ratios, z = _ratios(self._known(), self.y, self.w, self.norm, self.F + self.lost, *block.arrays)
+        ratios, z = _ratios(self._known(), self.points, self.F + self.lost, block)
         for k in np.argsort(-ratios):
             if ratios[k] <= self._known():
                 return
             ratio, where = float(ratios[k]), float(z[k])
             if ratio > SHARP:  # it may be the rounding of the products
-                ratio, where = self._sharpened(block, int(k))
+                ratio, where = self._sharpened(block, capped, int(k))
             if ratio > self._known():
                 lam, end = block.lam[k], block.end[k]
                 gap = ratio / (1.0 + ratio) if np.isfinite(ratio) else 1.0
@@ -131,55 +134,95 @@ class Proof:
         gap = self.largest.gap
         return gap / (1.0 - gap) if gap < 1.0 else np.inf
 
-    def _sharpened(self, block: "_Block", k: int) -> tuple[float, float]:
+    def _sharpened(self, block: "Block", capped: np.ndarray, k: int) -> tuple[float, float]:
         """Return the largest gap / dual of one segment and its z, from decision values in twice the working precision."""
         values = []
         for b in (block.start[k], block.stop[k]):
             F, lost = self.F.copy(), self.lost.copy()
             _add_rows(self.K, block.U, b, self.b[block.U], F, lost)
             values.append(F + lost)
-        ratios, z = _ratios(
-            -1.0, self.y, self.w, self.norm, np.zeros(self.y.size), *block.alone(self, k, np.stack(values))
-        )
+        alone = self._alone(block, capped, k, np.stack(values))
+        ratios, z = _ratios(-1.0, self.points, np.zeros(self.y.size), alone)
         return float(ratios[0]), float(z[0])
 
-    def _carry(self, block: "_Block") -> None:
+    def _alone(self, block: "Block", capped: np.ndarray, k: int, values: np.ndarray) -> "Block":
+        """Return one segment of a block, from K b of all points at its beginning and its end."""
+        one, part = slice(k, k + 1), slice(block.edges[k], block.edges[k + 1])
+        none = np.zeros((len(block.lam) + 1, block.U.size))  # nothing is left to rounding, and nothing lies between two
+        radius, _ = _radii(self.points, block.U, block.edges, block.E, block.start, block.stop, none[1:], none, 0.0)
+        cut = {name: getattr(block, name)[one] for name in ("lam", "end", "bias", "status", "start", "stop")}
+        return block._replace(
+            **cut,
+            edges=np.array([0, part.stop - part.start]),
+            E=block.E[part],
+            radius=radius[one],
+            at_begins=np.take(values[:1], block.U, axis=1),
+            at_ends=values,
+            energy=values @ capped,
+        )
+
+    def _carry(self, block: "Block", moves: np.ndarray) -> None:
         """Bring b and K b to the end of a block."""
         _add_rows(self.K, block.U, block.stop[-1], self.b[block.U], self.F, self.lost)
         self.b[block.U] = block.stop[-1]
-        self.status[block.moves[:, 0]] = block.moves[:, 1]
+        self.status[moves[:, 0]] = moves[:, 1]
 
 
-class _Block:
-    """A few segments; U, the points that move in one of them: b there and K b, less what they are before the first."""
+class Points(NamedTuple):
+    """What stays the same for all points: labels, weights, |phi(x)|."""
 
-    def __init__(self, proof: Proof, pieces: list[Piece]):
-        y, w, segments = proof.y, proof.w, [piece.segment for piece in pieces]
-        E, u, v = (np.concatenate(arrays) for arrays in list(zip(*segments, strict=True))[:3])
-        numbers = np.array([(piece.lam, piece.end, *piece.segment[3:]) for piece in pieces])
-        edges = np.array([0, *accumulate(segment.points.size for segment in segments)])
-        counts = np.array([0, *accumulate(len(piece.transitions) for piece in pieces)])
-        moves = [(t.point, t.target) for piece in pieces for t in piece.transitions]
-        self.moves = np.array(moves, dtype=np.int64).reshape(-1, 2)
-        self.arrays, self.capped = _lay_out(
-            proof.K, y, w, proof.norm, proof.status, proof.b, proof.F, proof.lost, numbers, edges, E, u, v, self.moves,
-            counts, proof.room(len(pieces) + 1),
-        )  # fmt: skip
-        self.lam, self.end, self.bias, self.U, self.status, self.edges, self.E, self.start, self.stop = self.arrays[:9]
-        self.of_rest = self.arrays[-5:-1]
+    y: np.ndarray
+    w: np.ndarray
+    norm: np.ndarray
 
-    def alone(self, proof: Proof, k: int, values: np.ndarray) -> tuple[Any, ...]:
-        """Return the arrays of one segment, from K b of all points at its beginning and its end."""
-        one, part = slice(k, k + 1), slice(self.edges[k], self.edges[k + 1])
-        edges = np.array([0, part.stop - part.start])
-        none = np.zeros((len(self.lam) + 1, self.U.size))  # nothing is left to rounding, and nothing lies between two
-        radius, _ = _radii(
-            proof.y, proof.w, proof.norm, self.U, self.edges, self.E, self.start, self.stop, none[1:], none, 0.0
-        )
-        return (
-            self.lam[one], self.end[one], self.bias[one], self.U, self.status[one], edges, self.E[part], self.start[one],
-            self.stop[one], radius[one], np.take(values[:1], self.U, axis=1), values, *self.of_rest, values @ self.capped,
-        )  # fmt: skip
+
+class Stacked(NamedTuple):
+    """The segments of a block, one behind another."""
+
+    numbers: np.ndarray  # (segments, 5) lam at the beginning and at the end, u0, v0, origin
+    edges: np.ndarray  # (segments + 1,) where each begins in the next three
+    E: np.ndarray
+    u: np.ndarray
+    v: np.ndarray
+    counts: np.ndarray  # (segments + 1,) transitions before each
+    moves: np.ndarray  # (transitions, 2) point, target
+
+
+class Block(NamedTuple):
+    """A few segments; U are the points that move in one of them, the rest are where they are in all of the block."""
+
+    lam: np.ndarray  # (segments,) at the beginnings
+    end: np.ndarray
+    bias: np.ndarray  # (segments, 2) at both ends
+    U: np.ndarray
+    status: np.ndarray  # (segments, |U|) sets
+    edges: np.ndarray  # (segments + 1,) where each begins in E
+    E: np.ndarray  # positions in U
+    start: np.ndarray  # (segments, |U|) b at the beginnings
+    stop: np.ndarray
+    radius: np.ndarray  # (segments, 5) see below
+    at_begins: np.ndarray  # (segments, |U|) K b, less what it is before the block
+    at_ends: np.ndarray  # (segments + 1, n) the same at the beginning of the block, and at every end
+    rest: np.ndarray  # (n,) 1 for a point that is capped in the whole block, -1 for one at zero, 0 for U
+    sum_rest: float  # of b over the rest
+    total_rest: float  # of |b|
+    reach_rest: float  # of norm |b|
+    energy: np.ndarray  # (segments + 1,) what the rest adds to b'K b
+
+
+def _stacked(pieces: list[Piece]) -> Stacked:
+    segments = [piece.segment for piece in pieces]
+    E, u, v = (np.concatenate(arrays) for arrays in list(zip(*segments, strict=True))[:3])
+    moves = [(t.point, t.target) for piece in pieces for t in piece.transitions]
+    return Stacked(
+        np.array([(piece.lam, piece.end, *piece.segment[3:]) for piece in pieces]),
+        np.array([0, *accumulate(segment.points.size for segment in segments)]),
+        E,
+        u,
+        v,
+        np.array([0, *accumulate(len(piece.transitions) for piece in pieces)]),
+        np.array(moves, dtype=np.int64).reshape(-1, 2),
+    )
 
 
 def _parts(piece: Piece) -> list[Piece]:
@@ -269,11 +312,10 @@ def _add_rows(K, rows, new, old, total, lost):
 
 
 @jit
-def _lay_out(K, y, w, norm, status, b, F, lost, numbers, edges, E, u, v, moves, counts, at_ends):
-    """Return the arrays of a block, in the order in which ``_ratios`` takes them, and b of the points capped in all of it.
-
-    ``numbers`` holds lam at the beginning and the end, u0, v0 and the origin of every segment.
-    """
+def _lay_out(K, points, status, b, F, lost, stacked, at_ends):
+    """Return a block, and b of the points that are capped in all of it."""
+    y, w, norm = points
+    numbers, edges, E, u, v, counts, moves = stacked
     n, count = y.size, len(numbers)
     lam, end, bias = np.empty(count), np.empty(count), np.empty((count, 2))
     first, last = np.empty(E.size), np.empty(E.size)
@@ -303,7 +345,7 @@ def _lay_out(K, y, w, norm, status, b, F, lost, numbers, edges, E, u, v, moves, 
         for j in range(U.size):
             ends[k + 1, j] = stop[k, j] - b[U[j]]
             jumps[k, j] = (start[k, j] - b[U[j]]) - ends[k, j]
-    radius, is_seen = _radii(y, w, norm, U, edges, E, start, stop, jumps, ends, _roundings(U.size) * UNIT)
+    radius, is_seen = _radii(points, U, edges, E, start, stop, jumps, ends, _roundings(U.size) * UNIT)
     _product_of(ends, U, K, at_ends)
     at_begins = np.empty((count, U.size))
     for k in range(count):
@@ -327,11 +369,11 @@ def _lay_out(K, y, w, norm, status, b, F, lost, numbers, edges, E, u, v, moves, 
     own = _dot(capped, F) + _dot(capped, lost)
     for k in range(count + 1):
         energy[k] = _dot(capped, at_ends[k]) + own  # what they add to b'K b
-    arrays = (
+    block = Block(
         lam, end, bias, U, sets, edges, E, start, stop, radius, at_begins, at_ends, rest, sum_rest + sum_lost,
         total_rest + total_lost, reach_rest, energy,
     )  # fmt: skip
-    return arrays, capped
+    return block, capped
 
 
 @jit_sums
@@ -359,11 +401,11 @@ def _rows_of(status, cap, edges, E, first, last, moves, place, counts):
 
 
 @jit
-def _ratios(
-    known, y, w, norm, F, lam, end, bias, U, status, edges, E, start, stop, radius, at_begins, at_ends, rest, sum_rest,
-    total_rest, reach_rest, energy,
-):  # fmt: skip
+def _ratios(known, points, F, block):
     """Return the largest gap / dual of every segment of a block and its z there; a bound only where that is below the known."""
+    y, w, norm = points
+    lam, end, bias, U, status, edges, E, start, stop, radius, at_begins, at_ends = block[:12]
+    rest, sum_rest, total_rest, reach_rest, energy = block[12:]
     count, size = lam.size, U.size
     ratios, zs = np.empty(count), np.empty(count)
     near, n_near = _find_near(lam, end, bias, y, norm, F, rest, at_ends, radius)
@@ -432,8 +474,9 @@ BEGINS, ENDS, JUMP, OVER, PAST = range(5)
 
 
 @jit
-def _radii(y, w, norm, U, edges, E, start, stop, jumps, ends, sums):
+def _radii(points, U, edges, E, start, stop, jumps, ends, sums):
     """Return these five for every segment, and whether its jump is to be computed: else it counts as if it were rounding."""
+    y, w, norm = points
     radius, is_seen = np.zeros((len(jumps), 5)), np.zeros(len(jumps), dtype=np.bool_)
     before = 0.0
     for k in range(len(radius)):
