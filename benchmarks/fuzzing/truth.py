@@ -166,7 +166,8 @@ class Problem:
         if not np.isfinite(scale) or scale == 0:
             return bool(scale != 0)
         # Rows and columns scaled alike keep the signs of all eigenvalues; so an outlier does not hide the others.
-        size = np.sqrt(np.maximum(np.abs(np.diagonal(K)), scale * Long.unit**2))
+        diagonal = np.abs(np.diagonal(K))
+        size = np.sqrt(np.where(diagonal > 0, diagonal, scale * Long.unit**2))
         values = np.linalg.eigvalsh((K / size / size[:, None]).astype(np.float64))
         return bool(values[0] < -1e-13 * self.n * max(values[-1], 0.0))
 
