@@ -117,10 +117,8 @@ class SingleEngine(Engine):
         self._last_backup, self._backup_step = np.inf, BACKUP_STEP
         self._largest_rounding = 0.0  # that of the steepest lines since they were last solved for
         self.capped, self._n_capped = 0.0, 0  # sum and number of the b_L
-        self._bound_contribution_lam, self._rounding = (
-            np.inf,
-            0.0,
-        )  # where g was last summed, and what rounding left in it
+        # Where g was last summed, and what rounding left in it.
+        self._bound_contribution_lam, self._rounding = np.inf, 0.0
         self._place(lam, b)
 
     @property
@@ -269,17 +267,8 @@ class SingleEngine(Engine):
 
     def _now(self) -> tuple[np.ndarray, ...]:
         """Return what the lines are, for compiled code: labels, the elbow's lines, and those of the candidates."""
-        screening = self.screening
-        return (
-            self.y,
-            self.system.points,
-            self.u,
-            self.v,
-            screening.points,
-            screening.position,
-            screening.p,
-            screening.q,
-        )
+        some = self.screening
+        return self.y, self.system.points, self.u, self.v, some.points, some.position, some.p, some.q
 
     def _lines_hold(self, left_over: float, size: float) -> bool:
         """Whether the lines, updated many times, still solve the elbow's system, and have not been much steeper in between."""
@@ -389,9 +378,8 @@ class SingleEngine(Engine):
         _, _, turned, lam, position, index, second, outside = found
         width = TIE * self.lam
         if second >= lam - width:
-            position, index = self._choose_among_tied(
-                lam - width
-            )  # lam stays: behind the first of them it would be outside
+            # lam stays that of the first: beyond it a coefficient would be outside its box.
+            position, index = self._choose_among_tied(lam - width)
         if index >= 0 and lam > (1.0 - TIE) * self.lam:
             lam = self.lam
         target = ELBOW
@@ -541,9 +529,8 @@ class SingleEngine(Engine):
         room = np.minimum(self.y * self.b, self.w - self.y * self.b)
         for i in free[np.argsort(-room[free])].tolist():
             limits.check()
-            while (
-                self.system.append(i) is None
-            ):  # each time round the elbow loses a point, and none depends on an empty one
+            # Each time round the elbow loses a point, and none depends on an empty one.
+            while self.system.append(i) is None:
                 k, part = self._exchange(i, -self.y[i], self.y[i] * self.b[i])
                 self.b[i] -= part * self.y[i]
                 if k < 0:
