@@ -200,7 +200,7 @@ class ActiveSet:
         return has_moved
 
     def drive(self, problem: DualProblem, points: np.ndarray, values: np.ndarray) -> bool:
-        """Take the coefficients of some points to given values, the free points moving along; none of the box is left.
+        """Take the coefficients of some points to given values, the free points moving along; no coefficient leaves its box.
 
         The points are not free afterwards.  The result is feasible, and optimal but for points that have become violators.
         Returns whether the way was gone to its end; if a limit or rounding has cut it short, only ``restart`` goes on.

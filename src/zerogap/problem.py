@@ -51,7 +51,7 @@ class Certificate:
     sum_residual : float
         sum(beta) - total, zero but for rounding.
     relative_gap : float
-        (gap + rounding) / (primal - rounding).
+        (gap + rounding) / (|primal| - rounding); infinite where rounding is larger than the primal objective.
     feasibility_gap : float
         The ratio (7.3) of chapter7.
 
@@ -128,7 +128,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DualProblem:
-    """Minimise 1/2 b'(K + diag(ridge))b - t'b + eps |b|_1  subject to  sum(b) = total and lower <= b <= upper.
+    """Minimise 1/2 beta'(K + diag(ridge)) beta - t'beta + eps |beta|_1 subject to sum(beta) = total, lower <= beta <= upper.
 
     Made by one of its constructors: ``hinge``, ``hard_margin``, ``squared_hinge``, ``epsilon_insensitive``,
     ``squared_epsilon_insensitive`` or ``gaussian_process``.
@@ -739,7 +739,8 @@ class DualProblem:
         Returns
         -------
         array of shape (n,)
-            At least 0; for the hinge the terms of Remark 7.2 of chapter7.
+            At least 0 (Fenchel and Young); for the hinge the terms of Remark 7.2 of chapter7 with the bias inside: their
+            sum is the same.
         """
         c = self._response(r)
         return (c - beta) * (r - 0.5 * self.ridge * (c + beta)) - self.eps * (np.abs(c) - np.abs(beta))

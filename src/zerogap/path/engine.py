@@ -1,7 +1,9 @@
 """What the engines of the path have in common: sets, segments, transitions, and the solution they start from.
 
 Symbols: lam = 1/C, decreasing; b = lam beta, so 0 <= y b <= w; F = K b + bias, all scaled by lam.
-Sets: right (b = 0, y F >= lam), elbow (y F = lam), left (y b = w, y F <= lam).
+Sets: right (b = 0, y F >= lam), elbow E (y F = lam), left L (y b = w, y F <= lam).
+On a segment b_E = u + lam v, the scaled bias is u0 + lam v0, and F = p + lam q (the p of ong's (35) is y q - 1).
+g = K_L b_L, the bound contribution; a = y b; d and d0, the response of elbow and bias to another coefficient.
 """
 
 from dataclasses import dataclass

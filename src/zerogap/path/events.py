@@ -120,7 +120,7 @@ def line_residual(lam, y, E, u, v, candidates, position, p, q):
 
 @inline
 def _margin_root(status, lam, p, slope, tiny):
-    """Return the lam at which a point at a bound gets to its margin, (48) of ong, y F - lam there being p + lam slope.
+    """Return the lam at which a point at a bound gets to its margin, (49) of ong, y F - lam there being p + lam slope.
 
     Only one that moves towards it as lam falls counts; one that is past it by rounding gets there at once.
     """
@@ -131,7 +131,7 @@ def _margin_root(status, lam, p, slope, tiny):
 
 @inline
 def _bound_root(lam, w, u, v, slow):
-    """Return the lam at which a point of the elbow, y b = u + lam v, gets to a bound, (49) of ong."""
+    """Return the lam at which a point of the elbow, y b = u + lam v, gets to a bound, (48) of ong."""
     if v > slow:
         return min(lam, -u / v)
     if v < -slow:

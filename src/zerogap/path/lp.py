@@ -1,6 +1,7 @@
 """Engine "lp": SVMP, the path on degenerate data by linear programs (Ong, Shao and Yang).
 
-Symbols: as in ``tracking``; d_p and U solve the bordered system of the elbow (27); p = d_p'k_i - 1 and q = U'k_i (35), so that
+Symbols: as in ``increments``; d_p and U solve the bordered system of the elbow (27); p = d_p'k_i - 1 and q = U'k_i
+(35), so that
 after a move (delta, beta) the slacks are slack - p delta - q'beta.  IR, SR and BR are the paper's routines: the start by SMO,
 the special events, and the backup by SMO.  Where its outline leaves a choice:
 the sets are updated after every linear program, also one that moves nothing, else nothing would ever change;

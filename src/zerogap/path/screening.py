@@ -1,7 +1,8 @@
 """The decision values F = p + lam q of the points whose margin can be reached before all are evaluated again:
 safe screening of the others.
 
-Symbols: as in ``engine``; w = sum of b_i phi(x_i), dw and dv0 how w and the scaled bias change with lam.
+Symbols: as in ``engine``; w = sum of b_i phi(x_i) here; dw = sum of v_i phi(x_i) and v0 are the derivatives of w and
+of the scaled bias in lam.
 While the sets stay, every F is a straight line.  As points join and leave the elbow, dw departs from what it was when all were
 evaluated, by an amount known exactly: K_EE v = y_E - v0 and sum(v) = 0 make |dw|² = v'y_E.  A decision value departs from its
 line by no more than sqrt(K_ii) times that, and the bias' part, for as long as lam falls.  A point farther from the margin than

@@ -128,7 +128,7 @@ class SingleEngine(Engine):
 
     def _place(self, lam: float, b: np.ndarray) -> None:
         """Begin at lam with nearly optimal scaled coefficients."""
-        self.lam, self.b = lam, b.copy()  # of the elbow those when they were last needed
+        self.lam, self.b = lam, b.copy()  # the elbow's are stale until ``_update_elbow_coefficients``
         self.system = DenseFreeSystem(self.K)
         self.status = sets_of(self.y * b, self.w)
         self._passed: Segment | None = None  # the last segment of some length
@@ -326,7 +326,7 @@ class SingleEngine(Engine):
         return x, bias
 
     def _has_one_class(self) -> bool:
-        """Whether all of the elbow are of one class: then v is zero, and the bias rises with lam; rounding must not move b."""
+        """Whether the elbow is of one class: then v is zero and the bias has slope y in lam; rounding must not move b."""
         label = self.y[self.system.points]
         return bool((label == label[0]).all())
 

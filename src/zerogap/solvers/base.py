@@ -99,7 +99,7 @@ class Solver(Protocol):
             What ``init`` or the last step returned.  Its arrays may be updated in place.
         most : int
             Make at most so many iterations, at least 1.
-        until : float
+        kkt_target : float
             Come back earlier where the KKT violation is at most this: the stopping rule may then be met.  Below it nothing
             has to be gained.
 

@@ -12,8 +12,8 @@ r = t - (K + diag(ridge)) beta and every factor y_i y_j is gone:
     lambda' = d'q / d'(K + diag(ridge)) d, clipped at the first bound or kink on the way      (lambda* of section 3)
 
 What the paper leaves to further work is here: the kernel rows of the working set are kept, and passes alternate as Platt's do.
-A type I pass iterates on the working set alone, with the residual of its points alone; a type II pass then brings the
-residual of all points up to date, computes all multipliers (pricing), and drops constraints.
+A type I pass iterates on the working set alone, with the residual of its points alone, and at its end updates that of all
+points; a type II pass then computes all multipliers (pricing), and drops constraints.
 """
 
 from dataclasses import dataclass
@@ -33,13 +33,13 @@ DROPS = ("one", "pair", "all")
 TIES = ("first", "nearest")
 
 WORK_PER_STEP = 300_000_000  # products of two numbers before a step returns: some tenths of a second
-WORK_PER_CALL = 60_000_000  # of them between two questions whether the limit is over
-WORK_PER_PASS = 100_000  # what a pass costs besides its steps, in the same coin
+WORK_PER_CALL = 60_000_000  # of them between two checks of the limit
+WORK_PER_PASS = 100_000  # what a pass costs besides its steps, in the same unit
 TARGET_SHARE = 0.25  # of what the stopping rule asks for: free points this close to their mean hold nothing up
 PRICE_AFTER = 0.01  # of the spread: after a pass that has brought it down this far all points are priced again
 TIE = 1e-9  # violations this close, relatively, are equal but for rounding
 MOST_TIED = 256  # of them are compared
-NOISE = 1e-14  # of the radius squared, times the length of a direction squared: a curvature below may be rounding
+NOISE = 1e-14  # of the radius squared, times the 1-norm of a direction squared: a curvature below may be rounding
 NO_MARGIN = 1e-12  # the share of a radius squared below which two hulls touch, as in DualProblem.is_unbounded
 
 
@@ -89,9 +89,10 @@ class Rosen:
     drop: str | int | float = 0.05
     # A direction counts as zero when its largest component is at most this times the largest violation of a constraint ...
     zero_direction: float = 0.3
-    conjugate: bool = True
     # ... or at most this.
     zero_length: float = 0.0
+    # Whether directions within a face are conjugate, not those of steepest descent.
+    conjugate: bool = True
     # End the run when a direction counts as zero and no multiplier (4) is below minus this: free points are not tested.
     multiplier_rule: float | None = None
     # Which of several equally violated constraints a pair is made of: the "first", or the two points "nearest" to each other.
@@ -345,7 +346,7 @@ def _descend_square(
     has_sum: bool,
     conjugate: bool,
     is_hard: bool,
-    radius: float,
+    radius_squared: float,
     square: float,
     most: int,
     tol: float,
@@ -357,7 +358,7 @@ def _descend_square(
         goal = min(some, most - taken)
         forced = is_forced and taken == 0
         why, count, square = _descend(
-            K, work.ridge, *work.arrays, has_sum, conjugate, is_hard, radius, square, goal, tol, forced
+            K, work.ridge, *work.arrays, has_sum, conjugate, is_hard, radius_squared, square, goal, tol, forced
         )
         taken += count
         if why != SPENT or taken >= most:
@@ -371,7 +372,7 @@ def _descend_rows(
     has_sum: bool,
     conjugate: bool,
     is_hard: bool,
-    radius: float,
+    radius_squared: float,
     square: float,
     most: int,
     tol: float,
@@ -393,7 +394,7 @@ def _descend_rows(
         except limits.Exceeded:
             work.direction[:] = last
             return PAUSED, taken, square
-        is_clipped, step = _advance(Kd[work.points], work.ridge, *work.arrays, slope, is_hard, radius)
+        is_clipped, step = _advance(Kd[work.points], work.ridge, *work.arrays, slope, is_hard, radius_squared)
         if step == np.inf:
             return UNBOUNDED, taken, 0.0
         work.product += step * Kd
@@ -414,7 +415,22 @@ def _square(rows, slots, points):
 
 @jit
 def _descend(
-    K, ridge, low, high, beta, q, direction, active, has_sum, conjugate, is_hard, radius, square, most, tol, is_forced
+    K,
+    ridge,
+    low,
+    high,
+    beta,
+    q,
+    direction,
+    active,
+    has_sum,
+    conjugate,
+    is_hard,
+    radius_squared,
+    square,
+    most,
+    tol,
+    is_forced,
 ):
     """Step along projected gradients; return (why it stopped, steps taken, |d|² for the next conjugate direction)."""
     for taken in range(most):
@@ -423,7 +439,7 @@ def _descend(
         if slope == 0:
             return QUIET, taken, square
         Kd = np.dot(K, direction)
-        is_clipped, step = _advance(Kd, ridge, low, high, beta, q, direction, active, slope, is_hard, radius)
+        is_clipped, step = _advance(Kd, ridge, low, high, beta, q, direction, active, slope, is_hard, radius_squared)
         if step == np.inf:
             return UNBOUNDED, taken, 0.0
         square = 0.0 if is_clipped else now
@@ -471,7 +487,7 @@ def _direction(q, direction, active, has_sum, conjugate, square, tol):
 
 
 @jit_sums
-def _advance(Kd, ridge, low, high, beta, q, direction, active, slope, is_hard, radius):
+def _advance(Kd, ridge, low, high, beta, q, direction, active, slope, is_hard, radius_squared):
     """Move to the minimum along the direction, or to the first bound; return (whether a bound was met, step).
 
     Without curvature, or with a negative one, the minimum is at a bound; the step is infinite if there is none.
@@ -487,10 +503,10 @@ def _advance(Kd, ridge, low, high, beta, q, direction, active, slope, is_hard, r
             if r < room:
                 room, first = r, k
     # Of dependent points d'Kd may be less than nothing by rounding: then no step is longer than it allows.
-    if own != 0.0 and abs(own) <= NOISE * radius * length**2:
-        own = NOISE * radius * length**2
+    if own != 0.0 and abs(own) <= NOISE * radius_squared * length**2:
+        own = NOISE * radius_squared * length**2
     curvature = own + added
-    if room == np.inf and curvature <= (NO_MARGIN * radius * (0.5 * length) ** 2 if is_hard else 0.0):
+    if room == np.inf and curvature <= (NO_MARGIN * radius_squared * (0.5 * length) ** 2 if is_hard else 0.0):
         return False, np.inf
     step = slope / curvature if curvature > 0 else np.inf  # lambda'
     is_clipped = step >= room

@@ -112,8 +112,8 @@ class SimpleSVM:
         """Return a point that violates its condition, or NO_POINT, and the work it took to find it."""
         active, n = state.active, problem.n
         assert active is not None
-        is_alone = not active.free.size and problem.total is not None
-        if self.choice == "worst" or is_alone:
+        has_no_free_point = not active.free.size and problem.total is not None
+        if self.choice == "worst" or has_no_free_point:
             active.sync(problem)
             return active.worst(problem, tolerance), n * max(1, active.free.size)
         return _next_violator(problem, state, tolerance)
