@@ -99,7 +99,7 @@ def test_lines_that_were_much_steeper_meanwhile_are_not_trusted(engine):
     size = float(np.abs(engine.u).sum() + engine.lam * np.abs(engine.v).sum())
     assert engine._lines_hold(0.0, size)
     assert not engine._lines_hold(2.0 * engine._tolerance(), size)  # what is left over
-    steep = 1e3 * engine._tolerance() / engine._ulp
+    steep = 1e3 * engine._tolerance() / engine._unit_error
     assert engine._lines_hold(0.0, steep)  # steep now: all they can be
     assert not engine._lines_hold(0.0, size)  # but flat again, with the rounding of then
 

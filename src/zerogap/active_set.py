@@ -1,6 +1,7 @@
 """Exact minima by exchanges: one point enters the free set or leaves it, and the free points are solved for directly.
 
-Symbols: E, the free points; r = t - (K + diag(ridge)) beta; s = +1 or -1, the side of zero a coefficient is on.
+Symbols: E, the free points (S of ssvm, whose E are the capped ones); r = t - (K + diag(ridge)) beta; s = +1 or -1, the
+side of zero a coefficient is on.
 On the free set the optimum has r_i - eps s_i = bias; the *offset* of a free point is what it lacks, r_i - eps s_i - bias, zero
 for all but those that have just come.  (K + ridge)_EE d + db 1 = offset_E, sum(d) = 0 is the way to the minimum over E.
 It is followed until a coefficient meets the end of its box, or zero where eps kinks the objective; that point leaves.

@@ -134,7 +134,7 @@ class DenseFreeSystem(FreeSystem):
         if m == self._points.size:
             self._grow()
         d = np.empty(m)
-        is_in, d0 = join(self.K, i, self._points, self._factor, self._forward_ones, m, self.tau, d)
+        is_in, d0 = append_point(self.K, i, self._points, self._factor, self._forward_ones, m, self.tau, d)
         if not is_in:
             return None
         self._points[m] = i
@@ -146,7 +146,7 @@ class DenseFreeSystem(FreeSystem):
         self.size -= 1
         d = np.empty(self.size)
         return Response(
-            d, part(self.K, self._points, self._factor, self._forward_ones, self.size, position, self.tau, d)
+            d, remove_point(self.K, self._points, self._factor, self._forward_ones, self.size, position, self.tau, d)
         )
 
     def distances(self, points: np.ndarray) -> np.ndarray:
@@ -167,7 +167,7 @@ class DenseFreeSystem(FreeSystem):
 
 
 @jit_sums
-def _append(factor, half, m, column, corner, least):
+def _append(factor, forward_ones, m, column, corner, least):
     """Add the last row of the factor by forward substitution; refuse if no more than the least is left of its corner."""
     new = factor[m, :m]
     for j in range(m):
@@ -176,16 +176,16 @@ def _append(factor, half, m, column, corner, least):
     used, ones = 0.0, 0.0
     for j in range(m):
         used += new[j] * new[j]
-        ones += new[j] * half[j]
+        ones += new[j] * forward_ones[j]
     if corner - used <= least:
         return False
     factor[m, m] = np.sqrt(corner - used)
-    half[m] = (1.0 - ones) / factor[m, m]
+    forward_ones[m] = (1.0 - ones) / factor[m, m]
     return True
 
 
 @jit
-def _remove(factor, half, m, position):
+def _remove(factor, forward_ones, m, position):
     """Drop a row of the factor and rotate the rest back to a triangle.
 
     In a row every rotation waits for the one before, so four rows are rotated side by side, as far as all rotations are known.
@@ -210,10 +210,10 @@ def _remove(factor, half, m, position):
             length = np.hypot(carried, old[i + 1])
             cosines[i], sines[i] = carried / length, old[i + 1] / length
             row[i] = length
-    carried = half[position]
+    carried = forward_ones[position]
     for k in range(position, m - 1):
-        x, y = carried, half[k + 1]
-        half[k] = cosines[k] * x + sines[k] * y
+        x, y = carried, forward_ones[k + 1]
+        forward_ones[k] = cosines[k] * x + sines[k] * y
         carried = cosines[k] * y - sines[k] * x
 
 
@@ -242,16 +242,16 @@ def _rotate_four(rows, begin, end, cosines, sines, x):
 
 
 @jit_sums
-def join(K, i, points, factor, half, m, tau, d):
+def append_point(K, i, points, factor, forward_ones, m, tau, d):
     """Add point i to the factor; leave in d how the others answer to it."""
     for k in range(m):
         d[k] = K[i, points[k]] + tau
     corner = K[i, i] + tau
-    if not _append(factor, half, m, d, corner, DEPENDENT * corner):
+    if not _append(factor, forward_ones, m, d, corner, DEPENDENT * corner):
         return False, 0.0
     for k in range(m):
         d[k] = factor[m, k]
-    d0, spread = _answer(factor, half, m, d), 1.0
+    d0, spread = _answer(factor, forward_ones, m, d), 1.0
     for k in range(m):
         spread += abs(d[k])
     return factor[m, m] ** 2 > ROUNDING * spread**2 * corner, d0
@@ -273,34 +273,34 @@ def _distances(K, candidates, points, factor, m, tau):
 
 
 @jit_sums
-def part(K, points, factor, half, m, position, tau, d):
+def remove_point(K, points, factor, forward_ones, m, position, tau, d):
     """Take a point out of the factor, which leaves m; leave in d how the others answer to it."""
     i = points[position]
-    _remove(factor, half, m + 1, position)
+    _remove(factor, forward_ones, m + 1, position)
     for k in range(position, m):
         points[k] = points[k + 1]
     for k in range(m):
         d[k] = K[i, points[k]] + tau
     _forward(factor, 0, m, d)
-    return _answer(factor, half, m, d)
+    return _answer(factor, forward_ones, m, d)
 
 
 @jit_sums
-def _answer(factor, half, m, d):
+def _answer(factor, forward_ones, m, d):
     """From d = L^-1 (K_Ei + tau): A d = c 1 - (K_Ei + tau) with sum(d) = -1; return the bias, -c."""
     along, square = 0.0, 0.0
     for j in range(m):
-        along += half[j] * d[j]
-        square += half[j] * half[j]
+        along += forward_ones[j] * d[j]
+        square += forward_ones[j] * forward_ones[j]
     c = (along - 1.0) / square if m else 0.0
     for j in range(m):
-        d[j] = c * half[j] - d[j]
+        d[j] = c * forward_ones[j] - d[j]
     _back(factor, m, d)
     return -c
 
 
 @jit_sums
-def _solve_two(factor, half, m, has_border, right, totals):
+def _solve_two(factor, forward_ones, m, has_border, right, totals):
     """Solve with the factor and its transpose for both rows of ``right``, in place; ``totals`` become the biases."""
     x, y = right[0], right[1]
     for i in range(m):
@@ -311,8 +311,8 @@ def _solve_two(factor, half, m, has_border, right, totals):
             t += row[j] * b[j]
         x[i] = (x[i] - s) / factor[i, i]
         y[i] = (y[i] - t) / factor[i, i]
-    totals[0] = _take_bias(half, m, has_border, x, totals[0])
-    totals[1] = _take_bias(half, m, has_border, y, totals[1])
+    totals[0] = _take_bias(forward_ones, m, has_border, x, totals[0])
+    totals[1] = _take_bias(forward_ones, m, has_border, y, totals[1])
     for i in range(m - 1, -1, -1):
         row, a, b = factor[i, :i], x[:i], y[:i]
         s, t = x[i] / factor[i, i], y[i] / factor[i, i]
@@ -323,13 +323,13 @@ def _solve_two(factor, half, m, has_border, right, totals):
 
 
 @jit_sums
-def _solve_one(factor, half, m, has_border, x, total):
+def _solve_one(factor, forward_ones, m, has_border, x, total):
     """Solve with the factor and its transpose, in place; return the bias."""
     first = 0
     while first < m and x[first] == 0.0:
         first += 1
     _forward(factor, first, m, x)
-    bias = _take_bias(half, m, has_border, x, total)
+    bias = _take_bias(forward_ones, m, has_border, x, total)
     _back(factor, m, x)
     return bias
 
@@ -357,15 +357,15 @@ def _back(factor, m, x):
 
 
 @jit_sums
-def _take_bias(half, m, has_border, x, total):
+def _take_bias(forward_ones, m, has_border, x, total):
     """Return the b with which x = A^-1 (right - b 1) has the sum asked for; take its part from x = L^-1 right."""
     if not has_border:
         return 0.0
     along, square = 0.0, 0.0
     for j in range(m):
-        along += half[j] * x[j]
-        square += half[j] * half[j]
+        along += forward_ones[j] * x[j]
+        square += forward_ones[j] * forward_ones[j]
     bias = (along - total) / square
     for j in range(m):
-        x[j] -= bias * half[j]
+        x[j] -= bias * forward_ones[j]
     return bias

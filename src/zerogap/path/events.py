@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zerogap.compiled import inline, jit
-from zerogap.free_system import join, part
+from zerogap.free_system import append_point, remove_point
 from zerogap.path.engine import (
     ELBOW,
     LEFT,
@@ -51,7 +51,7 @@ class ElbowFactor(NamedTuple):
     K: np.ndarray
     points: np.ndarray
     factor: np.ndarray
-    half: np.ndarray
+    forward_ones: np.ndarray
     tau: float
 
 
@@ -79,7 +79,7 @@ class Scale(NamedTuple):
     """Sizes that rounding is compared with."""
 
     largest: float  # kernel value
-    ulp: float  # of a decision value, for each unit of coefficients
+    unit_error: float  # of a decision value, for each unit of coefficients
     rounding: float  # of the decision values that the capped points make
     least: float  # lam at which they are to be summed afresh
 
@@ -208,7 +208,7 @@ def tied_candidates(near, lam, w, status, largest, y, E, u, v, candidates, posit
 def pass_ordinary(lam_end, most, points, system, screening, lines, scale):
     """Pass up to ``most`` ordinary events; return a log of them, and the lines behind the last."""
     y, w, status, b, g = points
-    K, E_all, factor, half, tau = system
+    K, E_all, factor, forward_ones, tau = system
     is_screened, rows, slots, columns, values, position, E_then, v_then, v0_then, allowed = screening
     lam, u, v, u0, v0, m, age, largest_rounding, capped, n_capped, n_candidates, filled, t, dw, dbias = lines
     room = most * (m + most)
@@ -220,8 +220,8 @@ def pass_ordinary(lam_end, most, points, system, screening, lines, scale):
         left_over, size, turned, then, where, i, second, outside = ratio_test(
             lam_end, lam, w, status, scale.largest, E_then, v_then, y, E, u, v, candidates, position, p, q
         )
-        rough, tolerance = max(largest_rounding, scale.ulp * size), LEFT_OVER * lam + scale.rounding
-        if not (left_over <= tolerance and rough <= ROUGH * scale.ulp * size + tolerance):
+        rough, tolerance = max(largest_rounding, scale.unit_error * size), LEFT_OVER * lam + scale.rounding
+        if not (left_over <= tolerance and rough <= ROUGH * scale.unit_error * size + tolerance):
             break
         is_alone = second < then - TIE * lam and then <= (1.0 - TIE) * lam
         if i < 0 or not is_alone or then < LONG * lam or outside > OUTSIDE:
@@ -239,7 +239,7 @@ def pass_ordinary(lam_end, most, points, system, screening, lines, scale):
         edges[count + 1], numbers[count, 0], numbers[count, 1], numbers[count, 2] = begin + m, then, u0, v0
         if where < 0:
             target, d = ELBOW, np.empty(m)
-            is_in, d0 = join(K, i, E_all, factor, half, m, tau, d)
+            is_in, d0 = append_point(K, i, E_all, factor, forward_ones, m, tau, d)
             if not is_in:
                 break
             slot, others = i, E
@@ -257,7 +257,7 @@ def pass_ordinary(lam_end, most, points, system, screening, lines, scale):
             target = RIGHT if y[i] * v[where] > 0.0 else LEFT
             m -= 1
             d = np.empty(m)
-            d0 = part(K, E_all, factor, half, m, where, tau, d)
+            d0 = remove_point(K, E_all, factor, forward_ones, m, where, tau, d)
             E = E_all[:m]
             slot, others = i, E
             if is_screened:

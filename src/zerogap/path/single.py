@@ -110,7 +110,7 @@ class SingleEngine(Engine):
         super().__init__(gram, y, w)
         self.screening = Screening(self.K, y, FRESH_EVERY)
         self._largest = float(np.abs(np.diagonal(self.K)).max())
-        self._ulp = 1e-16 * self._largest  # rounding error of a decision value, for each unit of coefficients
+        self._unit_error = 1e-16 * self._largest  # rounding error of a decision value, for each unit of coefficients
         self._age = FRESH_EVERY  # events since the lines were solved for
         self.u, self.v, self.u0, self.v0 = np.empty(0), np.empty(0), 0.0, 0.0
         # Where the backup was last called, and how far it went.
@@ -161,7 +161,7 @@ class SingleEngine(Engine):
                 self.lam, self.u, self.v, self.u0, self.v0, system.size, self._age, self._largest_rounding, self.capped,
                 self._n_capped, *screening.progress(),
             ),
-            Scale(self._largest, self._ulp, self._rounding, 0.5 * self._bound_contribution_lam),
+            Scale(self._largest, self._unit_error, self._rounding, 0.5 * self._bound_contribution_lam),
         )  # fmt: skip
         if len(log.moves) == 0:
             return []
@@ -272,9 +272,13 @@ class SingleEngine(Engine):
 
     def _lines_hold(self, left_over: float, size: float) -> bool:
         """Whether the lines, updated many times, still solve the elbow's system, and have not been much steeper in between."""
-        rounding, tolerance = self._ulp * size, self._tolerance()
+        rounding, tolerance = self._unit_error * size, self._tolerance()
         self._largest_rounding = max(self._largest_rounding, rounding)
         return left_over <= tolerance and self._largest_rounding <= ROUGH * rounding + tolerance
+
+    def _invalidate_lines(self) -> None:
+        """Let them be solved for afresh before they are used again."""
+        self._age = FRESH_EVERY
 
     def _tolerance(self) -> float:
         return LEFT_OVER * self.lam + self._rounding
@@ -297,7 +301,10 @@ class SingleEngine(Engine):
         if exactly or is_unsure or visible:
             screening.evaluate_all(_segment(E, x, bias), self.g)
         self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
-        self._age, self._largest_rounding = 0, self._ulp * float(np.abs(self.u).sum() + self.lam * np.abs(self.v).sum())
+        self._age, self._largest_rounding = (
+            0,
+            self._unit_error * float(np.abs(self.u).sum() + self.lam * np.abs(self.v).sum()),
+        )
         if not self._n_capped:
             self._clear_margins()
 
@@ -309,14 +316,14 @@ class SingleEngine(Engine):
         ``with_bound_contribution``: the bound contribution is summed so as well.
         """
         E = self.system.points
-        right, lost = np.stack([-self.g[E], self.y[E]]), np.zeros((2, E.size))
+        rhs, lost = np.stack([-self.g[E], self.y[E]]), np.zeros((2, E.size))
         if with_bound_contribution:
-            left = np.flatnonzero(self.status == LEFT)
-            at_caps, right[0] = self.y[left] * self.w[left], 0.0
-            add_exactly(self.K, left, -at_caps, E, right[0], lost[0])
+            capped = np.flatnonzero(self.status == LEFT)
+            at_caps, rhs[0] = self.y[capped] * self.w[capped], 0.0
+            add_exactly(self.K, capped, -at_caps, E, rhs[0], lost[0])
             totals = np.array([-math.fsum(at_caps), 0.0])
         for _ in range(2):
-            left_over, error = right.copy(), lost.copy()
+            left_over, error = rhs.copy(), lost.copy()
             for k in range(2):
                 add_exactly(self.K, E, -x[k], E, left_over[k], error[k])
             correction, shift = self.system.solve((left_over - bias[:, None]) + error, totals - x.sum(axis=1))
@@ -433,7 +440,7 @@ class SingleEngine(Engine):
             bound = self.y[index] * self.w[index] if target == LEFT else 0.0
             self._take(response.d0, *self.screening.leave(E, response, index, position, bound, self.u, self.v))
         else:
-            self._age = FRESH_EVERY
+            self._invalidate_lines()
         self._set(index, target)
 
     def _join(self, index: int) -> bool:
@@ -445,7 +452,7 @@ class SingleEngine(Engine):
         if self._age < FRESH_EVERY and E.size:
             self._take(response.d0, *self.screening.join(E, response, index, self.b[index], self.u, self.v))
         else:
-            self._age = FRESH_EVERY
+            self._invalidate_lines()
         return True
 
     def _take(self, d0: float, u: np.ndarray, v: np.ndarray, du: float, dv: float) -> None:
@@ -465,7 +472,7 @@ class SingleEngine(Engine):
             k, part = self._exchange(index, inward, self.w[index] - moved)
             if k < 0:  # it got to its other bound before any of the elbow was stopped
                 self._set(index, LEFT if self.status[index] == RIGHT else RIGHT)
-                self._age = FRESH_EVERY
+                self._invalidate_lines()
                 return
             moved += part
             self._leave(k, self._nearer_bound(k))
@@ -517,7 +524,7 @@ class SingleEngine(Engine):
         for i, new in zip(tied.tolist(), target.tolist(), strict=True):
             if self.status[i] != new:
                 self._set(i, new)
-        self._age = FRESH_EVERY
+        self._invalidate_lines()
 
     # The start: from nearly optimal coefficients to an optimal elbow.
 
@@ -549,11 +556,12 @@ class SingleEngine(Engine):
         self.capped, self._n_capped = float(at_caps.sum()), int(left.sum())
         self._bound_contribution_lam = self.lam
         self._rounding = 1e-14 * float(np.abs(self.g).max())
-        self._age = FRESH_EVERY
+        self._invalidate_lines()
 
     def _clear_bound_contribution(self) -> None:
         self.g[:] = 0.0
-        self.capped, self._age = 0.0, FRESH_EVERY
+        self.capped = 0.0
+        self._invalidate_lines()
 
     def _make_optimal(self) -> None:
         """Active-set steps at fixed lam: towards the elbow's solution as far as the box allows, then the worst violator."""

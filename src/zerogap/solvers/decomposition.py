@@ -1,7 +1,7 @@
 """Chunking and decomposition: the whole problem by way of small ones (chapter7 §7.4, Table 7.2).
 
-Symbols: working set = the points that may move; r = t - K beta; b_up, b_low = largest r of points that can rise and smallest
-r of points that can fall, each less eps s, so that b_up - b_low is the KKT violation.
+Symbols: working set = the points that may move; r = t - (K + diag(ridge)) beta; b_up, b_low = largest r of points that can
+rise and smallest r of points that can fall, each less eps s, so that b_up - b_low is the KKT violation.
 
 The points outside the working set keep their coefficients, and all they do is shift the target of those inside
 (``DualProblem.restricted``), so the subproblem is a DualProblem like any other and every solver can do it.  Its solution goes
@@ -62,7 +62,7 @@ class WorkingState(NamedTuple):
     """What the next working set needs; arrays are updated in place."""
 
     beta: np.ndarray  # (n,) feasible point
-    residual: np.ndarray  # (n,) t - K beta, kept in step with beta
+    residual: np.ndarray  # (n,) r, kept up to date with beta
     working_set: WorkingSet
 
 

@@ -1,7 +1,7 @@
 """Stochastic gradient ascent on one coefficient at a time (chapter7 §7.2, Table 7.1), and its over-relaxed form.
 
-Symbols: r = t - K beta, the gradient of the dual objective but for eps; eta = learning rates, one for each point.
-
+Symbols: r = t - (K + diag(ridge)) beta, the gradient of the dual objective but for eps; eta = learning rates, one for each
+point.
 The step is Table 7.1's: along the gradient, then clipped to the box.  In regression the kink of eps |beta| at zero lies in
 between, a soft threshold:  beta_i <- clip(soft(beta_i + eta_i r_i, eta_i eps)).  It climbs as long as eta_i < 2 / K_ii.
 With a free bias sum(beta) is fixed and no coefficient can move alone: these solvers are for a fixed bias.

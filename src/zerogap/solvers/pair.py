@@ -42,7 +42,7 @@ class PairState(NamedTuple):
     """What the next pair needs; arrays are updated in place."""
 
     beta: np.ndarray  # (n,) feasible point
-    residual: np.ndarray  # (n,) t - K beta, kept in step with beta
+    residual: np.ndarray  # (n,) t - (K + diag(ridge)) beta, kept up to date with beta
     up_offset: np.ndarray  # (n,) residual + up_offset bounds the bias from below: b_up is its maximum
     low_offset: np.ndarray  # (n,) residual + low_offset bounds the bias from above: b_low is its minimum
     diagonal: np.ndarray  # (n,) of K + ridge, which may have lost a small ridge

@@ -1,7 +1,7 @@
 """Sequential minimal optimisation: the pair is chosen among all points, by largest violation or largest gain.
 
-Symbols: r = t - K beta; b_up = max of r over points that can rise, b_low = min of r over points that can fall, each less
-eps s, the kink of |beta| at zero; beta is optimal when b_up <= b_low, and b_up - b_low is the KKT violation.
+Symbols: r = t - (K + diag(ridge)) beta; b_up = max of r over points that can rise, b_low = min of r over points that can
+fall, each less eps s, the kink of |beta| at zero; beta is optimal when b_up <= b_low, and b_up - b_low is the KKT violation.
 """
 
 import copy
