@@ -7,6 +7,7 @@ from sklearn.metrics import pairwise
 from sklearn.svm import SVC
 
 import zerogap
+from zerogap import Gram
 from zerogap.kernels import RBF, Function, Linear, Polynomial, Sigmoid, gamma_value
 
 KERNELS = [
@@ -83,3 +84,21 @@ def test_predictions_whose_kernel_values_overflow_are_refused(degree):
     else:
         with pytest.raises(ValueError, match=r"too large for float64.*Scale the features"):
             model.predict([[1e200]])
+
+
+def test_linear_kernels_about_different_origins_are_different():
+    centre = np.array([1.0, 2.0])
+    assert Linear() == Linear() != Linear(centre) == Linear(centre.copy()) != Linear(2.0 * centre)
+    assert hash(Linear(centre)) == hash(Linear(centre.copy()))
+    assert Linear() + RBF(1.0) != Linear(centre) + RBF(1.0)
+    with pytest.raises(ValueError, match="has 2 features; the points have 3"):
+        Gram(np.eye(3), Linear(centre))
+    with pytest.raises(ValueError, match="must be a point"):
+        Linear(np.eye(2))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_a_function_in_single_precision_is_refused(dtype):
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    with pytest.raises(TypeError, match=r"must return float64.*precomputed"):
+        zerogap.SVC(kernel=lambda A, B: (A @ B.T).astype(dtype)).fit(X, X[:, 0] > 0)

@@ -13,6 +13,7 @@ from conftest import KINDS, points
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -697,3 +698,12 @@ def test_an_origin_whose_square_overflows_is_no_error():
     X = 1e155 * np.array([[1.0, 1.0], [1.0 + 1e-9, 1.0], [1.0, 1.0 + 1e-9], [1.0 - 1e-9, 1.0]])
     path = svm_path(X, [1, -1, 1, -1], kernel="linear", C_min=1e-300, C_max=1e-298)
     assert np.isfinite(path.coefficients_at(1e-299)).all()
+
+
+def test_a_model_whose_C_the_path_does_not_reach_says_so(cancer):
+    with pytest.warns(ConvergenceWarning, match=r"max_events=3.*ends at C="):
+        model = SVCPath(C=1.0, max_events=3).fit(*cancer)
+    for ask in (model.predict, model.decision_function):
+        with pytest.raises(ValueError, match=r"path runs from .* got C=1"):
+            ask(cancer[0])
+    assert model.predict(cancer[0], C=model.breakpoints_[-1]).shape == cancer[1].shape

@@ -5,8 +5,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from zerogap import SVC, DualProblem, Gram, RelativeGap, Status, leave_one_out, solve
+from zerogap import (
+    SVC,
+    SVR,
+    DualProblem,
+    GaussianProcessRegressor,
+    Gram,
+    RelativeGap,
+    Status,
+    SVCPath,
+    leave_one_out,
+    solve,
+)
 
 THREADS = 4
 
@@ -125,13 +137,14 @@ def test_readers_see_whole_models_while_one_grows(data, n_classes):
         assert min(np.abs(values - other).max() for other in allowed) <= tolerance
 
 
-def test_a_fit_that_fails_leaves_the_model_as_it_was(data):
+@pytest.mark.parametrize("model", [SVC(), SVR(), SVCPath(C_max=10.0), GaussianProcessRegressor(noise=0.1)])
+def test_a_fit_that_fails_leaves_the_model_as_it_was(data, model):
     X, y = data
-    model = SVC().fit(X[:100], y[:100])
-    values = model.decision_function(X)
-    with pytest.raises(ValueError, match="at least two classes"):
-        model.fit(X[:50, :3], np.ones(50))
-    np.testing.assert_array_equal(model.decision_function(X), values)
+    model = clone(model).fit(X[:100], y[:100])
+    values = model.predict(X)
+    with pytest.raises(ValueError, match=r"scale|NaN|classes|float64"):
+        model.fit(np.full((50, 3), 1e200), np.where(np.arange(50) % 2 == 0, 1.0, np.nan))
+    np.testing.assert_array_equal(model.predict(X), values)
 
 
 def test_a_matrix_is_not_copied_while_its_rows_are_moved():

@@ -149,6 +149,9 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
         GaussianProcessRegressor
             The fitted model itself.
         """
+        return self._become(self._twin()._fit(X, y))
+
+    def _fit(self, X: Any, y: Any) -> "GaussianProcessRegressor":
         self._check_options()
         validation.check_positive("std_tol", self.std_tol, advice="It is a part of the prior variance.")
         X, y = self._check_points(X, y, y_numeric=True)
@@ -212,6 +215,9 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
         array of shape (n,), or a tuple of it and an array of shape (n,) or (n, n)
             The mean, and the deviations or the covariance.
         """
+        return self._twin()._predict(X, return_std, return_cov)  # another thread may store another model meanwhile
+
+    def _predict(self, X: Any, return_std: bool, return_cov: bool) -> Any:
         if return_std and return_cov:
             raise ValueError("Ask for return_std or return_cov, not for both: the deviations are on cov's diagonal.")
         check_is_fitted(self)

@@ -121,6 +121,9 @@ class SVCPath(ClassifierMixin, KernelMachine):
         SVCPath
             The fitted model itself.
         """
+        return self._become(self._twin()._fit(X, y, sample_weight))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> "SVCPath":
         self._asked_kernel()
         X, y = self._check_points(X, y)
         check_classification_targets(y)
@@ -149,7 +152,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         assert self.path_.gram is not None
         self._X, self._y, self._kernel = self._own(X), y.copy(), self.path_.gram.kernel
         self.breakpoints_, self.n_events_ = self.path_.C, self.path_.n_events
-        if self.path_.status in ("max_time", "interrupted"):
+        if self.path_.status in ("max_time", "max_events", "interrupted"):
             self._warn_of_limit()
         return self
 
@@ -159,12 +162,12 @@ class SVCPath(ClassifierMixin, KernelMachine):
 
     def _warn_of_limit(self) -> None:
         path = self.path_
-        cause = f"max_time={self.max_time}" if path.status == "max_time" else "interrupted"
+        cause = f"{path.status}={getattr(self, path.status)}" if hasattr(self, path.status) else "interrupted"
         reached = (
             f"ends at C={path.C[-1]:g}" if path.has_segments else f"has not got beyond its start at C={path.C[0]:g}"
         )
         warnings.warn(
-            f"SVCPath was stopped ({cause}) on its way to C_max={self.C_max:g}: the path {reached}. Raise max_time, or go on "
+            f"SVCPath was stopped ({cause}) on its way to C_max={self.C_max:g}: the path {reached}. Raise the limit, or go on "
             "with svm_path(X, y, ..., resume=model.path_).",
             ConvergenceWarning,
             stacklevel=callers_level(),
@@ -228,8 +231,9 @@ class SVCPath(ClassifierMixin, KernelMachine):
         array of shape (n,) or (k, n)
             Decision values.
         """
-        K = self._against(X)
-        C, path = self._default(C), self.path_
+        now = self._twin()  # another thread may store another path meanwhile
+        K = now._against(X)
+        C, path = now._default(C), now.path_
         several = [float(c) for c in np.atleast_1d(C)]
         values = np.atleast_2d([path.beta_at(c) for c in several]) @ K
         values += np.array([[path.bias_in_gram(c)] for c in several])
@@ -284,6 +288,5 @@ class SVCPath(ClassifierMixin, KernelMachine):
         return np.ascontiguousarray((X[:, rows] if self._is_precomputed else self._kernel(X, self._X[rows])).T)
 
     def _default(self, C: Any) -> Any:
-        if C is None:
-            return float(np.clip(self.C, self.breakpoints_[0], self.breakpoints_[-1]))
-        return C
+        """Return C, or the model's own: where the path does not reach that it says so."""
+        return self.C if C is None else C

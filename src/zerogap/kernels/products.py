@@ -1,6 +1,6 @@
 """Kernels of inner products: linear, polynomial and sigmoid."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -69,11 +69,26 @@ class Linear(InnerProduct):
     points near it keep their digits.  Estimators set it themselves.
     """
 
-    centre: np.ndarray | None = field(default=None, compare=False, repr=False)
+    centre: np.ndarray | None = None
 
     name = "linear"
     is_positive = True
     is_linear = True
+
+    def __post_init__(self) -> None:
+        if self.centre is not None and np.ndim(self.centre) != 1:
+            raise ValueError(f"centre must be a point, an array of shape (d,); got shape {np.shape(self.centre)}.")
+
+    def __eq__(self, other: object) -> bool:
+        """Kernels about different origins are different: without a free bias so are their solutions."""
+        if not isinstance(other, Linear):
+            return NotImplemented
+        if self.centre is None or other.centre is None:
+            return self.centre is other.centre
+        return np.array_equal(self.centre, other.centre)
+
+    def __hash__(self) -> int:
+        return hash(("linear", None if self.centre is None else self.centre.tobytes()))
 
     def centred(self, X: Any) -> "Linear":
         """Return the kernel about an origin near points that are far from zero."""
@@ -85,7 +100,13 @@ class Linear(InnerProduct):
 
     def moved(self, X: Any) -> Any:
         """Return points relative to the centre."""
-        return X if self.centre is None else dense(X) - self.centre
+        if self.centre is None:
+            return X
+        if X.shape[1] != self.centre.size:
+            raise ValueError(
+                f"The centre of the linear kernel has {self.centre.size} features; the points have {X.shape[1]}."
+            )
+        return dense(X) - self.centre
 
     def precise_roundings(self, d: int) -> float:
         """Return c: a value within ``precisely`` is off by at most 2 c u² times ``magnitude`` of both points."""

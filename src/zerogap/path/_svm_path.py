@@ -4,6 +4,7 @@ import numbers
 import sys
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -135,10 +136,16 @@ def svm_path(
             path.prove()
         except Exceeded:
             status = "interrupted" if limit.was_interrupted else "max_time"
-    path.seal(status)
-    if len(path) > 1 and not path.n_unproved and not _warn_if_inexact(path, options):
-        _warn_if_rough(path)
+        path.seal(status)
+        _check_result(path, options)
     return path
+
+
+def _check_result(path: Path, options: Options) -> None:
+    """Warn of what is not exact, under the limits of the path."""
+    with suppress(Exceeded):
+        if len(path) > 1 and not path.n_unproved and not _warn_if_inexact(path, options):
+            _warn_if_rough(path)
 
 
 def _check_limits(max_events: Any, max_time: Any) -> None:
@@ -267,8 +274,8 @@ def _start(path: Path, options: Options, lam_end: float) -> None:
         lam = min(lam, _constant_from(gram, path.y, path.points.weight) * path.unit or lam_end)
     C = path.unit / lam
     try:
-        beta = path.reached if is_new else path.scaled_at(path.lam[-1]) * C
-        path.engine = options.start(gram, path.y, path.points.weight, C, beta)
+        beta, status = (path.reached, None) if is_new else (path.scaled_at(path.lam[-1]) * C, path.sets_at(None))
+        path.engine = options.start(gram, path.y, path.points.weight, C, beta, status)
     except NotStarted as cut:
         path.reached = cut.beta if is_new else None
         raise
@@ -401,7 +408,7 @@ def _warn_if_inexact(path: Path, options: Options) -> bool:
             f"The path is not exact: the relative gap at C={C:g} is {gap:.1e}, where {promised:.1g} or less was expected. "
             "Look at path.certificate_at(C), and fit SVC where it is large; scaled features and a smaller C_max help.",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return gap > promised
 
@@ -409,6 +416,7 @@ def _warn_if_inexact(path: Path, options: Options) -> bool:
 def _warn_if_rough(path: Path) -> None:
     """The proof is about kernel values as they were computed; here they are computed from the data, at a few C."""
     samples = _samples(path)
+    check()
     coarse = path.certificates(samples, precisely=False)
     gaps = np.array([certificate.relative_gap for certificate in coarse])
     if gaps.max() <= SURE:
@@ -433,6 +441,7 @@ def _warn_if_rough(path: Path) -> None:
     if not suspect:
         return
     for k in suspect:
+        check()
         C, certificate = float(samples[k]), path.certificate_at(samples[k])
         gap = _relative(max(certificate.gap, _gap_as_read(path, C)), abs(certificate.primal))
         if gap > max(EXACT, known) or certificate.relative_gap > max(ROUGH, known):
@@ -454,7 +463,7 @@ def _warn_of_precision(path: Path, C: float, gap: float, cause: str) -> None:
         f"The {path.gram.kernel.name} kernel has too few digits on this data: the path is exact for its values as float64 has "
         f"them, but at C={C:g} {cause} a relative gap of {gap:.1e}. Centre and scale the features, or end at a smaller C.",
         RuntimeWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 

@@ -134,8 +134,16 @@ class NotStarted(limits.Exceeded):
 class Options(Protocol):
     """How an engine is configured: frozen options that start it."""
 
-    def start(self, gram: Gram, y: np.ndarray, w: np.ndarray, C: float, beta: np.ndarray | None = None) -> Engine:
-        """Return the engine at C, from the coefficients there if they are known."""
+    def start(
+        self,
+        gram: Gram,
+        y: np.ndarray,
+        w: np.ndarray,
+        C: float,
+        beta: np.ndarray | None = None,
+        status: np.ndarray | None = None,
+    ) -> Engine:
+        """Return the engine at C, from the coefficients there, and the sets, if they are known."""
 
 
 def optimum(gram: Gram, y: np.ndarray, w: np.ndarray, C: float, stop: Stop, beta: np.ndarray | None) -> Solution:

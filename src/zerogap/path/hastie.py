@@ -26,10 +26,16 @@ class Hastie:
     """The plain algorithm; needs no options."""
 
     def start(
-        self, gram: Gram, y: np.ndarray, w: np.ndarray, C: float, beta: np.ndarray | None = None
+        self,
+        gram: Gram,
+        y: np.ndarray,
+        w: np.ndarray,
+        C: float,
+        beta: np.ndarray | None = None,
+        status: np.ndarray | None = None,
     ) -> "HastieEngine":
         """Return the engine at C, from the exact solution there: an error in it would stay to the end."""
-        return HastieEngine(Single().start(gram, y, w, C, beta))
+        return HastieEngine(Single().start(gram, y, w, C, beta, status))
 
     @property
     def violation(self) -> float:

@@ -52,7 +52,15 @@ class LP:
         for name in ("epsilon_svd", "epsilon_kkt", "epsilon_smo", "tau", "tau_2", "gamma"):
             validation.check_positive(name, getattr(self, name))
 
-    def start(self, gram: Gram, y: np.ndarray, w: np.ndarray, C: float, beta: np.ndarray | None = None) -> "LPEngine":
+    def start(
+        self,
+        gram: Gram,
+        y: np.ndarray,
+        w: np.ndarray,
+        C: float,
+        beta: np.ndarray | None = None,
+        status: np.ndarray | None = None,
+    ) -> "LPEngine":
         """Initialisation routine (IR): SMO from (55)."""
         beta = y * _balanced(y, w) * C if beta is None else beta
         return LPEngine(self, gram, y, w, 1.0 / C, optimum(gram, y, w, C, KKTViolation(self.epsilon_smo), beta))

@@ -94,10 +94,16 @@ class Single:
     """One transition at a time; needs no options."""
 
     def start(
-        self, gram: Gram, y: np.ndarray, w: np.ndarray, C: float, beta: np.ndarray | None = None
+        self,
+        gram: Gram,
+        y: np.ndarray,
+        w: np.ndarray,
+        C: float,
+        beta: np.ndarray | None = None,
+        status: np.ndarray | None = None,
     ) -> "SingleEngine":
         """Return the engine at C."""
-        return SingleEngine(gram, y, w, 1.0 / C, optimum(gram, y, w, C, START, beta).beta / C)
+        return SingleEngine(gram, y, w, 1.0 / C, optimum(gram, y, w, C, START, beta).beta / C, status)
 
     def __str__(self) -> str:
         return "single"
@@ -106,7 +112,9 @@ class Single:
 class SingleEngine(Engine):
     """The state between two transitions."""
 
-    def __init__(self, gram: Gram, y: np.ndarray, w: np.ndarray, lam: float, b: np.ndarray):
+    def __init__(
+        self, gram: Gram, y: np.ndarray, w: np.ndarray, lam: float, b: np.ndarray, status: np.ndarray | None = None
+    ):
         super().__init__(gram, y, w)
         self.screening = Screening(self.K, y, FRESH_EVERY)
         self._largest = float(np.abs(np.diagonal(self.K)).max())
@@ -119,24 +127,32 @@ class SingleEngine(Engine):
         self.capped, self._n_capped = 0.0, 0  # sum and number of the b_L
         # Where g was last summed, and what rounding left in it.
         self._bound_contribution_lam, self._rounding = np.inf, 0.0
-        self._place(lam, b)
+        self._place(lam, b, status)
 
     @property
     def elbow_size(self) -> int:
         """Number of points in the elbow."""
         return self.system.size
 
-    def _place(self, lam: float, b: np.ndarray) -> None:
-        """Begin at lam with nearly optimal scaled coefficients."""
+    def _place(self, lam: float, b: np.ndarray, status: np.ndarray | None = None) -> None:
+        """Begin at lam with nearly optimal scaled coefficients, and their sets if an engine was here before.
+
+        Where it stopped points are on the boundary of their sets, and the coefficients alone do not tell on which side.
+        """
         self.lam, self.b = lam, b.copy()  # the elbow's are stale until ``_update_elbow_coefficients``
         self.system = DenseFreeSystem(self.K)
         self.status = sets_of(self.y * b, self.w)
+        if status is not None:
+            self.status[:] = status
+            self.b[self.status == RIGHT], is_capped = 0.0, self.status == LEFT
+            self.b[is_capped] = (self.y * self.w)[is_capped]
         self._passed: Segment | None = None  # the last segment of some length
         self._degenerate_steps = 0  # transitions without a change of lam
         try:
             self._build_elbow()
             self._sum_bound_contribution()
-            self._make_optimal()
+            if status is None or not self._goes_on():
+                self._make_optimal()
         except limits.Exceeded:
             raise NotStarted(self.b / lam) from None
         self.transitions.clear()  # what brought us to the start is no event of the path
@@ -596,6 +612,22 @@ class SingleEngine(Engine):
             RuntimeWarning,
             stacklevel=2,
         )
+
+    def _goes_on(self) -> bool:
+        """Take over the elbow's solution, if every point is in its set but for rounding."""
+        if not self.system.size:
+            return False
+        segment = self.segment()
+        E, a = segment.points, self.y[segment.points] * segment.coefficients(self.lam)
+        h = self.y * (self.screening.p + self.lam * self.screening.q) - self.lam
+        violations = np.where(self.status == RIGHT, -h, np.where(self.status == LEFT, h, 0.0))
+        is_inside = (np.maximum(-a, a - self.w[E]) <= TIED * self.w[E]).all()
+        if not is_inside or violations.max() > TIED * self.lam:
+            return False
+        self.b[E] = self.y[E] * np.clip(a, 0.0, self.w[E])
+        # The next segment begins where the last one has ended, inside the box.
+        self._passed = Segment(E, self.b[E], np.zeros(E.size), segment.bias(self.lam), 0.0)
+        return True
 
     def _seed(self) -> None:
         """With every point at a bound the bias has an interval: put a point that ends it into the elbow."""
