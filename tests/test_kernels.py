@@ -95,10 +95,3 @@ def test_linear_kernels_about_different_origins_are_different():
         Gram(np.eye(3), Linear(centre))
     with pytest.raises(ValueError, match="must be a point"):
         Linear(np.eye(2))
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float16])
-def test_a_function_in_single_precision_is_refused(dtype):
-    X = np.random.default_rng(0).standard_normal((20, 3))
-    with pytest.raises(TypeError, match=r"must return float64.*precomputed"):
-        zerogap.SVC(kernel=lambda A, B: (A @ B.T).astype(dtype)).fit(X, X[:, 0] > 0)

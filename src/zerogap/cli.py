@@ -166,6 +166,7 @@ def _path(options: argparse.Namespace) -> int:
         "engine": options.engine,
         "linear_system": options.linear_system,
     }
+    warnings.filterwarnings("ignore", message=r"SVCPath was stopped \(max_events")  # as it was asked to
     with interruptible():
         SVCPath(**settings).fit(*_toy(4, 300 if options.engine == "single" else 60))
     began = time.perf_counter()
