@@ -30,6 +30,7 @@ ROUGH = 1e-7  # the same with all that rounding may have done to kernel values a
 LOADED = 1e-6  # relative gap above which a path that was loaded cannot be one of the kernel it is resumed with
 UNIT = 2.0**-53  # the relative error of a rounded number
 SURE = 0.1 * ROUGH  # a bound below this at all those C leaves enough for what is between them
+SOME_COORDINATES, MOST_COORDINATES = 5_000_000, 50_000_000  # read to compute kernel values there, at one C and at all
 SAMPLES = 5  # C at which that is asked, and about as many segments
 PRECISE = 2  # so many of them are computed in twice the precision, if need be; and those of which the bound is rough
 
@@ -415,6 +416,7 @@ def _warn_if_inexact(path: Path, options: Options) -> bool:
 
 def _warn_if_rough(path: Path) -> None:
     """The proof is about kernel values as they were computed; here they are computed from the data, at a few C."""
+    assert path.gram is not None
     samples = _samples(path)
     check()
     coarse = path.certificates(samples, precisely=False)
@@ -437,11 +439,14 @@ def _warn_if_rough(path: Path) -> None:
     is_open = gaps > SURE
     finer = path.certificates(samples[is_open], from_data=False)
     gaps[is_open] = [certificate.relative_gap for certificate in finer]
-    suspect = [k for rank, k in enumerate(np.argsort(-gaps)) if gaps[k] > (SURE if rank < PRECISE else ROUGH)]
-    if not suspect:
-        return
-    for k in suspect:
+    n, work = path.y.size, 0
+    precise = PRECISE if path.gram.precise_work(n, n) <= MOST_COORDINATES else 0
+    suspect = [k for rank, k in enumerate(np.argsort(-gaps)) if gaps[k] > (SURE if rank < precise else ROUGH)]
+    for rank, k in enumerate(suspect):
         check()
+        work += path.gram.precise_work(n, int(np.count_nonzero(path.beta_at(samples[k]))))
+        if rank > 0 and work > MOST_COORDINATES:  # the worst of them is asked at any rate
+            return
         C, certificate = float(samples[k]), path.certificate_at(samples[k])
         gap = _relative(max(certificate.gap, _gap_as_read(path, C)), abs(certificate.primal))
         if gap > max(EXACT, known) or certificate.relative_gap > max(ROUGH, known):
@@ -478,14 +483,11 @@ def _noise(path: Path, C: float) -> float:
 def _gap_as_read(path: Path, C: float) -> float:
     """Return the gap with the coefficients and the bias as they are read: a certificate has a bias of its own."""
     assert path.gram is not None
-    beta, bias, w, error = (
-        path.beta_at(C),
-        path.bias_in_gram(C),
-        path.points.weight,
-        path.gram.dot_error(path.beta_at(C)),
-    )
+    beta, bias, w = path.beta_at(C), path.bias_in_gram(C), path.points.weight
+    error = path.gram.dot_error(beta)
     rows = np.flatnonzero((beta != 0) | (1.0 - path.y * (path.gram.dot(beta) + bias) > -error))
-    product = path.gram.precise_dot(beta, rows)
+    from_data = path.gram.precise_work(int(np.count_nonzero(beta)), rows.size) <= SOME_COORDINATES
+    product = path.gram.precise_dot(beta, rows, from_data=from_data)
     low = product.low + path.gram.full()[rows] @ path.share_error_at(C)
     short = 1.0 - path.y[rows] * ((product.high + bias) + low)
     return float(C * w[rows] @ np.maximum(short, 0.0) - np.abs(beta[rows]) @ short)
