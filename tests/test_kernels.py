@@ -90,6 +90,8 @@ def test_linear_kernels_about_different_origins_are_different():
     centre = np.array([1.0, 2.0])
     assert Linear() == Linear() != Linear(centre) == Linear(centre.copy()) != Linear(2.0 * centre)
     assert hash(Linear(centre)) == hash(Linear(centre.copy()))
+    assert Linear(centre).is_close(Linear(centre.copy()))
+    assert not Linear(centre).is_close(Linear())
     assert Linear() + RBF(1.0) != Linear(centre) + RBF(1.0)
     with pytest.raises(ValueError, match="has 2 features; the points have 3"):
         Gram(np.eye(3), Linear(centre))

@@ -537,3 +537,12 @@ def test_ctrl_c_in_the_final_check_keeps_the_path(moons, monkeypatch):
     path = svm_path(*moons, C_max=100.0)
     assert path.status == "complete"
     assert path.largest_gap_ <= 1e-9
+
+
+def test_a_path_of_shifted_points_is_gone_on_with(moons):
+    """Their linear kernel has an origin of its own, which is compared with that of the path."""
+    X, y = moons
+    path = svm_path(X + 1e4, y, kernel="linear", C_max=10.0, max_events=5)
+    assert path.gram.kernel.centre is not None
+    svm_path(X + 1e4, y, kernel="linear", C_max=10.0, resume=path)
+    assert path.status == "complete"

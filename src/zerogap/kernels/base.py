@@ -203,6 +203,8 @@ def _are_close(a: Any, b: Any) -> bool:
         return isinstance(b, Kernel) and a.is_close(b)
     if isinstance(a, float) and isinstance(b, float):
         return bool(np.isclose(a, b, rtol=CLOSE, atol=0.0))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
     return bool(a == b)
 
 
