@@ -40,7 +40,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
     linear_system : str, optional
         "svd", "qr" or "qr-update", for engine "lp".
     max_events : int, optional
-        Stop after so many events; the path then ends at a smaller C.
+        Stop after so many events; the path then ends at a smaller C, and a ConvergenceWarning says at which.
     max_time : float, optional
         Stop after so many seconds; the path then ends at a smaller C, and a ConvergenceWarning says at which.
     verbose : bool, default False
