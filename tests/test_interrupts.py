@@ -448,3 +448,17 @@ def test_a_step_that_a_limit_cuts_off_counts_no_iteration(monkeypatch):
     monkeypatch.setattr(SMO, "step", cut)
     solution = solve(problem, "smo", stop=RelativeGap(1e-9), trace_every=5)
     assert (solution.status, solution.n_iter) == (Status.INTERRUPTED, 5)
+
+
+def test_ctrl_c_before_the_first_certificate_ends_the_run_at_a_certified_point():
+    """The bound on the rounding of a function's values is computed for the first certificate, and asks for limits itself."""
+    X, y = moons(40)
+    gram = Gram(X, lambda A, B: np.exp(-np.abs(A[:, None] - B[None]).sum(axis=2)), tau="radius")
+    problem = DualProblem.hinge(gram, np.where(y == 1, 1.0, -1.0), 1.0, fit_intercept=False)
+
+    def press(state, row):
+        signal.raise_signal(signal.SIGINT)
+
+    solution = solve(problem, "gradient-ascent", stop=RelativeGap(10.0), callback=press)
+    assert solution.status is Status.INTERRUPTED
+    assert solution.certificate.gap <= problem.certify(solution.beta).gap + solution.certificate.rounding

@@ -350,7 +350,11 @@ def solve(
             row = run.record()
             if callback is not None and callback(run.state, row):
                 return run.solution(Status.STOPPED)
-            if (status := run.verdict() or run.limit_reached(limit, max_steps)) is not None:
+            try:
+                status = run.verdict()
+            except Exceeded:  # in a certificate, of which nothing has come: the limit says how the run ends
+                status = None
+            if (status := status or run.limit_reached(limit, max_steps)) is not None:
                 return run.solution(status)
             run.advance(per_row if max_steps is None else min(per_row, max_steps - run.steps))
 
