@@ -19,12 +19,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from zerogap import SVC, DualProblem, Gram, Path, RelativeGap, SVCPath, datasets, solve, svm_path
+from zerogap.compiled import NO_POINT
 from zerogap.path import _svm_path, single
-from zerogap.path.engine import add_exactly
-from zerogap.path.events import FRESH_EVERY, pass_ordinary
-from zerogap.path.screening import Screening, departure
+from zerogap.path import lines as lines_module
+from zerogap.path.events import pass_ordinary
+from zerogap.path.lines import Lines
+from zerogap.path.rows import ElbowLines, add_exactly
+from zerogap.path.screening import Candidates, Reference, Screening, departure
 from zerogap.path.single import SingleEngine
 from zerogap.path.tie import entering_points
+from zerogap.path.tolerances import FRESH_EVERY
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +116,7 @@ def test_a_circle_of_ties_is_settled_as_a_whole(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_every_tie_can_be_settled_as_a_whole(seed, monkeypatch):
-    monkeypatch.setattr(single, "PATIENCE", 3)
+    monkeypatch.setattr(single, "MAX_EXCHANGES", 3)
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, size=(150, 7)).astype(float)
     y = np.where((X[:, :5].sum(axis=1) >= 3) ^ (rng.random(150) < 0.1), 1, -1)
@@ -165,7 +169,7 @@ def test_of_coefficients_that_stop_at_once_the_fastest_leaves():
     assert single._harris_ratio_test(a, rate, w) == (1, pytest.approx(0.4))
     a[2] = 1.0 + 1e-13  # past its bound by rounding
     assert single._harris_ratio_test(a, rate, w) == (2, 0.0)
-    assert single._harris_ratio_test(a, np.zeros(3), w) == (-1, np.inf)
+    assert single._harris_ratio_test(a, np.zeros(3), w) == (NO_POINT, np.inf)
 
 
 def test_sums_are_exact_where_plain_ones_are_all_rounding():
@@ -272,7 +276,13 @@ def test_departure_is_how_far_the_direction_has_turned():
     candidates = rng.permutation(20)  # among them all of the first set
     position = np.full(30, -1)
     position[candidates] = np.arange(20)
-    found = departure(y, sets[1], directions[1], sets[0], directions[0], position, values[1][candidates])
+    none = np.zeros(20)
+    found = departure(
+        y,
+        ElbowLines(sets[1], np.zeros(13), directions[1]),
+        Reference(sets[0], directions[0], 0.0),
+        Candidates(candidates, position, none, values[1][candidates]),
+    )
     assert found == pytest.approx(np.linalg.norm(turned))
 
 
@@ -336,7 +346,7 @@ def test_the_compiled_loop_passes_the_same_events_as_single_steps(kind, kernel, 
         return log, now
 
     with monkeypatch.context() as patch:
-        patch.setattr(single, "pass_ordinary", counted)
+        patch.setattr(lines_module, "pass_ordinary", counted)
         path = svm_path(X, y, kernel=kernel, sample_weight=weight, C_max=100.0)
     request.getfixturevalue("one_by_one")
     slow = svm_path(X, y, kernel=kernel, sample_weight=weight, C_max=100.0)
@@ -467,8 +477,8 @@ def test_path_and_solver_agree_along_the_way(cancer, cancer_path):
 def test_a_path_that_is_lost_says_so(plain, monkeypatch):
     """Half of the elbow's solution is taken for the whole."""
     X, y, _ = plain
-    lines = SingleEngine._lines
-    monkeypatch.setattr(SingleEngine, "_lines", lambda self: lines(self)._replace(v=0.5 * self.v))
+    segment = Lines.segment
+    monkeypatch.setattr(Lines, "segment", lambda self: segment(self)._replace(v=0.5 * self.v))
     with pytest.warns(RuntimeWarning, match=r"not exact: the relative gap at C=.*fit SVC"):
         svm_path(X, y, C_min=0.1, C_max=10.0, max_events=20)
 

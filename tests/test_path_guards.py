@@ -5,10 +5,13 @@ import pytest
 from sklearn.datasets import make_moons
 
 from zerogap import Gram, SVCPath, svm_path
-from zerogap.path import single
+from zerogap.active_set import ActiveSet
+from zerogap.path import sets, single
 from zerogap.path.engine import LEFT, RIGHT
+from zerogap.path.lines import Lines
 from zerogap.path.screening import Displacement, Screening
-from zerogap.path.single import SingleEngine
+from zerogap.path.start import optimal_elbow
+from zerogap.path.tolerances import LEFT_OVER
 
 
 @pytest.fixture
@@ -19,71 +22,71 @@ def engine():
 
 def left_over(engine):
     """How far p_E = 0 and q_E = y_E are from true, from the lines themselves."""
-    E, K = engine.system.points, engine.K
-    p = engine.g[E] + engine.u0 + K[np.ix_(E, E)] @ engine.u
-    q = engine.v0 + K[np.ix_(E, E)] @ engine.v
+    lines, K = engine.lines, engine.K
+    E = lines.points
+    p = engine.sets.g[E] + lines.u0 + K[np.ix_(E, E)] @ lines.u
+    q = lines.v0 + K[np.ix_(E, E)] @ lines.v
     return np.abs(p).max() + engine.lam * np.abs(q - engine.y[E]).max()
 
 
 def test_the_pull_is_summed_afresh_after_so_many_events(monkeypatch):
     X, y = make_moons(300, noise=0.3, random_state=0)
-    monkeypatch.setattr(single, "REFRESH_EVERY", 50)
+    for module in (single, sets):
+        monkeypatch.setattr(module, "REFRESH_EVERY", 50)
     engine = svm_path(X, y, max_events=60).engine
     exact = engine.K[:, engine.status == LEFT] @ (engine.y * engine.w)[engine.status == LEFT]
-    engine.g += 1e-6  # as if rounding had gathered
+    engine.sets.g += 1e-6  # as if rounding had gathered
     while engine.counts.events % 50 != 1:
         engine.step(1e-9)
     exact = engine.K[:, engine.status == LEFT] @ (engine.y * engine.w)[engine.status == LEFT]
-    np.testing.assert_allclose(engine.g, exact, atol=1e-11)
+    np.testing.assert_allclose(engine.sets.g, exact, atol=1e-11)
 
 
 def test_the_pull_is_summed_afresh_when_lam_has_halved(engine):
-    engine.g += 1e-9
-    engine._bound_contribution_lam = 2.0 * engine.lam + 1e-9
+    engine.sets.g += 1e-9
+    engine.sets.summed_at = 2.0 * engine.lam + 1e-9
     engine.counts.events = 1  # far from the next refresh by number
-    while not np.isclose(engine._bound_contribution_lam, engine.lam):
+    while not np.isclose(engine.sets.summed_at, engine.lam):
         engine.step(1e-9)
         assert engine.counts.events < 10
     exact = engine.K[:, engine.status == LEFT] @ (engine.y * engine.w)[engine.status == LEFT]
-    np.testing.assert_allclose(engine.g, exact, atol=1e-11)
+    np.testing.assert_allclose(engine.sets.g, exact, atol=1e-11)
 
 
 def test_a_solution_is_refined_once(engine, monkeypatch):
     """A factor that has lost digits is made up for by what the solution leaves over."""
-    solve = engine.system.solve
-    monkeypatch.setattr(engine.system, "solve", lambda r, t: tuple(x * (1.0 + 1e-6) for x in solve(r, t)))
-    monkeypatch.setattr(engine, "_refine", lambda x, bias, totals, *, with_bound_contribution: (x, bias))
-    engine._solve_lines()
+    solve = engine.lines.system.solve
+    monkeypatch.setattr(engine.lines.system, "solve", lambda r, t: tuple(x * (1.0 + 1e-6) for x in solve(r, t)))
+    monkeypatch.setattr(engine.lines, "_refine", lambda x, bias, totals, *, with_bound_contribution: (x, bias))
+    engine.lines.solve(engine.lam)
     assert left_over(engine) <= 1e-10
 
 
 def test_what_stays_unsure_is_refined_further(engine, monkeypatch):
-    solve = engine.system.solve
-    monkeypatch.setattr(engine.system, "solve", lambda r, t: tuple(x * (1.0 + 1e-3) for x in solve(r, t)))
-    engine._solve_lines()
+    solve = engine.lines.system.solve
+    monkeypatch.setattr(engine.lines.system, "solve", lambda r, t: tuple(x * (1.0 + 1e-3) for x in solve(r, t)))
+    engine.lines.solve(engine.lam)
     assert left_over(engine) <= 1e-8
 
 
 def test_refining_with_the_pull_forgets_what_is_wrong_in_it(engine):
-    E = engine.system.points
-    x, bias = np.stack([engine.u, engine.v]), np.array([engine.u0, engine.v0])
-    totals = np.array([-engine.capped, 0.0])
-    engine.g += 1e-5 * np.random.default_rng(0).standard_normal(engine.y.size)
+    E = engine.lines.system.points
+    x, bias = np.stack([engine.lines.u, engine.lines.v]), np.array([engine.lines.u0, engine.lines.v0])
+    totals = np.array([-engine.sets.capped, 0.0])
+    engine.sets.g += 1e-5 * np.random.default_rng(0).standard_normal(engine.y.size)
     left = engine.status == LEFT
     exact = engine.K[np.ix_(E, np.flatnonzero(left))] @ (engine.y * engine.w)[left]
     for with_bound_contribution, is_right in ((True, True), (False, False)):
-        (u, _), (u0, _) = engine._refine(x, bias, totals, with_bound_contribution=with_bound_contribution)
+        (u, _), (u0, _) = engine.lines._refine(x, bias, totals, with_bound_contribution=with_bound_contribution)
         p = exact + u0 + engine.K[np.ix_(E, E)] @ u
         assert (np.abs(p).max() <= 1e-12) == is_right
 
 
 def test_long_segments_are_solved_for_exactly(engine, monkeypatch):
     calls = []
-    solve = SingleEngine._solve_lines
+    solve = Lines.solve
     monkeypatch.setattr(
-        SingleEngine,
-        "_solve_lines",
-        lambda self, *, exactly=False: calls.append(exactly) or solve(self, exactly=exactly),
+        Lines, "solve", lambda self, lam, *, exactly=False: calls.append(exactly) or solve(self, lam, exactly=exactly)
     )
     monkeypatch.setattr(single, "LONG", 1.0)  # every segment is long
     engine.step(1e-9)
@@ -95,32 +98,34 @@ def test_long_segments_are_solved_for_exactly(engine, monkeypatch):
 
 
 def test_lines_that_were_much_steeper_meanwhile_are_not_trusted(engine):
-    engine._solve_lines()
-    size = float(np.abs(engine.u).sum() + engine.lam * np.abs(engine.v).sum())
-    assert engine._lines_hold(0.0, size)
-    assert not engine._lines_hold(2.0 * engine._tolerance(), size)  # what is left over
-    steep = 1e3 * engine._tolerance() / engine._unit_error
-    assert engine._lines_hold(0.0, steep)  # steep now: all they can be
-    assert not engine._lines_hold(0.0, size)  # but flat again, with the rounding of then
+    engine.lines.solve(engine.lam)
+    lines, lam = engine.lines, engine.lam
+    size = float(np.abs(lines.u).sum() + lam * np.abs(lines.v).sum())
+    tolerance = LEFT_OVER * lam + engine.sets.rounding
+    assert lines.hold(lam, 0.0, size)
+    assert not lines.hold(lam, 2.0 * tolerance, size)  # what is left over
+    assert lines.hold(lam, 0.0, 1e3 * tolerance / lines.scale.unit_error)  # steep now: all they can be
+    assert not lines.hold(lam, 0.0, size)  # but flat again, with the rounding of then
 
 
 def test_margins_of_the_last_segment_are_met_with_room(monkeypatch):
     X = np.array([[0.0, 0.0], [1.0, 0.3], [3.0, 1.0], [4.0, 0.2]])
     engine = svm_path(X, [0, 0, 1, 1], kernel="linear", C_max=1e6).engine
-    assert engine._n_capped == 0
-    engine.v *= 1.0 - 1e-12
-    engine._clear_margins()
-    assert (engine.y * (engine.K[:, engine.system.points] @ engine.v + engine.v0)).min() >= 1.0
+    assert engine.sets.n_capped == 0
+    lines = engine.lines
+    lines.v *= 1.0 - 1e-12
+    lines._clear_margins()
+    assert (engine.y * (engine.K[:, lines.points] @ lines.v + lines.v0)).min() >= 1.0
 
 
 def test_without_capped_points_nothing_is_left_of_their_pull(engine):
     left = np.flatnonzero(engine.status == LEFT)
-    engine.g += 1e-9
+    engine.sets.g += 1e-9
     for i in left:
         engine._set(int(i), 0)
-    assert engine._n_capped == 0
-    assert not engine.g.any()
-    assert engine.capped == 0.0
+    assert engine.sets.n_capped == 0
+    assert not engine.sets.g.any()
+    assert engine.sets.capped == 0.0
 
 
 def test_a_watch_covers_moves_as_long_as_they_are_allowed():
@@ -140,35 +145,36 @@ def test_before_a_move_that_is_not_covered_all_points_are_looked_at(engine, monk
     looks, look = [], Screening.evaluate_all
     monkeypatch.setattr(Screening, "evaluate_all", lambda self, *lines: looks.append(lines) or look(self, *lines))
     for is_covered in (True, False):
-        engine._solve_lines()
+        engine.lines.solve(engine.lam)
         looks.clear()
         monkeypatch.setattr(Screening, "is_safe", lambda self, move, answer=is_covered: answer)
         engine.step(1e-9)
         assert bool(looks) is not is_covered
 
 
-def test_building_the_elbow_from_dependent_points_changes_no_decision_value(monkeypatch):
+def test_the_elbow_of_dependent_points_changes_no_decision_value(monkeypatch):
     """On a line two points are independent: of twelve that are free ten go to a bound, and the others answer."""
-    monkeypatch.setattr(SingleEngine, "_make_optimal", lambda self: None)
+    monkeypatch.setattr(ActiveSet, "descend", lambda self, problem, drift=0.0: False)
+    monkeypatch.setattr(ActiveSet, "optimise", lambda self, problem, tolerance: 0)
     rng, y = np.random.default_rng(0), np.tile([1.0, -1.0], 6)
     gram = Gram(rng.standard_normal((12, 1)), "linear")
     b = y * np.repeat(rng.uniform(0.2, 0.8, 6), 2)
-    engine = SingleEngine(gram, y, np.ones(12), 1.0, b)
-    assert engine.elbow_size == 2
-    np.testing.assert_allclose(gram.full() @ engine.b, gram.full() @ b, atol=1e-13)
-    assert engine.b.sum() == pytest.approx(0.0, abs=1e-14)
-    assert ((y * engine.b >= 0.0) & (y * engine.b <= 1.0)).all()
+    start = optimal_elbow(gram, y, np.ones(12), 1.0, b)
+    assert start.system.points.size == 2
+    np.testing.assert_allclose(gram.full() @ start.b, gram.full() @ b, atol=1e-13)
+    assert start.b.sum() == pytest.approx(0.0, abs=1e-14)
+    assert ((y * start.b >= 0.0) & (y * start.b <= 1.0)).all()
 
 
 def test_an_exact_solution_sums_the_pull_exactly_too(engine, monkeypatch):
-    calls, refine = [], SingleEngine._refine
+    calls, refine = [], Lines._refine
 
     def noted(self, x, bias, totals, *, with_bound_contribution):
         calls.append(with_bound_contribution)
         return refine(self, x, bias, totals, with_bound_contribution=with_bound_contribution)
 
-    monkeypatch.setattr(SingleEngine, "_refine", noted)
-    engine._solve_lines(exactly=True)
+    monkeypatch.setattr(Lines, "_refine", noted)
+    engine.lines.solve(engine.lam, exactly=True)
     assert calls == [True]
 
 
@@ -209,14 +215,13 @@ def test_rows_that_share_a_coefficient_may_have_too_few_digits_for_it():
 
 
 def test_the_point_that_is_put_into_an_empty_elbow_ends_the_interval_of_the_bias():
+    """Where C is tiny all are capped, if the classes weigh the same."""
     X, y = make_moons(60, noise=0.3, random_state=0)
-    engine = svm_path(X, y, C_max=1.0, max_events=5).engine
-    y, rng = engine.y, np.random.default_rng(0)
-    for _ in range(20):
-        engine.system.clear()
-        engine.status[:], engine.lam = rng.choice([RIGHT, LEFT], y.size), 0.1
-        engine.g[:] = rng.standard_normal(y.size)
-        before, bounds = engine.status.copy(), engine.lam * y - engine.g  # the bias with each point on its margin
-        engine._seed()
-        rises = np.flatnonzero((before == RIGHT) == (y > 0))
-        assert engine.system.points.tolist() == [rises[np.argmax(bounds[rises])]]
+    gram, y = Gram(X), 2.0 * y - 1.0
+    for lam in (1e3, 1e6):
+        start = optimal_elbow(gram, y, np.ones(60), lam, y)
+        bounds = lam * y - gram.full() @ y  # the bias with each point on its margin
+        assert start.system.points.tolist() == [np.flatnonzero(y < 0)[np.argmax(bounds[y < 0])]]
+        assert start.is_optimal
+        np.testing.assert_array_equal(start.b, y)
+        assert ((start.status == LEFT).sum(), (start.status == RIGHT).sum()) == (59, 0)

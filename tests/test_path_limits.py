@@ -12,12 +12,15 @@ from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
 from zerogap import Gram, Path, SVCPath, limits, svm_path
+from zerogap.active_set import ActiveSet
 from zerogap.path import LP, _svm_path, score_curve, threaded
 from zerogap.path import single as single_module
 from zerogap.path.engine import Transition
 from zerogap.path.hastie import HastieEngine
+from zerogap.path.lines import Lines
 from zerogap.path.lp import LPEngine
 from zerogap.path.single import SingleEngine
+from zerogap.stopping import PlainGap
 
 ENGINES = {"single": SingleEngine, "lp": LPEngine, "hastie": HastieEngine}
 
@@ -49,9 +52,11 @@ def raise_over(monkeypatch, owner, name, after=0, *, by=press):
     monkeypatch.setattr(owner, name, wrapped)
 
 
-@pytest.mark.parametrize("where", ["_build_elbow", "_make_optimal", "_sum_bound_contribution"])
+@pytest.mark.parametrize(
+    "where", [(single_module, "optimum"), (single_module, "optimal_elbow"), (ActiveSet, "optimise")]
+)
 def test_ctrl_c_before_the_first_segment_leaves_a_path_that_says_so(moons, whole, where, monkeypatch):
-    raise_over(monkeypatch, SingleEngine, where)
+    raise_over(monkeypatch, *where)
     path = svm_path(*moons, C_max=100.0)
     assert path.status == "interrupted"
     assert not path.has_segments
@@ -73,7 +78,7 @@ def test_ctrl_c_before_the_first_segment_leaves_a_path_that_says_so(moons, whole
 
 
 def test_what_the_start_has_reached_is_gone_on_with(moons, monkeypatch):
-    raise_over(monkeypatch, SingleEngine, "_make_optimal")
+    raise_over(monkeypatch, single_module, "optimal_elbow")
     path = svm_path(*moons)
     monkeypatch.undo()
     starts, solve = [], _svm_path.Single.start
@@ -123,14 +128,15 @@ def test_ctrl_c_between_events_keeps_the_part_computed(moons, engine, after, mon
 @pytest.mark.parametrize("after", [3, 17, 60])
 def test_a_limit_in_the_middle_of_a_step_ends_at_the_breakpoint_before(moons, whole, after, monkeypatch):
     """The engine is left half way through an exchange, so that resume has to start it anew."""
-    join = SingleEngine._join
+    events, enter, enter_lines = [], SingleEngine._enter, Lines.enter
 
-    def cut(self, index):
-        if self.counts.events > after:
+    def cut(self, i):
+        if events[-1] > after:
             raise limits.Exceeded
-        return join(self, index)
+        return enter_lines(self, i)
 
-    monkeypatch.setattr(SingleEngine, "_join", cut)
+    monkeypatch.setattr(SingleEngine, "_enter", lambda self, i: events.append(self.counts.events) or enter(self, i))
+    monkeypatch.setattr(Lines, "enter", cut)
     path = svm_path(*moons, C_max=100.0)
     monkeypatch.undo()
     assert path.status == "max_time"
@@ -195,17 +201,13 @@ def test_a_path_of_an_estimator_says_where_it_was_stopped(moons, monkeypatch):
 
 
 def test_a_start_that_finds_no_optimal_elbow_goes_on_and_says_so(moons, monkeypatch):
-    def never(self, index):
-        raise FloatingPointError
-
-    monkeypatch.setattr(SingleEngine, "_enter", never)
-    monkeypatch.setattr(single_module, "START", single_module.PlainGap(1e-2))
+    monkeypatch.setattr(ActiveSet, "optimise", lambda self, problem, tolerance: 0)
+    monkeypatch.setattr(single_module, "START", PlainGap(1e-2))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         path = svm_path(*moons, C_min=1.0, C_max=1.1)
     said = " ".join(str(warning.message) for warning in caught)
     assert "nearly optimal one" in said
-    assert path.n_backups > 0
     assert path.status == "complete"
     assert path.largest_gap_ <= 1e-9 or "not exact" in said
 
@@ -229,7 +231,7 @@ def test_a_point_that_depends_whatever_leaves_calls_the_backup(moons, monkeypatc
 def test_an_exchange_without_end_is_given_up(moons, monkeypatch):
     path = svm_path(*moons, max_events=30)
     engine = path.engine
-    monkeypatch.setattr(SingleEngine, "_join", lambda self, index: False)
+    monkeypatch.setattr(Lines, "enter", lambda self, i: False)
     monkeypatch.setattr(SingleEngine, "_exchange", lambda self, index, way, room: (0, 0.0))
     monkeypatch.setattr(SingleEngine, "_leave", lambda self, position, target: None)
     with pytest.raises(FloatingPointError, match="whatever leaves it"):

@@ -303,3 +303,15 @@ def test_what_is_known_of_a_part_saves_kernel_values_and_its_certificate_is_true
     assert knowingly.rounding >= plainly.rounding > 0
     assert abs(knowingly.dual - plainly.dual) <= knowingly.rounding + plainly.rounding
     assert abs(knowingly.primal - plainly.primal) <= knowingly.rounding + plainly.rounding
+
+
+def test_the_rounding_of_an_outlier_does_not_count_at_the_others():
+    X = np.array([[1e6], [1.0], [0.5], [-1.0]])
+    problem = DualProblem.hinge(Gram(X, "linear"), [1, -1, 1, -1], 1.0)
+    beta = np.array([1e-6, -1.0, 1.0, -1e-6])
+    found = problem.roundings(beta)
+    assert found[0] == pytest.approx(2.0**-52 * (1.0 + 1e6 * 2.500001))
+    assert found[1] == pytest.approx(2.0**-52 * (1.0 + 2.500001))
+    assert found.max() <= problem.rounding(beta)
+    sigmoid = DualProblem.hinge(Gram(X, "sigmoid", gamma=1.0, coef0=-1.0), [1, -1, 1, -1], 1.0)
+    assert (sigmoid.roundings(beta) == sigmoid.rounding(beta)).all()

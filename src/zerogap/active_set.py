@@ -34,7 +34,7 @@ class ActiveSet:
     needs is computed.
     """
 
-    def __init__(self, problem: DualProblem, beta: np.ndarray, floor: float = 0.0):
+    def __init__(self, problem: DualProblem, beta: np.ndarray, floor: float = 0.0, system: FreeSystem | None = None):
         self.beta = beta  # (n,) feasible
         self.residual = np.empty(beta.size)
         self.synced = beta.copy()
@@ -42,8 +42,10 @@ class ActiveSet:
         self.offset = np.zeros(beta.size)
         self.bias = 0.0
         self.is_unbounded = False
-        tau = float(problem.diagonal.mean()) or 1.0
-        self.system = FreeSystem(tau, has_border=problem.total is not None, floor=floor)
+        if system is None:
+            tau = float(problem.diagonal.mean()) or 1.0
+            system = FreeSystem(tau, has_border=problem.total is not None, floor=floor)
+        self.system = system
         self.refresh(problem)
         self._collect(problem)
 
@@ -106,7 +108,7 @@ class ActiveSet:
         E, has_moved = self.free, False
         if E.size:
             self.offset[E] = self.residual[E] - problem.eps * self.side[E] - self.bias
-            if np.abs(self.offset[E]).max() > problem.rounding(self.beta):
+            if (np.abs(self.offset[E]) > problem.roundings(self.beta)[E]).any():
                 drift = 0.0 if problem.total is None else problem.total - float(self.beta.sum())
                 has_moved = self.descend(problem, drift)
             self.offset[self.free] = 0.0
@@ -117,7 +119,8 @@ class ActiveSet:
     def optimise(self, problem: DualProblem, tolerance: float = 0.0, most: int | None = None) -> int:
         """Let the worst violator enter until none is worse than the tolerance; return how many did.
 
-        The tolerance is that of rounding if that is larger.  Ends short of it at a limit, or if rounding leads in a circle.
+        The tolerance of a point is that of its rounding if that is larger.  Ends short of it at a limit, or if rounding leads in
+        a circle.
         """
         most = 50 * problem.n + 1000 if most is None else most
         patience = 2 * problem.n + 100  # violators in a row without a change: the exchanges cycle
@@ -126,7 +129,7 @@ class ActiveSet:
             self.restart(problem)
         self.sync(problem)
         while count < most and idle < patience and not self.is_unbounded and not limits.is_over():
-            i = self.worst(problem, max(tolerance, 4.0 * problem.rounding(self.beta)))
+            i = self.worst(problem, self.tolerances(problem, tolerance))
             if i != NO_POINT:
                 idle = 0 if self.enter(problem, i) else idle + 1
                 count += 1
@@ -151,15 +154,20 @@ class ActiveSet:
             self.restart(new)
         return self.optimise(new)
 
-    def worst(self, problem: DualProblem, tolerance: float) -> int:
-        """Return the point that breaks the optimality conditions most, by more than the tolerance; the residual is in step."""
+    def tolerances(self, problem: DualProblem, tolerance: float) -> np.ndarray:
+        """Return the violation of every point that is none: the tolerance, or what rounding may have made."""
+        return np.maximum(tolerance, 4.0 * problem.roundings(self.beta))
+
+    def worst(self, problem: DualProblem, tolerance: np.ndarray) -> int:
+        """Return the point that breaks the optimality conditions most, by more than its tolerance; the residual is in step."""
         if not self.system.size and self.system.has_border:
-            below, above = problem.bias_interval(self.beta, self.residual)
-            if below - above <= tolerance:
+            up, low = self.residual + problem.up_offset(self.beta), self.residual + problem.low_offset(self.beta)
+            i, j = int(np.argmax(up)), int(np.argmin(low))
+            if up[i] - low[j] <= max(tolerance[i], tolerance[j]):
                 return NO_POINT
-            self._seed(problem)
-        i, violation = _worst(self.beta, self.residual, self.side, problem.lower, problem.upper, problem.eps, self.bias)
-        return i if violation > tolerance else NO_POINT
+            self.free_an_end(problem)
+        beta, bounds = self.beta, (problem.lower, problem.upper)
+        return int(_worst(beta, self.residual, self.side, *bounds, problem.eps, self.bias, tolerance))
 
     def enter(self, problem: DualProblem, i: int) -> bool:
         """Free a point that breaks the optimality conditions, and go to the minimum over the free set.
@@ -314,7 +322,7 @@ class ActiveSet:
         self.side[i], self.offset[i] = 0, 0.0
         self.system.remove(position)
 
-    def _seed(self, problem: DualProblem) -> None:
+    def free_an_end(self, problem: DualProblem) -> None:
         """With every point at a bound the bias has an interval: free the point that ends it from below."""
         self.free_alone(problem, int(np.argmax(self.residual + problem.up_offset(self.beta))), rises=True)
 
@@ -389,15 +397,15 @@ def _move(E, d, part, blocker, beta, side, lower, upper):
 
 
 @jit
-def _worst(beta, residual, side, lower, upper, eps, bias):
-    """Return the point outside the free set with the largest violation of the optimality conditions, and that violation."""
-    worst, where = -np.inf, NO_POINT
+def _worst(beta, residual, side, lower, upper, eps, bias, tolerance):
+    """Return the point outside the free set that violates the optimality conditions most, and by more than its tolerance."""
+    largest, worst = -np.inf, NO_POINT
     for i in range(beta.size):
         if side[i] == 0:
             violation = violation_of(beta[i], residual[i] - bias, lower[i], upper[i], eps)
-            if violation > worst:
-                worst, where = violation, i
-    return where, worst
+            if violation > largest and violation > tolerance[i]:
+                largest, worst = violation, i
+    return worst
 
 
 @jit

@@ -128,6 +128,10 @@ class DenseFreeSystem(FreeSystem):
         super().__init__(float(np.diagonal(K).mean()) or 1.0, capacity)
         self.K = K
 
+    def insert(self, i: int, column: np.ndarray, corner: float) -> bool:
+        """Add a point, unless it depends on those that are there; its kernel values are known."""
+        return self.append(i) is not None
+
     def append(self, i: int) -> Response | None:
         """Add a point and return how the others answer to it; None, and no change, if it depends on them."""
         m = self.size

@@ -506,6 +506,33 @@ class DualProblem:
                 size += float(np.abs(self.ridge * beta).max())
         return 2.0 * UNIT * size if size < HUGE else HUGE
 
+    def roundings(self, beta: np.ndarray) -> np.ndarray:
+        """Return about how far rounding puts each residual off.
+
+        |K_ij| <= sqrt(K_ii K_jj): the large kernel values of an outlier do not count at the others, where its coefficient is
+        the smaller for it.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+
+        Returns
+        -------
+        array of shape (n,)
+            Estimates, not bounds.
+        """
+        if not self.gram.is_positive:
+            return np.full(self.n, self.rounding(beta))
+        root, size = self._root_diagonal, np.abs(beta)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = 2.0 * UNIT * (np.abs(self.target) + root * float(root @ size) + self.ridge * size)
+        return np.where(found < HUGE, found, HUGE)
+
+    @cached_property
+    def _root_diagonal(self) -> np.ndarray:
+        return np.sqrt(np.maximum(self.gram.diagonal, 0.0))
+
     @cached_property
     def _largest(self) -> tuple[float, float]:
         """The largest target and the largest kernel value of a point with itself."""

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zerogap.path.engine import LEFT, lines
+from zerogap.path.engine import LEFT
 from zerogap.path.result import Path
+from zerogap.path.rows import lines
 
 
 class ScoreCurve(NamedTuple):

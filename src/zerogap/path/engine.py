@@ -12,10 +12,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from zerogap import limits
-from zerogap.compiled import inline, jit
 from zerogap.gram import Gram
 from zerogap.loop import Solution, default_max_steps, solve
-from zerogap.precision import add_product
 from zerogap.problem import DualProblem
 from zerogap.stopping import Stop
 
@@ -158,109 +156,3 @@ def optimum(gram: Gram, y: np.ndarray, w: np.ndarray, C: float, stop: Stop, beta
 def sets_of(a: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Return the set of every point from a = y b; (17) of ong."""
     return np.where(a <= 0.0, RIGHT, np.where(a >= w, LEFT, ELBOW))
-
-
-# Rows are combined four at a time, so that the sum is read and written once for the four, and in stretches of the sum that
-# stay in the fastest cache.
-COLUMN_BLOCK = 1024
-
-
-@jit
-def weighted_rows(K, E, x):
-    """Return x'K[E] without gathering the rows."""
-    out = np.zeros(K.shape[1])
-    for begin in range(0, out.size, COLUMN_BLOCK):
-        _combine(K, E, x, begin, out[begin : begin + COLUMN_BLOCK])
-    return out
-
-
-@jit
-def add_row(K, i, x, total):
-    """Add x times a row to a sum."""
-    row = K[i]
-    for j in range(total.size):
-        total[j] += x * row[j]
-
-
-@jit
-def lines(K, E, u, v, u0, v0, g, p, q):
-    """p + lam q are the scaled decision values of all points, g = K_L b_L being the bound contribution."""
-    for begin in range(0, g.size, COLUMN_BLOCK):
-        end = min(begin + COLUMN_BLOCK, g.size)
-        for i in range(begin, end):
-            p[i], q[i] = g[i] + u0, v0
-        _combine(K, E, u, begin, p[begin:end])
-        _combine(K, E, v, begin, q[begin:end])
-
-
-@jit
-def lines_after_leaving(rows, slots, d, d0, slot, position, bound, u, v, p, q):
-    """Let a point, at a position of u and v, come to rest at a bound; return the lines of the others, and its change.
-
-    Its kernel row over the points of p and q is ``rows[slot]``, those of the others are ``rows[slots]``.
-    """
-    du, dv = bound - u[position], -v[position]
-    _update_lines(rows, slots, d, d0, slot, du, dv, p, q)
-    new_u, new_v = np.empty(slots.size), np.empty(slots.size)
-    for k in range(slots.size):
-        old = k if k < position else k + 1
-        new_u[k], new_v[k] = u[old] + du * d[k], v[old] + dv * d[k]
-    return new_u, new_v, du, dv
-
-
-@jit
-def lines_after_entering(K, E, rows, slots, d, d0, i, slot, where, label, value, u, v, p, q):
-    """Let point i, whose p and q are at ``where``, leave its bound so that F = label lam there.
-
-    Returns the lines of all, its own last, and its change.  ``slot`` and ``slots`` are as above.
-    """
-    m = E.size
-    slope = K[i, i] + d0  # of F at i over its b
-    for k in range(m):
-        slope += K[i, E[k]] * d[k]
-    du, dv = -p[where] / slope, (label - q[where]) / slope
-    _update_lines(rows, slots, d, d0, slot, du, dv, p, q)
-    new_u, new_v = np.empty(m + 1), np.empty(m + 1)
-    for k in range(m):
-        new_u[k], new_v[k] = u[k] + du * d[k], v[k] + dv * d[k]
-    new_u[m], new_v[m] = value + du, dv
-    return new_u, new_v, du, dv
-
-
-@jit
-def _update_lines(K, E, d, d0, i, du, dv, p, q):
-    """Change p and q by du and dv times what a rise of point i by one, answered by the elbow with d and d0, does to F."""
-    answer = np.empty(min(COLUMN_BLOCK, p.size))
-    for begin in range(0, p.size, COLUMN_BLOCK):
-        end = min(begin + COLUMN_BLOCK, p.size)
-        r, row, a, b = answer[: end - begin], K[i, begin:end], p[begin:end], q[begin:end]
-        for k in range(r.size):
-            r[k] = row[k] + d0
-        _combine(K, E, d, begin, r)
-        for k in range(r.size):
-            a[k] += du * r[k]
-            b[k] += dv * r[k]
-
-
-@inline
-def _combine(K, E, x, begin, out):
-    """Add x'K[E, begin:] to a stretch of a sum."""
-    end, whole = begin + out.size, E.size - E.size % 4
-    for k in range(0, whole, 4):
-        r0, r1, r2, r3 = K[E[k], begin:end], K[E[k + 1], begin:end], K[E[k + 2], begin:end], K[E[k + 3], begin:end]
-        x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
-        for i in range(out.size):
-            out[i] += (x0 * r0[i] + x1 * r1[i]) + (x2 * r2[i] + x3 * r3[i])
-    for k in range(whole, E.size):
-        row, a = K[E[k], begin:end], x[k]
-        for i in range(out.size):
-            out[i] += a * row[i]
-
-
-@jit
-def add_exactly(K, rows, x, E, total, error):
-    """Add x'K[rows, E] to total + error, a sum in twice the working precision (Ogita, Rump and Oishi, 2005)."""
-    for j in range(rows.size):
-        row, a = K[rows[j]], x[j]
-        for k in range(E.size):
-            total[k], error[k] = add_product(total[k], error[k], row[E[k]], a)

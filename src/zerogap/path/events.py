@@ -9,30 +9,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zerogap.compiled import inline, jit
+from zerogap.compiled import NO_POINT, inline, jit
 from zerogap.free_system import append_point, remove_point
-from zerogap.path.engine import (
-    ELBOW,
-    LEFT,
-    RIGHT,
-    Segment,
-    Step,
-    Transition,
-    add_row,
-    lines_after_entering,
-    lines_after_leaving,
+from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, Step, Transition
+from zerogap.path.rows import ElbowLines, add_row
+from zerogap.path.screening import (
+    SCREENED_OUT,
+    Candidates,
+    Displacement,
+    departure,
+    enter_candidates,
+    leave_candidates,
 )
-from zerogap.path.screening import SCREENED_OUT, departure
+from zerogap.path.tolerances import FRESH_EVERY, LEFT_OVER, LONG, OUTSIDE, ROUGH, SLOW, TIE
 
 NEVER = -1.0  # no lam
-
-# The lines are solved for afresh after so many events, and when they leave too much on the elbow, relative to lam.
-FRESH_EVERY = 25
-LEFT_OVER = 1e-11
-LONG = 0.5  # over a segment on which lam falls below this share, what the lines leave over grows relative to lam
-TIE = 1e-10  # events nearer than this, relative to lam or to the box, happen at once
-OUTSIDE = 1e-14  # a coefficient beyond its bound by more than this part of its box is not there by rounding alone
-ROUGH = 10.0  # lines were too steep if their rounding was so many times as large as it is now
 
 
 class PointArrays(NamedTuple):
@@ -55,7 +46,7 @@ class ElbowFactor(NamedTuple):
     tau: float
 
 
-class Lines(NamedTuple):
+class Moving(NamedTuple):
     """Where the path is, and what changes there with an event."""
 
     lam: float
@@ -64,15 +55,13 @@ class Lines(NamedTuple):
     u0: float
     v0: float
     size: int  # of the elbow
-    age: int
-    largest_rounding: float
+    age: int  # events since the lines were solved for
+    largest_rounding: float  # of the steepest lines since then
     capped: float  # sum of b_L
     n_capped: int
     n_candidates: int
     filled: int  # kernel rows that are kept
-    t: float  # displacement since all points were evaluated
-    w: float
-    bias: float
+    since: Displacement  # since all points were evaluated
 
 
 class Scale(NamedTuple):
@@ -82,6 +71,19 @@ class Scale(NamedTuple):
     unit_error: float  # of a decision value, for each unit of coefficients
     rounding: float  # of the decision values that the capped points make
     least: float  # lam at which they are to be summed afresh
+
+
+class FirstEnd(NamedTuple):
+    """The first end of a set that is reached, and how good the lines are that tell it."""
+
+    lam: float
+    position: int  # in the elbow, of a point that leaves it; else NO_POINT
+    point: int  # NO_POINT: none is reached before the end of the path
+    second: float  # the lam of the second
+    left_over: float  # what the lines leave of p_E = 0 and q_E = y_E
+    size: float  # of the coefficients
+    departure: float  # of the normal vector's direction since all points were evaluated
+    outside: float  # how far a coefficient is outside its box
 
 
 class Log(NamedTuple):
@@ -107,13 +109,14 @@ def steps_of(log: Log) -> list[Step]:
 
 
 @jit
-def line_residual(lam, y, E, u, v, candidates, position, p, q):
+def line_residual(lam, y, elbow, candidates):
     """Return how far p_E = 0 and q_E = y_E are from true at the candidates, and the size of the coefficients."""
+    E, u, v = elbow
     worst, size = 0.0, 0.0
     for k in range(E.size):
-        j = position[E[k]]
+        j = candidates.position[E[k]]
         if j != SCREENED_OUT:
-            worst = max(worst, abs(p[j]) + lam * abs(q[j] - y[E[k]]))
+            worst = max(worst, abs(candidates.p[j]) + lam * abs(candidates.q[j] - y[E[k]]))
         size += abs(u[k]) + lam * abs(v[k])
     return worst, size
 
@@ -146,26 +149,24 @@ def _slow(v, largest):
     for k in range(v.size):
         fastest = max(fastest, abs(v[k]))
         total += abs(v[k])
-    return 1e-13 * fastest, 1e-13 * (1.0 + total * largest)
+    return SLOW * fastest, SLOW * (1.0 + total * largest)
 
 
 @jit
-def ratio_test(lam_end, lam, w, status, largest, E_then, v_then, y, E, u, v, candidates, position, p, q):
-    """Look at the lines; return what ``line_residual`` and ``departure`` do, and the first end of a set that is reached:
-
-    lam, the position in the elbow of the point that leaves it, or -1, the point, and the lam of the second; then how far a
-    coefficient is outside its box.
-    """
-    left_over, size = line_residual(lam, y, E, u, v, candidates, position, p, q)
+def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
+    """Return the first end of a set that is reached as lam falls."""
+    y, w, status, _, _ = points
+    E, u, v = elbow
+    left_over, size = line_residual(lam, y, elbow, candidates)
     slow, tiny = _slow(v, largest)
-    best, second, where, index, outside = lam_end, NEVER, -1, -1, 0.0
-    for k in range(candidates.size):
-        i = candidates[k]
+    best, second, position, point, outside = lam_end, NEVER, NO_POINT, NO_POINT, 0.0
+    for k in range(candidates.points.size):
+        i = candidates.points[k]
         if status[i] != ELBOW:
-            root = _margin_root(status[i], lam, y[i] * p[k], y[i] * q[k] - 1.0, tiny)
+            root = _margin_root(status[i], lam, y[i] * candidates.p[k], y[i] * candidates.q[k] - 1.0, tiny)
             if root > best:
-                best, second, index = root, best if index >= 0 else NEVER, i
-            elif root > second and index >= 0:
+                best, second, point = root, best if point != NO_POINT else NEVER, i
+            elif root > second and point != NO_POINT:
                 second = root
     if E.size > 1:
         for k in range(E.size):
@@ -174,117 +175,119 @@ def ratio_test(lam_end, lam, w, status, largest, E_then, v_then, y, E, u, v, can
             a = y[i] * (u[k] + lam * v[k])
             outside = max(outside, max(-a, a - w[i]) / w[i])
             if root > best:
-                best, second, index, where = root, best if index >= 0 else NEVER, i, k
-            elif root > second and index >= 0:
+                best, second, point, position = root, best if point != NO_POINT else NEVER, i, k
+            elif root > second and point != NO_POINT:
                 second = root
-    return left_over, size, departure(y, E, v, E_then, v_then, position, q), best, where, index, second, outside
+    turn = departure(y, elbow, reference, candidates)
+    return FirstEnd(best, position, point, second, left_over, size, turn, outside)
 
 
 @jit
-def tied_candidates(near, lam, w, status, largest, y, E, u, v, candidates, position, p, q):
+def tied_candidates(near, lam, points, elbow, candidates, largest):
     """Look at all events down to ``near``: return the fastest point that leaves the elbow, if any does, else all that enter.
 
     Leaving makes no elbow worse, so it comes first.
     """
+    y, w, status, _, _ = points
+    E, u, v = elbow
     slow, tiny = _slow(v, largest)
-    where, index, entering, count = -1, -1, np.empty(candidates.size, dtype=np.int64), 0
+    position, point, entering, count = NO_POINT, NO_POINT, np.empty(candidates.points.size, dtype=np.int64), 0
     if E.size > 1:
         fastest = 0.0
         for k in range(E.size):
             i = E[k]
             root = _bound_root(lam, w[i], y[i] * u[k], y[i] * v[k], slow)
             if root >= near and abs(v[k]) > fastest:
-                where, index, fastest = k, i, abs(v[k])
-    if where < 0:
-        for k in range(candidates.size):
-            i = candidates[k]
-            if status[i] != ELBOW and _margin_root(status[i], lam, y[i] * p[k], y[i] * q[k] - 1.0, tiny) >= near:
+                position, point, fastest = k, i, abs(v[k])
+    if position == NO_POINT:
+        for k in range(candidates.points.size):
+            i = candidates.points[k]
+            p, slope = y[i] * candidates.p[k], y[i] * candidates.q[k] - 1.0
+            if status[i] != ELBOW and _margin_root(status[i], lam, p, slope, tiny) >= near:
                 entering[count] = i
                 count += 1
-    return where, index, entering[:count]
+    return position, point, entering[:count]
 
 
 @jit
-def pass_ordinary(lam_end, most, points, system, screening, lines, scale):
-    """Pass up to ``most`` ordinary events; return a log of them, and the lines behind the last."""
+def lines_hold(left_over, size, lam, largest_rounding, scale):
+    """Whether the lines, updated many times, still solve the elbow's system, and were not much steeper meanwhile.
+
+    Also returns the rounding of the steepest so far.
+    """
+    rounding, tolerance = scale.unit_error * size, LEFT_OVER * lam + scale.rounding
+    largest_rounding = max(largest_rounding, rounding)
+    return left_over <= tolerance and largest_rounding <= ROUGH * rounding + tolerance, largest_rounding
+
+
+@inline
+def _is_ordinary(first, lam, n_capped, status, is_full):
+    """Whether an event is alone, near, within the box, and leaves room and a capped point."""
+    if first.point == NO_POINT or first.lam < LONG * lam or first.outside > OUTSIDE:
+        return False
+    if first.second >= first.lam - TIE * lam or first.lam > (1.0 - TIE) * lam:
+        return False
+    return first.position != NO_POINT or not (is_full or (status[first.point] == LEFT and n_capped == 1))
+
+
+@jit
+def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale):
+    """Pass up to so many ordinary events; return a log of them, and what is moving behind the last."""
     y, w, status, b, g = points
     K, E_all, factor, forward_ones, tau = system
-    is_screened, rows, slots, columns, values, position, E_then, v_then, v0_then, allowed = screening
-    lam, u, v, u0, v0, m, age, largest_rounding, capped, n_capped, n_candidates, filled, t, dw, dbias = lines
-    room = most * (m + most)
+    lam, u, v, u0, v0, m, age, largest_rounding, capped, n_capped, n_candidates, filled, since = moving
+    room = max_events * (m + max_events)
     log_E, log_u, log_v = np.empty(room, dtype=np.int64), np.empty(room), np.empty(room)
-    edges, numbers, moves = np.zeros(most + 1, dtype=np.int64), np.empty((most, 3)), np.empty((most, 3), dtype=np.int64)
-    count = 0
-    while count < most and 0 < age < FRESH_EVERY and lam >= scale.least:
-        E, candidates, p, q = E_all[:m], columns[:n_candidates], values[0, :n_candidates], values[1, :n_candidates]
-        left_over, size, turned, then, where, i, second, outside = ratio_test(
-            lam_end, lam, w, status, scale.largest, E_then, v_then, y, E, u, v, candidates, position, p, q
+    edges, numbers = np.zeros(max_events + 1, dtype=np.int64), np.empty((max_events, 3))
+    moves, count = np.empty((max_events, 3), dtype=np.int64), 0
+    while count < max_events and 0 < age < FRESH_EVERY and lam >= scale.least:
+        elbow, values = ElbowLines(E_all[:m], u, v), screening.values
+        p, q = values[0, :n_candidates], values[1, :n_candidates]
+        candidates = Candidates(screening.columns[:n_candidates], screening.position, p, q)
+        first = ratio_test(lam_end, lam, points, elbow, candidates, screening.reference, scale.largest)
+        is_good, rounding = lines_hold(first.left_over, first.size, lam, largest_rounding, scale)
+        if not is_good or not _is_ordinary(first, lam, n_capped, status, m == E_all.size):
+            break
+        fall, i, allowed = lam - first.lam, first.point, screening.allowed
+        after = Displacement(
+            since.decrease + fall,
+            since.normal + fall * first.departure,
+            since.bias + fall * abs(v0 - screening.reference.v0),
         )
-        rough, tolerance = max(largest_rounding, scale.unit_error * size), LEFT_OVER * lam + scale.rounding
-        if not (left_over <= tolerance and rough <= ROUGH * scale.unit_error * size + tolerance):
+        is_safe = after.decrease <= allowed.decrease and after.normal <= allowed.normal and after.bias <= allowed.bias
+        if screening.is_screened and not is_safe:
             break
-        is_alone = second < then - TIE * lam and then <= (1.0 - TIE) * lam
-        if i < 0 or not is_alone or then < LONG * lam or outside > OUTSIDE:
-            break
-        fall = lam - then
-        t_then, dw_then, dbias_then = t + fall, dw + fall * turned, dbias + fall * abs(v0 - v0_then)
-        if is_screened and not (t_then <= allowed.t and dw_then <= allowed.w and dbias_then <= allowed.bias):
-            break
-        origin = status[i]
-        if where < 0 and (m == E_all.size or (origin == LEFT and n_capped == 1)):
-            break
-        begin = edges[count]
+        begin, origin = edges[count], status[i]
         for k in range(m):
-            log_E[begin + k], log_u[begin + k], log_v[begin + k] = E[k], u[k], v[k]
-        edges[count + 1], numbers[count, 0], numbers[count, 1], numbers[count, 2] = begin + m, then, u0, v0
-        if where < 0:
+            log_E[begin + k], log_u[begin + k], log_v[begin + k] = E_all[k], u[k], v[k]
+        edges[count + 1], numbers[count, 0], numbers[count, 1], numbers[count, 2] = begin + m, first.lam, u0, v0
+        if first.position == NO_POINT:
             target, d = ELBOW, np.empty(m)
             is_in, d0 = append_point(K, i, E_all, factor, forward_ones, m, tau, d)
             if not is_in:
                 break
-            slot, others = i, E
-            if is_screened:
-                slot, others = filled, slots[:m]
-                for k in range(n_candidates):
-                    rows[slot, k] = K[i, candidates[k]]
-                slots[m] = slot
-                filled += 1
-            u, v, du, dv = lines_after_entering(K, E, rows, others, d, d0, i, slot, position[i], y[i], b[i], u, v, p, q)
+            change, filled = enter_candidates(K, i, y[i], b[i], elbow, d, d0, screening, n_candidates, filled)
             E_all[m] = i
             m += 1
-            sign = -1 if origin == LEFT else 0
         else:
-            target = RIGHT if y[i] * v[where] > 0.0 else LEFT
+            target = RIGHT if y[i] * v[first.position] > 0.0 else LEFT
             m -= 1
             d = np.empty(m)
-            d0 = remove_point(K, E_all, factor, forward_ones, m, where, tau, d)
-            E = E_all[:m]
-            slot, others = i, E
-            if is_screened:
-                slot = slots[where]
-                for k in range(where, m):
-                    slots[k] = slots[k + 1]
-                others = slots[:m]
-                if position[i] == SCREENED_OUT:  # it was on the elbow, where p = 0 and q = y
-                    k = n_candidates
-                    for j in range(m):
-                        rows[others[j], k] = K[i, E[j]]
-                    rows[slot, k] = K[i, i]
-                    columns[k], values[0, k], values[1, k], position[i] = i, 0.0, y[i], k
-                    n_candidates += 1
-            p, q = values[0, :n_candidates], values[1, :n_candidates]
-            bound = y[i] * w[i] if target == LEFT else 0.0
-            u, v, du, dv = lines_after_leaving(rows, others, d, d0, slot, where, bound, u, v, p, q)
-            b[i] = bound
-            sign = 1 if target == LEFT else 0
+            d0 = remove_point(K, E_all, factor, forward_ones, m, first.position, tau, d)
+            b[i] = y[i] * w[i] if target == LEFT else 0.0
+            rest = ElbowLines(E_all[:m], u, v)
+            change, n_candidates = leave_candidates(
+                K, i, y[i], first.position, b[i], rest, d, d0, screening, n_candidates
+            )
+        sign = int(target == LEFT) - int(origin == LEFT)
         if sign:
             add_row(K, i, sign * (y[i] * w[i]), g)
             capped += sign * (y[i] * w[i])
             n_capped += sign
         status[i] = target
         moves[count, 0], moves[count, 1], moves[count, 2] = i, origin, target
-        u0, v0, age, largest_rounding, lam = u0 + du * d0, v0 + dv * d0, age + 1, rough, then
-        t, dw, dbias = t_then, dw_then, dbias_then
+        u, v, u0, v0 = change.u, change.v, u0 + change.du * d0, v0 + change.dv * d0
+        age, largest_rounding, lam, since = age + 1, rounding, first.lam, after
         count += 1
     used = edges[count]
     log = Log(
@@ -295,4 +298,4 @@ def pass_ordinary(lam_end, most, points, system, screening, lines, scale):
         numbers[:count],
         moves[:count],
     )
-    return log, Lines(lam, u, v, u0, v0, m, age, largest_rounding, capped, n_capped, n_candidates, filled, t, dw, dbias)
+    return log, Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped, n_capped, n_candidates, filled, since)

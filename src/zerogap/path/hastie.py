@@ -52,7 +52,7 @@ class HastieEngine(IncrementalEngine):
     def __init__(self, exact: SingleEngine):
         super().__init__(exact.gram, exact.y, exact.w)
         segment = exact.segment()
-        alpha = exact.y * exact.b
+        alpha = exact.y * exact.sets.b
         alpha[np.abs(alpha) <= EQUAL * exact.w] = 0.0  # engine "single" keeps a point on the elbow even at a bound
         alpha = np.where(exact.w - alpha <= EQUAL * exact.w, exact.w, alpha)
         self._place(exact.lam, alpha, segment.bias(exact.lam))

@@ -6,7 +6,8 @@ the elbow, >= 0 on the left.  A move changes lam by delta, and the bias and the 
 
 import numpy as np
 
-from zerogap.path.engine import ELBOW, LEFT, Engine, Segment, Transition, segment_between, sets_of, weighted_rows
+from zerogap.path.engine import ELBOW, LEFT, Engine, Segment, Transition, segment_between, sets_of
+from zerogap.path.rows import weighted_rows
 
 
 class IncrementalEngine(Engine):

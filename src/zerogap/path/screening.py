@@ -1,12 +1,12 @@
 """The decision values F = p + lam q of the points whose margin can be reached before all are evaluated again:
 safe screening of the others.
 
-Symbols: as in ``engine``; w = sum of b_i phi(x_i) here; dw = sum of v_i phi(x_i) and v0 are the derivatives of w and
-of the scaled bias in lam.
-While the sets stay, every F is a straight line.  As points join and leave the elbow, dw departs from what it was when all were
-evaluated, by an amount known exactly: K_EE v = y_E - v0 and sum(v) = 0 make |dw|² = v'y_E.  A decision value departs from its
+Symbols: as in ``engine``; N = sum of b_i phi(x_i), the normal vector (w where w is not the weights); dN = sum of v_i phi(x_i)
+and v0 are the derivatives of N and of the scaled bias in lam.
+While the sets stay, every F is a straight line.  As points enter and leave the elbow, dN departs from what it was when all were
+evaluated, by an amount known exactly: K_EE v = y_E - v0 and sum(v) = 0 make |dN|² = v'y_E.  A decision value departs from its
 line by no more than sqrt(K_ii) times that, and the bias' part, for as long as lam falls.  A point farther from the margin than
-this, all along the line, is screened out.
+this, all along the line, is screened out; the others are the candidates.
 """
 
 from typing import NamedTuple
@@ -15,41 +15,54 @@ import numpy as np
 
 from zerogap.compiled import jit
 from zerogap.free_system import Response
-from zerogap.path.engine import Segment, lines, lines_after_entering, lines_after_leaving
+from zerogap.path.engine import Segment
+from zerogap.path.rows import Change, ElbowLines, ElbowRows, lines, lines_after_entering, lines_after_leaving
 
-MOST_CANDIDATES = 0.7  # screening that keeps more than this share of the points is no gain
+MAX_CANDIDATES = 0.7  # screening that keeps more than this share of the points is no gain
 SAMPLE = 32  # points of the elbow that stay candidates, to see whether its lines still hold
 SCREENED_OUT = -1
 ON = 1e-8  # nearer to the margin than this, relative to lam, may be on it but for rounding
 
 
 class Displacement(NamedTuple):
-    """A decrease of lam, and how far w and the bias depart from their lines meanwhile."""
+    """A decrease of lam, and how far the normal vector and the bias depart from their lines meanwhile."""
 
-    t: float
-    w: float
+    decrease: float
+    normal: float
     bias: float
 
 
 NOTHING, NO_LIMIT = Displacement(0.0, 0.0, 0.0), Displacement(np.inf, np.inf, np.inf)
 
-# u and v of the elbow, and by how much a point's own have changed
-UpdatedLines = tuple[np.ndarray, np.ndarray, float, float]
+
+class Reference(NamedTuple):
+    """The elbow's line when all points were evaluated."""
+
+    points: np.ndarray
+    v: np.ndarray
+    v0: float
 
 
 class ScreeningArrays(NamedTuple):
     """The arrays of a ``Screening``, for compiled code."""
 
     is_screened: bool
-    rows: np.ndarray
-    slots: np.ndarray
-    columns: np.ndarray
-    values: np.ndarray
-    position: np.ndarray
-    line_points: np.ndarray
-    line_v: np.ndarray
-    line_v0: float
+    rows: np.ndarray  # kernel rows over the candidates; all of K if none is screened out
+    slots: np.ndarray  # which of them are the elbow's, in its order
+    columns: np.ndarray  # the candidates; more than are in use
+    values: np.ndarray  # their p and q
+    position: np.ndarray  # of a point among the candidates
+    reference: Reference
     allowed: Displacement
+
+
+class Candidates(NamedTuple):
+    """The points that are not screened out, where each is among them, and their F = p + lam q."""
+
+    points: np.ndarray
+    position: np.ndarray
+    p: np.ndarray
+    q: np.ndarray
 
 
 class Screening:
@@ -85,14 +98,16 @@ class Screening:
         before, self._since, self._moves = self._since, NOTHING, 0
         if share > self._ahead / 2:  # too little is known of what is to come
             return
+        # With every event lam falls about as much as of late.  Departures grow from event to event, so that their sum grows
+        # like the square of the number of events.
         allowed = Displacement(
-            displacement.t + share * before.t,
-            displacement.w + share**2 * before.w,
+            displacement.decrease + share * before.decrease,
+            displacement.normal + share**2 * before.normal,
             displacement.bias + share**2 * before.bias,
         )
         E = self.line.points
-        near = _reachable(self.y, self.p, self.q, lam, self._norm, E, *allowed)
-        if near.size > MOST_CANDIDATES * self.y.size:
+        near = _reachable(self.y, self.p, self.q, lam, self._norm, E, allowed)
+        if near.size > MAX_CANDIDATES * self.y.size:
             return
         self.is_screened, self._allowed, self._n_candidates = True, allowed, near.size
         self._columns = np.concatenate([near, np.zeros(self._ahead, dtype=np.int64)])
@@ -115,99 +130,132 @@ class Screening:
         """Whether no point that is screened out can be reached by a displacement."""
         if not self.is_screened:
             return True
-        (t, w, bias), (t_most, w_most, bias_most) = self._after(displacement), self._allowed
-        return t <= t_most and w <= w_most and bias <= bias_most
+        return all(d <= limit for d, limit in zip(self._after(displacement), self._allowed, strict=True))
 
     def accumulate(self, displacement: Displacement) -> None:
         """Add a displacement to those since the last screening."""
         self._since, self._moves = self._after(displacement), self._moves + 1
 
     def _after(self, displacement: Displacement) -> Displacement:
-        (t, w, bias), (dt, dw, dbias) = self._since, displacement
-        return Displacement(t + dt, w + dw, bias + dbias)
-
-    def record(self) -> ScreeningArrays:
-        """Return the arrays, which compiled code may change: it tells what came of it by ``take``."""
-        E, _, v, _, v0, _ = self.line
-        if self.is_screened:
-            slots, columns, values = self._slots, self._columns, self._values
-        else:
-            slots, columns, values = self._indices, self._indices, self._all
-        return ScreeningArrays(
-            self.is_screened, self._rows, slots, columns, values, self.position, E, v, v0, self._allowed
+        since = self._since
+        return Displacement(
+            since.decrease + displacement.decrease, since.normal + displacement.normal, since.bias + displacement.bias
         )
 
-    def progress(self) -> tuple[int, int, float, float, float]:
-        """Return how many candidates there are, the rows that are filled, and the displacement since all were evaluated."""
-        return (self._n_candidates, self._filled, *self._since) if self.is_screened else (self.y.size, 0, *self._since)
+    @property
+    def candidates(self) -> Candidates:
+        """The candidates, for compiled code."""
+        return Candidates(self.points, self.position, self.p, self.q)
 
-    def take(self, moves: int, n_candidates: int, filled: int, t: float, w: float, bias: float) -> None:
+    @property
+    def reference(self) -> Reference:
+        """The elbow's line when all points were evaluated."""
+        return Reference(self.line.points, self.line.v, self.line.v0)
+
+    def arrays(self) -> ScreeningArrays:
+        """Return the arrays, which compiled code may change: it tells what came of it by ``take``."""
+        slots, columns, values = self._indices, self._indices, self._all
+        if self.is_screened:
+            slots, columns, values = self._slots, self._columns, self._values
+        return ScreeningArrays(
+            self.is_screened, self._rows, slots, columns, values, self.position, self.reference, self._allowed
+        )
+
+    def progress(self) -> tuple[int, int, Displacement]:
+        """Return how many candidates there are, the rows that are filled, and the displacement since all were evaluated."""
+        return (self._n_candidates, self._filled, self._since) if self.is_screened else (self.y.size, 0, self._since)
+
+    def take(self, moves: int, n_candidates: int, filled: int, since: Displacement) -> None:
         """Take over what compiled code has made of the arrays in so many moves."""
-        self._since, self._moves = Displacement(t, w, bias), self._moves + moves
+        self._since, self._moves = since, self._moves + moves
         if self.is_screened:
             self._n_candidates, self._filled = n_candidates, filled
             self._show()
 
-    def join(
-        self, E: np.ndarray, response: Response, i: int, value: float, u: np.ndarray, v: np.ndarray
-    ) -> UpdatedLines:
-        """Let point i, of E's answer ``response``, leave its bound ``value``; return the elbow's new lines."""
-        rows, slots, slot = self._rows, E, i
-        if self.is_screened:
-            slots, slot = self._slots[: E.size], self._filled
-            rows[slot, : self._n_candidates] = self.K[i, self.points]
-            self._slots[E.size], self._filled = slot, slot + 1
-        where, label = self.position[i], self.y[i]
-        return lines_after_entering(
-            self.K, E, rows, slots, *response, i, slot, where, label, value, u, v, self.p, self.q
+    def enter(self, elbow: ElbowLines, response: Response, i: int, bound: float) -> Change:
+        """Let point i, which the elbow answers with ``response``, leave its bound."""
+        n_candidates, filled, since = self.progress()
+        change, filled = enter_candidates(
+            self.K, i, self.y[i], bound, elbow, *response, self.arrays(), n_candidates, filled
         )
+        self.take(0, n_candidates, filled, since)
+        return change
 
-    def leave(
-        self, E: np.ndarray, response: Response, i: int, position: int, bound: float, u: np.ndarray, v: np.ndarray
-    ) -> UpdatedLines:
-        """Let point i, which was at a position of the elbow, come to rest at a bound; return the others' new lines."""
-        rows, slots, slot = self._rows, E, i
-        if self.is_screened:
-            slot = int(self._slots[position])
-            self._slots[position : E.size] = self._slots[position + 1 : E.size + 1]
-            slots = self._slots[: E.size]
-            if self.position[i] == SCREENED_OUT:
-                self._add(i, slot, E, slots)
-        return lines_after_leaving(rows, slots, *response, slot, position, bound, u, v, self.p, self.q)
-
-    def _add(self, i: int, slot: int, E: np.ndarray, slots: np.ndarray) -> None:
-        """Make a point of the elbow, which has just left it, a candidate."""
-        k = self._n_candidates
-        self._rows[slots, k], self._rows[slot, k] = self.K[i, E], self.K[i, i]
-        self._columns[k], self._values[1, k], self.position[i] = i, self.y[i], k  # on the elbow p = 0 and q = y
-        self._n_candidates += 1
-        self._show()
+    def leave(self, elbow: ElbowLines, response: Response, i: int, position: int, bound: float) -> Change:
+        """Let point i, which was at a position of the elbow, come to rest at a bound; u and v still have it."""
+        n_candidates, filled, since = self.progress()
+        change, n_candidates = leave_candidates(
+            self.K, i, self.y[i], position, bound, elbow, *response, self.arrays(), n_candidates
+        )
+        self.take(0, n_candidates, filled, since)
+        return change
 
 
 @jit
-def _reachable(y, p, q, lam, norm, E, t, w, bias):
-    """Return some of E, and the points that reach the margin while lam falls by t, on their line or within their departure."""
-    is_near, floor = np.zeros(y.size, dtype=np.bool_), bias + ON * lam
+def enter_candidates(K, i, label, bound, elbow, d, d0, screening, n_candidates, filled):
+    """Let point i into the elbow; return the change of its lines, and how many rows are filled now."""
+    m, rows, columns = elbow.points.size, screening.rows, screening.columns
+    slots, slot = elbow.points, i
+    if screening.is_screened:
+        slots, slot = screening.slots[:m], filled
+        for k in range(n_candidates):
+            rows[slot, k] = K[i, columns[k]]
+        screening.slots[m] = slot
+        filled += 1
+    p, q = screening.values[0, :n_candidates], screening.values[1, :n_candidates]
+    kernel = ElbowRows(rows, slots, slot)
+    return lines_after_entering(K, i, label, bound, elbow, kernel, d, d0, screening.position[i], p, q), filled
+
+
+@jit
+def leave_candidates(K, i, label, position, bound, elbow, d, d0, screening, n_candidates):
+    """Let point i leave the elbow, in which it was at a position; return the change, and how many candidates there are now.
+
+    ``elbow`` has the points without it, and the u and v with it.
+    """
+    m, rows, values = elbow.points.size, screening.rows, screening.values
+    slots, slot = elbow.points, i
+    if screening.is_screened:
+        slot = screening.slots[position]
+        for k in range(position, m):
+            screening.slots[k] = screening.slots[k + 1]
+        slots = screening.slots[:m]
+        if screening.position[i] == SCREENED_OUT:  # it was on the elbow, where p = 0 and q = y
+            k = n_candidates
+            for j in range(m):
+                rows[slots[j], k] = K[i, elbow.points[j]]
+            rows[slot, k] = K[i, i]
+            screening.columns[k], values[0, k], values[1, k], screening.position[i] = i, 0.0, label, k
+            n_candidates += 1
+    p, q = values[0, :n_candidates], values[1, :n_candidates]
+    kernel = ElbowRows(rows, slots, slot)
+    return lines_after_leaving(kernel, d, d0, position, bound, elbow.u, elbow.v, p, q), n_candidates
+
+
+@jit
+def _reachable(y, p, q, lam, norm, E, allowed):
+    """Return some of E, and the points that reach the margin within a displacement, on their line or by their departure."""
+    is_near, floor = np.zeros(y.size, dtype=np.bool_), allowed.bias + ON * lam
     for i in range(y.size):
         now = y[i] * (p[i] + lam * q[i]) - lam
-        then = now - t * (y[i] * q[i] - 1.0)
-        is_near[i] = now * then <= 0.0 or min(abs(now), abs(then)) <= w * norm[i] + floor
+        end = now - allowed.decrease * (y[i] * q[i] - 1.0)
+        is_near[i] = now * end <= 0.0 or min(abs(now), abs(end)) <= allowed.normal * norm[i] + floor
     for k in range(E.size):
         is_near[E[k]] = k < SAMPLE
     return np.flatnonzero(is_near)
 
 
 @jit
-def departure(y, E, v, E_then, v_then, position, q):
-    """Return |dw - dw_then|: points of the elbow of then are candidates or in it still, so that their q tells K v there."""
-    square = 0.0
-    for k in range(E.size):
-        square += v[k] * y[E[k]]
-    for k in range(E_then.size):
-        i = E_then[k]
-        j = position[i]
-        square += v_then[k] * (y[i] - 2.0 * (q[j] if j != SCREENED_OUT else y[i]))
-    return np.sqrt(max(square, 0.0))
+def departure(y, elbow, reference, candidates):
+    """Return |dN - dN_then|: points of the elbow of then are candidates or in it still, so that their q tells K v there."""
+    squared = 0.0
+    for k in range(elbow.points.size):
+        squared += elbow.v[k] * y[elbow.points[k]]
+    for k in range(reference.points.size):
+        i = reference.points[k]
+        j = candidates.position[i]
+        squared += reference.v[k] * (y[i] - 2.0 * (candidates.q[j] if j != SCREENED_OUT else y[i]))
+    return np.sqrt(max(squared, 0.0))
 
 
 @jit

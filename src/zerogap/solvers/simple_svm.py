@@ -115,7 +115,7 @@ class SimpleSVM:
         has_no_free_point = not active.free.size and problem.total is not None
         if self.choice == "worst" or has_no_free_point:
             active.sync(problem)
-            return active.worst(problem, tolerance), n * max(1, active.free.size)
+            return active.worst(problem, np.full(n, tolerance)), n * max(1, active.free.size)
         return _next_violator(problem, state, tolerance)
 
     def __str__(self) -> str:

@@ -1,0 +1,287 @@
+"""The elbow's system, and the straight lines on which its solution moves between two events.
+
+Symbols: as in ``engine``.  On a segment b_E = u + lam v, the scaled bias is u0 + lam v0, and F = p + lam q; all are determined
+by the sets alone.  When a point changes sets, the lines change by a multiple of its response: one solve, and one combination of
+kernel rows.  What they leave of p_E = 0 and q_E = y_E is tested every time, and now and then they are solved for afresh, so
+nothing drifts.  ``screening`` knows which p and q are needed.
+"""
+
+import math
+
+import numpy as np
+
+from zerogap.compiled import NO_POINT
+from zerogap.free_system import DenseFreeSystem
+from zerogap.gram import Gram
+from zerogap.path.engine import LEFT, Segment
+from zerogap.path.events import (
+    ElbowFactor,
+    FirstEnd,
+    Log,
+    Moving,
+    PointArrays,
+    Scale,
+    line_residual,
+    lines_hold,
+    pass_ordinary,
+    ratio_test,
+    tied_candidates,
+)
+from zerogap.path.rows import Change, ElbowLines, add_exactly
+from zerogap.path.screening import Screening
+from zerogap.path.sets import Sets
+from zerogap.path.tolerances import (
+    CLEAR,
+    FRESH_EVERY,
+    LEFT_OVER,
+    LENGTHS,
+    MAX_COORDINATES,
+    NEAR,
+    REFRESH_BELOW,
+    SHORT,
+    UNIT_ERROR,
+    UNSURE,
+)
+from zerogap.precision import with_sum_zero
+
+
+class Lines:
+    """The points of the elbow with the factor of their system, u, v, p and q, and how long ago they were solved for."""
+
+    def __init__(self, gram: Gram, sets: Sets):
+        self.gram, self.sets = gram, sets
+        self.K, self.y, self.w = sets.K, sets.y, sets.w
+        self.screening = Screening(self.K, self.y, FRESH_EVERY)
+        self.largest = float(np.abs(np.diagonal(self.K)).max())  # kernel value
+        self.u, self.v, self.u0, self.v0 = np.empty(0), np.empty(0), 0.0, 0.0
+        self._largest_rounding = 0.0  # that of the steepest lines since they were last solved for
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin with an empty elbow."""
+        self.adopt(DenseFreeSystem(self.K))
+
+    def adopt(self, system: DenseFreeSystem) -> None:
+        """Begin with the elbow of a system."""
+        self.system = system
+        self.invalidate()
+
+    def invalidate(self) -> None:
+        """Let the lines be solved for afresh before they are used again."""
+        self.age = FRESH_EVERY  # events since they were solved for
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the lines have to be solved for before they are used."""
+        return self.age >= FRESH_EVERY
+
+    @property
+    def points(self) -> np.ndarray:
+        """The elbow, in the order of its system; a view."""
+        return self.system.points
+
+    @property
+    def has_one_class(self) -> bool:
+        """Whether the elbow is of one class: then v is zero and the bias has slope y in lam; rounding must not move b."""
+        label = self.y[self.points]
+        return bool((label == label[0]).all())
+
+    def segment(self) -> Segment:
+        """Return the elbow's lines as they are."""
+        return Segment(self.points.copy(), self.u, self.v, self.u0, self.v0)
+
+    def decision_values(self, lam: float) -> np.ndarray:
+        """Return F of all points, which must have just been evaluated."""
+        return self.screening.p + lam * self.screening.q
+
+    # What compiled code works on.
+
+    @property
+    def _elbow(self) -> ElbowLines:
+        return ElbowLines(self.points, self.u, self.v)
+
+    @property
+    def _point_arrays(self) -> PointArrays:
+        sets = self.sets
+        return PointArrays(self.y, self.w, sets.status, sets.b, sets.g)
+
+    @property
+    def scale(self) -> Scale:
+        """Sizes that rounding is compared with."""
+        sets = self.sets
+        return Scale(self.largest, UNIT_ERROR * self.largest, sets.rounding, REFRESH_BELOW * sets.summed_at)
+
+    # Solving for them.
+
+    def ensure(self, lam: float) -> None:
+        """Solve for the lines, unless they are good."""
+        if self.is_stale or not self.hold(lam, *line_residual(lam, self.y, self._elbow, self.screening.candidates)):
+            self.solve(lam)
+
+    def hold(self, lam: float, left_over: float, size: float) -> bool:
+        """Whether the lines, updated many times, still solve the elbow's system, and were not much steeper meanwhile."""
+        is_good, self._largest_rounding = lines_hold(left_over, size, lam, self._largest_rounding, self.scale)
+        return bool(is_good)
+
+    def solve(self, lam: float, *, exactly: bool = False) -> None:
+        """Solve the elbow's system for both coefficients of lam, with refinement, and evaluate all points."""
+        E, g, screening, totals = self.points, self.sets.g, self.screening, np.array([-self.sets.capped, 0.0])
+        x, bias = self.system.solve(np.stack([-g[E], self.y[E]]), totals)
+        screening.evaluate_all(_segment(E, x, bias), g)
+        # On the elbow p is zero and q is y: what they are instead refines the solution.
+        left_over = np.stack([-screening.p[E], self.y[E] - screening.q[E]])
+        correction, shift = self.system.solve(left_over, totals - x.sum(axis=1))
+        x, bias = x + correction, bias + shift
+        is_unsure = (np.abs(correction[0] + lam * correction[1]) / self.w[E]).max() > UNSURE
+        if self.has_one_class:
+            x[1], bias[1] = 0.0, self.y[E[0]]
+        if exactly or is_unsure:
+            x, bias = self._refine(x, bias, totals, with_bound_contribution=exactly)
+        tolerance = LEFT_OVER * lam + self.sets.rounding
+        is_visible = np.abs(left_over[0]).max() + lam * np.abs(left_over[1]).max() > 0.1 * tolerance
+        if exactly or is_unsure or is_visible:
+            screening.evaluate_all(_segment(E, x, bias), g)
+        self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
+        size = float(np.abs(self.u).sum() + lam * np.abs(self.v).sum())
+        self.age, self._largest_rounding = 0, self.scale.unit_error * size
+        if not self.sets.n_capped:
+            self._clear_margins()
+
+    def _refine(
+        self, x: np.ndarray, bias: np.ndarray, totals: np.ndarray, *, with_bound_contribution: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Refine by what is left over in twice the precision, where less would be all rounding.
+
+        ``with_bound_contribution``: the bound contribution is summed so as well.
+        """
+        E = self.points
+        rhs, lost = np.stack([-self.sets.g[E], self.y[E]]), np.zeros((2, E.size))
+        if with_bound_contribution:
+            capped = np.flatnonzero(self.sets.status == LEFT)
+            at_caps, rhs[0] = self.y[capped] * self.w[capped], 0.0
+            add_exactly(self.K, capped, -at_caps, E, rhs[0], lost[0])
+            totals = np.array([-math.fsum(at_caps), 0.0])
+        for _ in range(2):
+            left_over, error = rhs.copy(), lost.copy()
+            for k in range(2):
+                add_exactly(self.K, E, -x[k], E, left_over[k], error[k])
+            correction, shift = self.system.solve((left_over - bias[:, None]) + error, totals - x.sum(axis=1))
+            x, bias = x + correction, bias + shift
+        if self.has_one_class:
+            x[1], bias[1] = 0.0, self.y[E[0]]
+        return x, bias
+
+    def _clear_margins(self) -> None:
+        """Stretch the last segment by about its rounding error, so that every margin is met however large C becomes.
+
+        Without capped points F = lam q, and a margin short by 1e-14 costs C times that at each of the points on it.  Rounding
+        v changes margins anew every time: a few lengths are tried.
+        """
+        is_near, stretch = self.y * self.screening.q < 1.0 + NEAR, 1.0
+        is_near[self.points] = True  # whatever rounding made of their margins: there are some of either class
+        near = np.flatnonzero(is_near)
+        for _ in range(LENGTHS):
+            v = with_sum_zero(self.v * stretch)
+            least, largest = self._bias_between(v, near)
+            short = 0.5 * (least - largest) + CLEAR * (1.0 + abs(least))
+            if short > SHORT:
+                return
+            if short <= 0.0:
+                self.v, self.v0 = v, 0.5 * (least + largest)
+                self.screening.q *= stretch
+                return
+            stretch += max(0.5 * short, CLEAR)
+
+    def _bias_between(self, v: np.ndarray, near: np.ndarray) -> tuple[float, float]:
+        """Return which biases meet the margins of the points near them, by the kernel matrix and, if not too dear, the data."""
+        E, beta, (high, low) = self.points, np.zeros(self.y.size), np.zeros((2, near.size))
+        add_exactly(self.K, E, v, near, high, low)
+        y = self.y[near]
+        margin = y * (high + low)
+        if self.gram.precise_work(E.size, near.size) <= MAX_COORDINATES:
+            beta[E] = v
+            product = self.gram.precise_dot(beta, near)
+            margin = np.minimum(margin, y * (product.high + product.low) - product.error)
+        short = 1.0 - margin
+        return float(short[y > 0].max(initial=-np.inf)), float(-short[y < 0].max(initial=-np.inf))
+
+    # Where they lead to.
+
+    def first_end(self, lam: float, lam_end: float) -> FirstEnd:
+        """Return the first end of a set that is reached as lam falls, by lines that are good."""
+        if self.is_stale:
+            self.solve(lam)
+        found = self._ratio_test(lam, lam_end)
+        if not self.hold(lam, found.left_over, found.size) and self.age:
+            self.solve(lam)
+            found = self._ratio_test(lam, lam_end)
+        return found
+
+    def _ratio_test(self, lam: float, lam_end: float) -> FirstEnd:
+        screening = self.screening
+        return ratio_test(
+            lam_end, lam, self._point_arrays, self._elbow, screening.candidates, screening.reference, self.largest
+        )
+
+    def choose_among_tied(self, near: float, lam: float) -> tuple[int, int]:
+        """Return the position and the point of the event, of all down to ``near``, that makes the elbow least dependent."""
+        position, point, entering = tied_candidates(
+            near, lam, self._point_arrays, self._elbow, self.screening.candidates, self.largest
+        )
+        if position == NO_POINT:
+            point = int(entering[np.argmax(self.system.distances(entering))])
+        return position, point
+
+    def pass_ordinary(self, lam: float, lam_end: float, max_events: int) -> tuple[Log, float]:
+        """Pass up to so many ordinary events in a compiled loop; return what it met, and the lam it came to."""
+        system, sets, screening = self.system, self.sets, self.screening
+        log, moving = pass_ordinary(
+            lam_end, min(max_events, FRESH_EVERY), self._point_arrays,
+            ElbowFactor(self.K, system._points, system._factor, system._forward_ones, system.tau), screening.arrays(),
+            Moving(
+                lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped,
+                sets.n_capped, *screening.progress(),
+            ),
+            self.scale,
+        )  # fmt: skip
+        if len(log.moves):
+            (
+                lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped,
+                sets.n_capped, *progress,
+            ) = moving  # fmt: skip
+            screening.take(len(log.moves), *progress)
+        return log, lam
+
+    # Changes of the elbow.
+
+    def enter(self, i: int) -> bool:
+        """Let a point into the elbow, unless it depends on it."""
+        before = self._elbow
+        response = self.system.append(i)
+        if response is None:
+            return False
+        if self.is_stale or not before.points.size:
+            self.invalidate()
+        else:
+            self._take(self.screening.enter(before, response, i, self.sets.b[i]), response.d0)
+        return True
+
+    def leave(self, position: int, target: int) -> int:
+        """Let the point at a position come to rest at the bound of a set; return it."""
+        i, response = int(self.points[position]), self.system.remove_with_response(position)
+        if self.is_stale or not self.points.size:
+            self.invalidate()
+        else:
+            bound = self.sets.bound(i, target)
+            self._take(self.screening.leave(self._elbow, response, i, position, bound), response.d0)
+        return i
+
+    def _take(self, change: Change, d0: float) -> None:
+        """Take over the elbow's new lines."""
+        self.age += 1
+        self.u, self.v, du, dv = change
+        self.u0, self.v0 = self.u0 + du * d0, self.v0 + dv * d0
+
+
+def _segment(E: np.ndarray, x: np.ndarray, bias: np.ndarray) -> Segment:
+    return Segment(E.copy(), x[0], x[1], float(bias[0]), float(bias[1]))

@@ -1,0 +1,45 @@
+"""The tolerances of engine "single", each with its reason.
+
+Decision values are of the size of lam, coefficients of the size of their box w; tolerances are relative to that.  The path is
+promised to a relative gap of 1e-9, so what is left at any one place has to be well below.
+"""
+
+from zerogap.stopping import PlainGap
+
+# The start.
+START = PlainGap(1e-12)  # of the solution by SMO; exchanges then end at the optimum, and fewer are left to make
+OPTIMAL = 1e-11  # a violation at the start that is no reason for one more exchange: a hundredth of the promise
+
+# How good the lines are.  An update adds a few roundings to them; a solution afresh reads all kernel rows of the elbow.
+FRESH_EVERY = 25  # events after which they are solved for afresh: that is then a small part of all work
+LEFT_OVER = 1e-11  # what they may leave of p_E = 0 and q_E = y_E, relative to lam
+ROUGH = 10.0  # lines that were so many times steeper in between have left their rounding, and are solved for afresh
+UNSURE = (
+    1e-10  # a coefficient that refinement changes by more than this part of its box is refined in twice the precision
+)
+LONG = 0.5  # where lam falls below this share of itself on one segment, what is left over grows relative to lam
+UNIT_ERROR = 1e-16  # rounding of a decision value, for each unit of coefficients and kernel values: half an ulp
+SUM_ERROR = 1e-14  # rounding of the bound contribution, relative to its largest value: that of some hundred terms
+
+# When the bound contribution is summed afresh: an update rounds like one term of the sum, and counts relative to lam.
+REFRESH_EVERY = 500  # events
+REFRESH_BELOW = 0.5  # of the lam at which that was done last
+
+# Which event is next.
+SLOW = 1e-13  # part of the fastest rate that may be rounding: such a point does not move
+TIE = 1e-10  # events nearer than this, relative to lam or to the box, happen at once: their order is not known
+OUTSIDE = 1e-14  # a coefficient beyond its bound by more than this part of its box is not there by rounding alone
+NOISE = 1e-12  # part of the fastest rate of an exchange that is rounding
+
+# Ties.
+TIED = 1e-9  # what is nearer to the boundary of its set than this is tied: ten times what ``TIE`` leaves between events
+MAX_EXCHANGES = 50  # transitions at one and the same C before the tie is resolved as a whole
+MAX_DEGENERATE = 10 * MAX_EXCHANGES  # and before that is given up
+BACKUP_STEP = 1e-6  # part of lam by which the backup goes on: past all that is tied, and no farther
+
+# The last segment, on which no point is capped: a margin short by 1e-14 costs C times that.
+NEAR = 1e-6  # margins are measured for points this near to them
+SHORT = 1e-9  # they are made up for if they are short by no more than this
+LENGTHS = 50  # trials: rounding changes the margins anew every time
+CLEAR = 1e-13  # by which they are then met, more than rounding makes of it
+MAX_COORDINATES = 20_000  # read to compute kernel values in twice the precision: half a millisecond
