@@ -156,8 +156,9 @@ def libsvm(options) -> None:
 def profile(options) -> None:
     """Wrap the parts of an event with a clock each; parts called by other parts are taken out of those."""
     from zerogap.free_system import DenseFreeSystem
-    from zerogap.path import Path, screening, single
+    from zerogap.path import Path, lines, screening, single
     from zerogap.path.screening import Screening
+    from zerogap.path.sets import Sets
 
     spent, stack = {}, [0.0]
 
@@ -178,13 +179,13 @@ def profile(options) -> None:
         (DenseFreeSystem, "append", "append"),
         (DenseFreeSystem, "remove_with_response", "remove"),
         (Screening, "evaluate_all", "lines afresh"),
-        (screening, "lines_after_entering", "lines updated"),
-        (screening, "lines_after_leaving", "lines updated"),
+        (screening, "enter_candidates", "lines updated"),
+        (screening, "leave_candidates", "lines updated"),
         (Screening, "screen", "screening"),
-        (single, "ratio_test", "next event"),
-        (single, "pass_ordinary", "ordinary events"),
-        (single.SingleEngine, "_set", "bound contribution"),
-        (single.SingleEngine, "_sum_bound_contribution", "bound contribution summed afresh"),
+        (lines, "ratio_test", "next event"),
+        (lines, "pass_ordinary", "ordinary events"),
+        (Sets, "move", "bound contribution"),
+        (Sets, "sum_bound_contribution", "bound contribution summed afresh"),
         (single.SingleEngine, "steps", "the rest of a step"),
         (Path, "add", "storing"),
         (Path, "prove", "proof"),

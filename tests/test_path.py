@@ -317,10 +317,10 @@ def test_ctrl_c_keeps_the_part_computed(monkeypatch):
     X, y = make_moons(300, noise=0.3, random_state=0)
     steps = SingleEngine.steps
 
-    def pressed(self, lam_end, most):
+    def pressed(self, lam_end, max_events):
         if self.counts.events >= 100:
             os.kill(os.getpid(), signal.SIGINT)
-        return steps(self, lam_end, most)
+        return steps(self, lam_end, max_events)
 
     monkeypatch.setattr(SingleEngine, "steps", pressed)
     path = svm_path(X, y)

@@ -119,8 +119,8 @@ class ActiveSet:
     def optimise(self, problem: DualProblem, tolerance: float = 0.0, most: int | None = None) -> int:
         """Let the worst violator enter until none is worse than the tolerance; return how many did.
 
-        The tolerance of a point is that of its rounding if that is larger.  Ends short of it at a limit, or if rounding leads in
-        a circle.
+        The tolerance of a point is that of its rounding if that is larger.  Ends short of it at a limit, or if rounding
+        leads in a circle.
         """
         most = 50 * problem.n + 1000 if most is None else most
         patience = 2 * problem.n + 100  # violators in a row without a change: the exchanges cycle

@@ -97,7 +97,7 @@ class Engine:
         """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
         raise NotImplementedError
 
-    def steps(self, lam_end: float, most: int) -> list[Step]:
+    def steps(self, lam_end: float, max_events: int) -> list[Step]:
         """Go to the next event or events, at most so many; return what was passed."""
         segment, lam = self.step(lam_end)
         return [Step(segment, lam, self.take_transitions())]

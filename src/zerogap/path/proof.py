@@ -89,20 +89,20 @@ class Proof:
         support = np.flatnonzero(self.b)
         for begin in range(0, support.size, CHUNK):
             limits.check()
-            some = support[begin : begin + CHUNK]
-            _add_rows(self.K, some, self.b[some], np.zeros(some.size), self.F, self.lost)
+            chunk = support[begin : begin + CHUNK]
+            _add_rows(self.K, chunk, self.b[chunk], np.zeros(chunk.size), self.F, self.lost)
 
     def follow(self, pieces: list[Piece]) -> None:
         """Go along more segments; ``limits.Exceeded`` leaves the proof where it is, to be gone on with."""
         for begin in range(0, len(pieces), BLOCK):
             limits.check()
-            some = pieces[begin : begin + BLOCK]
-            stacked = _stacked(self._cut(some))
+            block = pieces[begin : begin + BLOCK]
+            stacked = _stacked(self._cut(block))
             room = self.room(len(stacked.numbers) + 1)
             block, capped = _lay_out(self.K, self.points, self.status, self.b, self.F, self.lost, stacked, room)
             self._note(block, capped)
             self._carry(block, stacked.moves)
-            self.done += len(some)
+            self.done += len(block)
 
     def _cut(self, pieces: list[Piece]) -> list[Piece]:
         """Cut the segment behind which nothing changes any more: that without a capped point."""
@@ -518,9 +518,9 @@ def _find_near(lam, end, bias, y, norm, F, rest, at_ends, radius):
             f = F[i] + row[i]
             found += rest[i] * (at - y[i] * (f + b)) < (norm[i] * r + ULP * abs(f) + floor) * abs(rest[i])
         if found:
-            most = found + n_near.max()
-            if most > near.shape[1]:
-                wider = np.empty((count, 2 * most), dtype=np.int64)
+            largest = found + n_near.max()
+            if largest > near.shape[1]:
+                wider = np.empty((count, 2 * largest), dtype=np.int64)
                 for s in range(count):
                     for m in range(n_near[s]):
                         wider[s, m] = near[s, m]
@@ -548,10 +548,10 @@ def _count(N, h0, h1, weight, used, a0, a1, x0, x1, r0, r1, w):
 
     What a is outside its box by costs that much of h.
     """
-    outside0, outside1, most = max(-a0, a0 - w, 0.0), max(-a1, a1 - w, 0.0), max(abs(x0), abs(x1))
+    outside0, outside1, largest = max(-a0, a0 - w, 0.0), max(-a1, a1 - w, 0.0), max(abs(x0), abs(x1))
     a0, a1 = min(max(a0, 0.0), w), min(max(a1, 0.0), w)
     _add_product(N, a0, a1, r0 - x0, r1 - x1)
-    _add_product(N, most, most, outside0, outside1)
+    _add_product(N, largest, largest, outside0, outside1)
     h0[used], h1[used], weight[used] = x0 + r0, x1 + r1, w
     return used + 1
 
@@ -560,31 +560,31 @@ def _count(N, h0, h1, weight, used, a0, a1, x0, x1, r0, r1, w):
 def _maximum(N, D, h0, h1, weight, known):
     """Return the largest (N + sum of weight max(0, h)) / D over all z, with that z; a bound if that is below the known."""
     at = N.copy()
-    most0, most2 = N[0], N[2]
+    above0, above2 = N[0], N[2]
     for i in range(h0.size):
         _add_positive(at, h0[i], h1[i], weight[i])
-        most0, most2 = most0 + weight[i] * max(h0[i], 0.0), most2 + weight[i] * max(h1[i], 0.0)
+        above0, above2 = above0 + weight[i] * max(h0[i], 0.0), above2 + weight[i] * max(h1[i], 0.0)
     if not (D[0] > 0.0 and D[2] > 0.0 and D[1] > -np.sqrt(D[0] * D[2])):
         return np.inf, 0.0
     # max(0, h) is convex: it lies below the line between its ends, so that the sum is below one quadratic function.
-    middle = N[1] + 0.5 * ((most0 - N[0]) + (most2 - N[2]))
-    bound, _ = _ratio(most0, middle, most2, D, 0.0, np.inf)
+    middle = N[1] + 0.5 * ((above0 - N[0]) + (above2 - N[2]))
+    bound, _ = _ratio(above0, middle, above2, D, 0.0, np.inf)
     if bound <= known:
         return bound, 0.0
     order, zs = _switches(h0, h1)
     best, best_z, z = -1.0, 0.0, 0.0
     for s in range(order.size + 1):
-        then = zs[s] if s < order.size else np.inf
-        value, where = _ratio(at[0], at[1], at[2], D, z, then)
+        z_end = zs[s] if s < order.size else np.inf
+        value, z_best = _ratio(at[0], at[1], at[2], D, z, z_end)
         if value > best:
-            best, best_z = value, where
+            best, best_z = value, z_best
         if s < order.size:
             i = order[s]
             sign = -1.0 if h0[i] > 0.0 else 1.0
             at[0] += sign * weight[i] * h0[i]
             at[1] += sign * 0.5 * weight[i] * (h0[i] + h1[i])
             at[2] += sign * weight[i] * h1[i]
-        z = then
+        z = z_end
     return best, best_z
 
 

@@ -294,18 +294,18 @@ class Path:
 
     def _coefficients_at(self, C: float) -> np.ndarray:
         points, beta = self.points, self.points.spread(self.beta_at(C), C)
-        most = C * np.where(points.group >= 0, points.share * points.weight[points.group], 0.0)
-        return with_sum_zero(beta, most, *self._visibility(C, points.group))
+        cap = C * np.where(points.group >= 0, points.share * points.weight[points.group], 0.0)
+        return with_sum_zero(beta, cap, *self._visibility(C, points.group))
 
     def beta_at(self, C: float) -> np.ndarray:
         """Return beta over the distinct points, within the box; what rounding left of sum(beta) is put right."""
         lam = self._lam(C)
-        segment, status, most = self._segments[k := self._position(lam)], self.sets_at(k), C * self.points.weight
-        beta = np.where(status == LEFT, self.y * most, 0.0)
+        segment, status, cap = self._segments[k := self._position(lam)], self.sets_at(k), C * self.points.weight
+        beta = np.where(status == LEFT, self.y * cap, 0.0)
         # On the last segment u is zero and beta is v itself, without any rounding, however large C is.
         is_plain = segment.origin == 0.0
         beta[segment.points] = C * segment.u + segment.v if is_plain else C * segment.coefficients(lam)
-        return with_sum_zero(self.y * np.clip(self.y * beta, 0.0, most), most, *self._visibility(C))
+        return with_sum_zero(self.y * np.clip(self.y * beta, 0.0, cap), cap, *self._visibility(C))
 
     def _visibility(self, C: float, points: Any = slice(None)) -> tuple[np.ndarray, float]:
         """Return by how much a decision value changes with the coefficient of some points, and with the sum of all, at most."""
@@ -416,8 +416,8 @@ class Path:
         ]
 
     @staticmethod
-    def _chunks(C: np.ndarray, most: int = 64) -> list[np.ndarray]:
-        return [C[k : k + most] for k in range(0, C.size, most)]
+    def _chunks(C: np.ndarray, size: int = 64) -> list[np.ndarray]:
+        return [C[k : k + size] for k in range(0, C.size, size)]
 
     def worst_certificate(self, C: Any = None) -> Certificate:
         """Return the certificate with the largest relative gap over some C.

@@ -150,15 +150,15 @@ class SingleEngine(Engine):
 
     # Many events, one event.
 
-    def steps(self, lam_end: float, most: int) -> list[Step]:
+    def steps(self, lam_end: float, max_events: int) -> list[Step]:
         """Pass ordinary events in a compiled loop; where the next one is not, make one step."""
         made = []
         if self._degenerate_steps == 0 and self.lines.age > 0 and not self.lines.is_stale:
-            made = self._pass_ordinary(lam_end, min(most, REFRESH_EVERY - self.counts.events % REFRESH_EVERY))
-        return made or super().steps(lam_end, most)
+            made = self._pass_ordinary(lam_end, min(max_events, REFRESH_EVERY - self.counts.events % REFRESH_EVERY))
+        return made or super().steps(lam_end, max_events)
 
-    def _pass_ordinary(self, lam_end: float, most: int) -> list[Step]:
-        log, self.lam = self.lines.pass_ordinary(self.lam, lam_end, most)
+    def _pass_ordinary(self, lam_end: float, max_events: int) -> list[Step]:
+        log, self.lam = self.lines.pass_ordinary(self.lam, lam_end, max_events)
         made = steps_of(log)
         if made:
             self.counts.events += len(made)
