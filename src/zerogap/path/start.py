@@ -42,13 +42,22 @@ def optimal_elbow(gram: Gram, y: np.ndarray, w: np.ndarray, lam: float, b: np.nd
         total=0.0,
     )
     a = np.clip(y * b, 0.0, w)
-    system = DenseFreeSystem(gram.full())
-    active = ActiveSet(problem, feasible(problem, y * np.where(w - a <= ULPS * w, w, a)), system=system)
+    b, system = feasible(problem, y * np.where(w - a <= ULPS * w, w, a)), DenseFreeSystem(gram.full())
+    try:
+        active = ActiveSet(problem, b, system=system)
+        return _optimum(problem, active, system, y, w, lam)
+    except limits.Exceeded:
+        raise NotStarted(b / lam) from None
+
+
+def _optimum(
+    problem: DualProblem, active: ActiveSet, system: DenseFreeSystem, y: np.ndarray, w: np.ndarray, lam: float
+) -> Start:
+    """Let violators enter until none is left, and file every point in its set."""
     # Where C is so small that all of a class is capped, lam is far above all that decision values differ by.
-    tolerance = OPTIMAL * min(lam, float(np.abs(gram.dot(active.beta)).max()))
+    tolerance = OPTIMAL * min(lam, float(np.abs(problem.gram.dot(active.beta)).max()))
     active.optimise(problem, tolerance)
-    if limits.is_over():
-        raise NotStarted(active.beta / lam)
+    limits.check()
     is_optimal = active.worst(problem, active.tolerances(problem, tolerance)) == NO_POINT
     if not active.free.size:
         active.free_an_end(problem)
