@@ -96,13 +96,13 @@ class Proof:
         """Go along more segments; ``limits.Exceeded`` leaves the proof where it is, to be gone on with."""
         for begin in range(0, len(pieces), BLOCK):
             limits.check()
-            block = pieces[begin : begin + BLOCK]
-            stacked = _stacked(self._cut(block))
+            batch = pieces[begin : begin + BLOCK]
+            stacked = _stacked(self._cut(batch))
             room = self.room(len(stacked.numbers) + 1)
             block, capped = _lay_out(self.K, self.points, self.status, self.b, self.F, self.lost, stacked, room)
             self._note(block, capped)
             self._carry(block, stacked.moves)
-            self.done += len(block)
+            self.done += len(batch)
 
     def _cut(self, pieces: list[Piece]) -> list[Piece]:
         """Cut the segment behind which nothing changes any more: that without a capped point."""
