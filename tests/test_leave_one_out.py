@@ -216,3 +216,16 @@ def test_parameters_are_those_of_now(change):
 def test_how_many_rows_were_done_is_told():
     part = LeaveOneOut(np.array([1.0, np.nan, -2.0, np.nan]), np.array([1, None, 0, None]), 0.5, Status.MAX_TIME)
     assert repr(part) == "LeaveOneOut(error 0.5 over 2 rows of 4)"
+
+
+def test_an_outlier_is_left_out_like_any_other():
+    """Its kernel value is 1e20, those of the others 1e5: they are not dependent beside it."""
+    X = 293.0 * np.array([[0, 1, 0, 0], [0, 1, 1, 0], [3.56e7, 1, 0, 1], [1, 0, 0, 1], [1, 1, 1, 0]])
+    y = np.array([-1, 1, -1, -1, -1])
+    model = SVC(C=0.106, kernel="linear", tol=1e-7).fit(X, y)
+    found = leave_one_out(model).decision_values
+    for row in range(5):
+        rest = np.arange(5) != row
+        if len(set(y[rest])) > 1:
+            expected = SVC(C=0.106, kernel="linear", tol=1e-12).fit(X[rest], y[rest]).decision_function(X[[row]])
+            assert found[row] == pytest.approx(expected[0], rel=1e-4)

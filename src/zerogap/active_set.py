@@ -43,7 +43,7 @@ class ActiveSet:
         self.bias = 0.0
         self.is_unbounded = False
         if system is None:
-            tau = float(problem.diagonal.mean()) or 1.0
+            tau = _typical_size(problem.diagonal)
             system = FreeSystem(tau, has_border=problem.total is not None, floor=floor)
         self.system = system
         self.refresh(problem)
@@ -358,6 +358,12 @@ def feasible(problem: DualProblem, beta: np.ndarray) -> np.ndarray:
     if is_inside and abs(drift) <= ROUNDING * np.abs(beta).sum():
         return problem.restore_sum(beta.copy())
     return problem.feasible(beta)
+
+
+def _typical_size(diagonal: np.ndarray) -> float:
+    """Return the size most kernel values have: beside a tau of an outlier's size the others would all be rounding."""
+    size = np.abs(diagonal)
+    return float(np.median(size)) or float(size.mean()) or 1.0
 
 
 @jit
