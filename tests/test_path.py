@@ -717,3 +717,16 @@ def test_a_model_whose_C_the_path_does_not_reach_says_so(cancer):
         with pytest.raises(ValueError, match=r"path runs from .* got C=1"):
             ask(cancer[0])
     assert model.predict(cancer[0], C=model.breakpoints_[-1]).shape == cancer[1].shape
+
+
+def test_a_segment_whose_ends_have_the_same_c_is_none(plain):
+    X, y, _ = plain
+    path = svm_path(X, y, C_min=0.1, C_max=10.0, max_events=20)
+    lam = path.end
+    while 1.0 / np.nextafter(lam, 0.0) > 1.0 / lam:  # not every neighbour of a number has the same reciprocal
+        lam = np.nextafter(lam, 0.0)
+    segment = path.engine.segment()
+    path.add(segment, lam, [])
+    path.add(segment, np.nextafter(lam, 0.0), [])
+    path.seal("complete")
+    assert (np.diff(path.C) > 0).all()

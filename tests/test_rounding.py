@@ -159,3 +159,9 @@ def test_rows_of_another_matrix_keep_the_error_they_were_computed_with(way):
         assert (off <= part.dot_error(np.ones(6)) + 1e-15).all()
         beaten += (off > Gram(X[:6], gamma=gamma).dot_error(np.ones(6)) + 1e-15).any()
     assert beaten  # the bound of a matrix of these points alone would not do
+
+
+def test_where_products_overflow_nothing_is_known_and_numpy_does_not_complain():
+    """tanh of infinity is one, but how far it is off cannot be told."""
+    gram = Gram(np.array([[1e160], [-1e160], [0.0]]), "sigmoid", gamma=1.0)
+    assert np.isinf(gram.dot_error(np.array([0.0, 0.0, 1.0]))).any()

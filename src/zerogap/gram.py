@@ -306,9 +306,10 @@ class Gram:
         """
         size, d = np.abs(beta), self.X.shape[1]
         a = self._rounding.magnitude
-        sums = (np.count_nonzero(beta) + 4.0) * a * float(a @ size)
-        bound = sums + self._rounding.of_product(size)
-        return 1.01 * UNIT * bound + UNDERFLOW * (d + 2.0) * float(size.sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = (np.count_nonzero(beta) + 4.0) * a * float(a @ size)
+            bound = 1.01 * UNIT * (sums + self._rounding.of_product(size)) + UNDERFLOW * (d + 2.0) * float(size.sum())
+        return np.where(np.isnan(bound), np.inf, bound)  # nothing is known where products of features overflow
 
     @property
     def _rounding(self) -> Rounding:

@@ -155,7 +155,7 @@ class Path:
 
     def add(self, segment: Segment, lam: float, transitions: Iterable[Transition]) -> None:
         """Append a segment that ends at lam, and the transitions made there; a segment of no length leaves only those."""
-        if lam < self.end:
+        if 1.0 / lam > 1.0 / self.end:  # two lam may have the same C
             if self._goes_on(segment):  # one line is one segment
                 self._segments.pop()
                 self._before.pop()
