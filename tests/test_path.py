@@ -722,8 +722,8 @@ def test_a_model_whose_C_the_path_does_not_reach_says_so(cancer):
 def test_a_segment_whose_ends_have_the_same_c_is_none(plain):
     X, y, _ = plain
     path = svm_path(X, y, C_min=0.1, C_max=10.0, max_events=20)
-    lam = path.end
-    while 1.0 / np.nextafter(lam, 0.0) > 1.0 / lam:  # not every neighbour of a number has the same reciprocal
+    lam = 0.95 * 2.0 ** np.floor(np.log2(path.end))  # about every second neighbour there has the same reciprocal
+    while 1.0 / np.nextafter(lam, 0.0) > 1.0 / lam:
         lam = np.nextafter(lam, 0.0)
     segment = path.engine.segment()
     path.add(segment, lam, [])
