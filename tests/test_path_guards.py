@@ -166,6 +166,18 @@ def test_the_elbow_of_dependent_points_changes_no_decision_value(monkeypatch):
     assert ((y * start.b >= 0.0) & (y * start.b <= 1.0)).all()
 
 
+def test_points_that_exchanges_have_not_come_to_go_to_the_nearer_bound(monkeypatch):
+    monkeypatch.setattr(ActiveSet, "_collect", lambda self, problem: None)
+    monkeypatch.setattr(ActiveSet, "optimise", lambda self, problem, tolerance: 0)
+    y, w = np.array([1.0, -1.0, 1.0, -1.0]), np.array([1.0, 1.0, 4.0, 4.0])
+    start = optimal_elbow(Gram(np.arange(4.0)[:, None]), y, w, 1.0, y * np.array([0.3, 0.7, 3.0, 2.6]))
+    a = y * start.b
+    assert start.system.points.size == 1
+    rest = np.setdiff1d(np.arange(4), start.system.points)
+    np.testing.assert_array_equal(a[rest], np.array([0.0, 1.0, 4.0, 4.0])[rest])
+    np.testing.assert_array_equal(start.status[rest], np.array([RIGHT, LEFT, LEFT, LEFT])[rest])
+
+
 def test_an_exact_solution_sums_the_pull_exactly_too(engine, monkeypatch):
     calls, refine = [], Lines._refine
 

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from zerogap import SVC, Gram, Path, SVCPath, svm_path
 from zerogap.loop import Status
 from zerogap.path import LP, proof
+from zerogap.path.engine import Segment, Transition
 from zerogap.path.proof import Piece, Proof
 from zerogap.path.result import LargestGap
 
@@ -108,6 +109,57 @@ def test_without_coefficients_outside_the_maximum_is_exact():
     for k, segment in enumerate(path._segments):
         path._segments[k] = segment._replace(u0=segment.u0 + 0.05 * (-1) ** k, v0=segment.v0 + 0.1)
     assert proved_again(path).gap == pytest.approx(worst_on_a_grid(path, 700), rel=1e-3)
+
+
+def drawn_lines(rng, n=14, count=3):
+    """Segments that solve nothing, with jumps between them: any sets, and any coefficients in the box that sum to zero.
+
+    Every term of the gap is large.  The first two points are always on the elbow, and make up for the sum of the others.
+    """
+    X, y, w = 0.15 * rng.standard_normal((n, 4)), rng.choice([-1.0, 1.0], n), rng.uniform(0.2, 3.0, n)
+    X[:2] *= 0.1
+    y[:2], w[:2] = (1.0, -1.0), 100.0
+    lams, biases = np.sort(rng.uniform(0.5, 3.0, count + 1))[::-1], rng.standard_normal(count + 1)
+    sets = rng.choice([0, 1, 2], (count, n))
+    sets[:, :2] = 1
+    pieces, before = [], sets[0]
+    for k, status in enumerate(sets):
+        ends = np.where(status == 1, rng.uniform(0.1, 0.9, (2, n)), status / 2.0) * y * w
+        ends[:, 0], ends[:, 1] = 50.0, -50.0
+        ends[:, 0] -= ends.sum(axis=1)
+        E, width = np.flatnonzero(status == 1), lams[k + 1] - lams[k]
+        line = Segment(E, ends[1, E], (ends[1, E] - ends[0, E]) / width, biases[k + 1],
+                       (biases[k + 1] - biases[k]) / width, lams[k + 1])  # fmt: skip
+        moves = [Transition(lams[k], i, before[i], status[i]) for i in np.flatnonzero(before != status)]
+        pieces.append((Piece(lams[k], lams[k + 1], line, moves), ends))
+        before = status
+    return X @ X.T, y, w, sets[0], pieces
+
+
+def largest_on_a_grid(K, y, w, piece, ends, count=400):
+    """The largest gap / primal on a fine grid of one segment."""
+    t = np.linspace(0.0, 1.0, count)[:, None]
+    lam, b = piece.lam + t * (piece.end - piece.lam), ends[0] + t * (ends[1] - ends[0])
+    F, a = b @ K, y * b
+    h = lam - y * (F + piece.segment.bias(lam))
+    gap = np.maximum((w - a) * h, -a * h).sum(axis=1)
+    dual = lam[:, 0] * a.sum(axis=1) - 0.5 * (b * F).sum(axis=1)
+    assert (dual > 0).all()
+    return (gap / (gap + dual)).max()
+
+
+@pytest.mark.parametrize(("sharp", "above"), [(proof.SHARP, 1e-4), (np.inf, 0.5)])
+def test_of_lines_that_solve_nothing_it_is_the_maximum_over_a_fine_grid(sharp, above, monkeypatch):
+    """In blocks, without sharper sums, a jump between two segments counts like rounding: as a bound."""
+    monkeypatch.setattr(proof, "SHARP", sharp)
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        K, y, w, status, drawn = drawn_lines(rng)
+        found = Proof(K, y, w, status, drawn[0][1][0])
+        found.follow([piece for piece, _ in drawn])
+        expected = max(largest_on_a_grid(K, y, w, piece, ends) for piece, ends in drawn)
+        assert expected <= found.largest.gap * (1.0 + 1e-12)
+        assert found.largest.gap <= (1.0 + above) * expected
 
 
 @pytest.mark.parametrize("what", ["u", "v", "u0", "v0", "end"])
@@ -391,6 +443,16 @@ def test_a_segment_in_proportion_to_lam_need_not_be_the_last():
     path = svm_path(X, y, kernel="linear", sample_weight=rng.choice([0.5, 1.0, 2.0], size=n), C_max=100.0)
     assert any(not segment.u.any() and segment.v.any() for segment in path._segments[:-1])
     assert path.largest_gap_ <= 1e-9  # what is promised of every path
+
+
+def test_the_segment_without_capped_points_is_cut_at_a_power_of_two():
+    """It has no transition of its own, and it is the only one: no point is left that could be capped."""
+    y = np.array([1.0, -1.0])
+    line = Segment(np.arange(2), np.zeros(2), 0.5 * y, 0.0, 0.0)
+    found = Proof(np.eye(2), y, np.ones(2), np.ones(2), 0.5 * 1.5 * y)
+    assert [(p.lam, p.end) for p in found._cut([Piece(1.5, 0.3, line, [])])] == [(1.5, 1.0), (1.0, 0.25)]
+    found.status[0] = 2
+    assert [(p.lam, p.end) for p in found._cut([Piece(1.5, 0.3, line, [])])] == [(1.5, 0.3)]
 
 
 def test_digits_that_matter_at_some_C_only_are_told():

@@ -315,3 +315,12 @@ def test_the_rounding_of_an_outlier_does_not_count_at_the_others():
     assert found.max() <= problem.rounding(beta)
     sigmoid = DualProblem.hinge(Gram(X, "sigmoid", gamma=1.0, coef0=-1.0), [1, -1, 1, -1], 1.0)
     assert (sigmoid.roundings(beta) == sigmoid.rounding(beta)).all()
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1.0, 1e5])
+@pytest.mark.parametrize(("margin", "is_none"), [(1e-5, False), (1e-7, True)])
+def test_a_margin_is_none_below_a_millionth_of_the_radius(scale, margin, is_none):
+    X = scale * np.array([[1.0, margin / 2], [1.0, -margin / 2]])
+    problem = DualProblem.hard_margin(Gram(X, "linear"), [1, -1])
+    beta = np.array([1.0, -1.0]) / (scale * margin) ** 2  # so that the residual has digits of K beta
+    assert problem.is_unbounded(beta, problem.residual(beta)) is is_none
