@@ -133,7 +133,7 @@ def test_the_best_bias_with_a_box_and_a_ridge(seed):
     problem = replace(problem, lower=np.full(40, -0.1), upper=np.full(40, 0.2))
     r = np.random.default_rng(seed).standard_normal(40)
     bias = problem.best_bias(r)
-    below, above = (problem._response(r - (bias + shift)).sum() for shift in (-1e-9, 1e-9))
+    below, above = (problem.loss.response(r - (bias + shift)).sum() for shift in (-1e-9, 1e-9))
     assert below > problem.total > above
 
 

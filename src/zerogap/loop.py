@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zerogap import validation
+from zerogap.certificate import Certificate
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.limits import Exceeded, Limit, is_over, limits, unlimited
-from zerogap.problem import Certificate, DualProblem
+from zerogap.problem import DualProblem
 from zerogap.solvers import Info, Solver, get_solver
 from zerogap.stopping import RelativeGap, Stop
 
