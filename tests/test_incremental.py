@@ -107,6 +107,11 @@ def test_a_row_takes_a_few_exchanges_and_few_kernel_values():
     assert model.kernel_evaluations_ < 0.2 * full.kernel_evaluations_
 
 
+def test_the_first_call_computes_no_kernel_value_twice():
+    X, y = cancer()
+    assert SVC().partial_fit(X, y).kernel_evaluations_ == SVC().fit(X, y).kernel_evaluations_
+
+
 def test_fit_then_partial_fit_goes_on_from_the_fit():
     X, y = cancer(200)
     model = SVC(gamma="scale").fit(X[:150], y[:150])

@@ -67,15 +67,19 @@ class Loss:
         return bias if np.isfinite(bias) else 0.0
 
     @cached_property
-    def _steps(self) -> tuple[np.ndarray, float]:
-        """How far S falls at each knot of a problem without ridge, and how much of a difference is rounding."""
+    def _steps(self) -> tuple[np.ndarray | slice, np.ndarray, float]:
+        """The knots of a problem without ridge that S falls at, how far at each, and how much of a difference is rounding.
+
+        A point with an empty box is not there: it must not end an interval of the bias.
+        """
         drops = np.concatenate([self.upper, -self.lower]) if self.eps else self.upper - self.lower
-        return drops, 1e-13 * float(drops.sum())
+        falls = slice(None) if drops.all() or not drops.any() else np.flatnonzero(drops)
+        return falls, drops[falls], 1e-13 * float(drops.sum())
 
     def _root_of_steps(self, r: np.ndarray, total: float) -> float:
         """Where S, constant but for a step at each knot, falls to the total."""
-        drops, rounding = self._steps
-        knots = np.concatenate([r - self.eps, r + self.eps]) if self.eps else r
+        falls, drops, rounding = self._steps
+        knots = (np.concatenate([r - self.eps, r + self.eps]) if self.eps else r)[falls]
         order = np.argsort(knots)
         excess = self.upper.sum() - total - np.cumsum(drops[order])  # just right of each knot
         k = int(np.argmax(excess <= rounding))

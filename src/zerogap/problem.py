@@ -133,6 +133,29 @@ class DualProblem(Formulations):
             known=Known(own, product),
         )
 
+    def reweighted(self, point: int, share: float) -> "DualProblem":
+        """Return the problem in which a point has only a share of its weight: a smaller box, or a larger ridge.
+
+        Parameters
+        ----------
+        point : int
+            Its number.
+        share : float
+            From 0, as if it were not there, to 1.
+
+        Returns
+        -------
+        DualProblem
+            The problem of the same points.
+        """
+        lower, upper, ridge = self.lower.copy(), self.upper.copy(), self.ridge
+        if share == 0:
+            lower[point] = upper[point] = 0.0
+        else:
+            lower[point], upper[point], ridge = share * lower[point], share * upper[point], ridge.copy()
+            ridge[point] /= share
+        return replace(self, lower=lower, upper=upper, ridge=ridge)
+
     # The mathematics.
 
     @property

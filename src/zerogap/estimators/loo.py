@@ -6,8 +6,7 @@ solution, the free points following, and the few points that break the optimalit
 
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -174,7 +173,7 @@ class _Values:
     def _without(self, p: int, share: float) -> float:
         """Return f(x_p) of the model in which point p has only a share of its weight."""
         problem, active = self.problem, self.active
-        reduced = _reduced(problem, p, share)
+        reduced = problem.reweighted(p, share)
         if share == 0 and (reduced.upper.max() <= 0 or reduced.lower.min() >= 0):
             return -np.inf * float(problem.target[p])
         is_same = active.beta[p] == 0 or (
@@ -186,7 +185,7 @@ class _Values:
             share == 0 or _has_one_bias(reduced, active)
         ):  # a smaller box may end at the coefficient
             return _decision(problem, active, p, active.bias)
-        return _decision(reduced, active, p, _bias(reduced, active, p, share))
+        return _decision(reduced, active, p, _bias(reduced, active))
 
 
 def _adapted(active: ActiveSet, problem: DualProblem, reduced: DualProblem) -> ActiveSet:
@@ -204,19 +203,6 @@ def _adapted(active: ActiveSet, problem: DualProblem, reduced: DualProblem) -> A
     return active
 
 
-def _reduced(problem: DualProblem, p: int, share: float) -> DualProblem:
-    """Return the problem in which point p has only a share of its weight: a smaller box, or a larger ridge."""
-    lower, upper, ridge = problem.lower.copy(), problem.upper.copy(), problem.ridge
-    if share == 0:
-        lower[p] = upper[p] = 0.0
-    elif np.isfinite(upper[p] - lower[p]):
-        lower[p], upper[p] = share * lower[p], share * upper[p]
-    elif ridge[p] > 0:
-        ridge = ridge.copy()
-        ridge[p] /= share
-    return replace(problem, lower=lower, upper=upper, ridge=ridge)
-
-
 def _decision(problem: DualProblem, active: ActiveSet, p: int, bias: float) -> float:
     return float(problem.target[p] - active.residual[p] - problem.ridge[p] * active.beta[p] + bias)
 
@@ -228,15 +214,8 @@ def _has_one_bias(problem: DualProblem, active: ActiveSet) -> bool:
     return problem.total is None or bool((room > INSIDE * np.abs(active.beta).max()).any())
 
 
-def _bias(problem: DualProblem, active: ActiveSet, p: int, share: float) -> float:
+def _bias(problem: DualProblem, active: ActiveSet) -> float:
     """Return the bias of the optimum; of an interval the middle, as a fit does."""
     if _has_one_bias(problem, active):
         return active.bias
-    r = active.residual + problem.ridge * active.beta
-    if share == 0:  # a point that is not there must not end the interval
-        others = np.arange(problem.n) != p
-        arrays: dict[str, Any] = {
-            name: getattr(problem, name)[others] for name in ("target", "lower", "upper", "ridge")
-        }
-        problem, r = replace(problem, **arrays), r[others]
-    return problem.best_bias(r)
+    return problem.best_bias(active.residual + problem.ridge * active.beta)
