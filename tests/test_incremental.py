@@ -31,7 +31,11 @@ def cancer(n=None):
 
 def assert_is_refit(model, X, y, weight=None, atol=1e-9):
     """Refit with the model's own gamma; SimpleSVM starts from the closest pair, and solves its free set to the last digits."""
-    refit = clone(model).set_params(kernel=model._kernel, tol=1e-11, solver="simple-svm").fit(X, y, weight)
+    refit = (
+        clone(model)
+        .set_params(kernel=model._kernel, gamma="scale", coef0=0.0, tol=1e-11, solver="simple-svm")
+        .fit(X, y, weight)
+    )
     scale = 1.0 + np.abs(refit.decision_function(X)).max()
     np.testing.assert_allclose(model.decision_function(X), refit.decision_function(X), rtol=0, atol=atol * scale)
     assert model.duality_gap_ <= 1e-9

@@ -75,7 +75,7 @@ class Scaled(Kernel):
     @property
     def name(self) -> str:
         """What messages call it."""
-        return f"{self.factor:g} {_in_brackets(self.kernel)}"
+        return f"{self.factor:g} * {_in_brackets(self.kernel)}"
 
     @property
     def is_positive(self) -> bool:
@@ -327,8 +327,14 @@ class PairColumns(Columns):
 
 def _check_part(whole: Kernel, part: Any) -> None:
     what = f"{type(whole).__name__} takes kernel objects, such as RBF(0.5)"
-    if not isinstance(part, Kernel):
+    if isinstance(part, type) and issubclass(part, Kernel):
+        raise TypeError(f"{what}; got the class {part.__name__}. Pass {part.__name__}(...).")
+    if isinstance(part, str):
+        raise TypeError(f"{what}; got {part!r}. Names are for kernel= alone; here take the object, such as Linear().")
+    if callable(part) and not isinstance(part, Kernel):
         raise TypeError(f"{what}; got {part!r}. Wrap a function of two sets of points as Function(f).")
+    if not isinstance(part, Kernel):
+        raise TypeError(f"{what}, and + and * take numbers too; got {part!r} of type {type(part).__name__}.")
     if part.is_precomputed:
         raise TypeError(
             f"{what}; a precomputed kernel has no points to share. Add or multiply the matrices themselves."
