@@ -467,7 +467,7 @@ def test_the_error_of_an_estimated_evidence_is_one_standard_deviation_of_it():
     # The deviation of 80 values is known to 8 percent, one standard deviation of that.
     assert values.std(ddof=1) == pytest.approx(np.sqrt(np.mean(errors**2)), rel=0.3)
     determinants = [
-        log_determinant(model._training, model._ridge, None, 20, np.random.RandomState(k)) for k in range(80)
+        log_determinant(model._training_matrix, model._ridge, None, 20, np.random.RandomState(k)) for k in range(80)
     ]
     values, errors = np.array(determinants).T
     assert values.std(ddof=1) == pytest.approx(np.sqrt(np.mean(errors**2)), rel=0.3)

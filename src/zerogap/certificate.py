@@ -138,11 +138,11 @@ def stretched_gap(loss: Loss, target: np.ndarray, beta: np.ndarray, r: Residual,
     if not (rising | falling).any():
         return 0.0, 0.0
 
-    def gap(slack: np.ndarray, more: float) -> float:
+    def gap(slack: np.ndarray, extra: float) -> float:  # with residuals off by the slack, and both sums by extra
         shortfall = max((z + slack)[rising].max(initial=-np.inf), (slack - z)[falling].max(initial=-np.inf))
         if shortfall >= 1.0:
             return np.inf
-        return 0.5 * (square + more) * shortfall * (2.0 - shortfall) / (1.0 - shortfall) ** 2 - slope + more
+        return 0.5 * (square + extra) * shortfall * (2.0 - shortfall) / (1.0 - shortfall) ** 2 - slope + extra
 
     slope = float(precision.dot(beta, z))
     square = max(float(precision.dot(beta, target - (r.high + r.low))), 0.0)
@@ -150,6 +150,6 @@ def stretched_gap(loss: Loss, target: np.ndarray, beta: np.ndarray, r: Residual,
     if r.error is None or np.isinf(now):  # some margin is not positive: f separates nothing yet
         return now, 0.0
     size, error = np.abs(beta), r.error + 2.0 * UNIT * np.abs(z)
-    more = float(size @ (error + 2.0 * UNIT * (np.abs(target) + np.abs(r.high))))
-    more += 4.0 * UNIT * (square + abs(slope))
-    return now, max(gap(error, more) - now, 0.0) + 16.0 * UNIT * (now + square)
+    extra = float(size @ (error + 2.0 * UNIT * (np.abs(target) + np.abs(r.high))))
+    extra += 4.0 * UNIT * (square + abs(slope))
+    return now, max(gap(error, extra) - now, 0.0) + 16.0 * UNIT * (now + square)

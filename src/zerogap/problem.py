@@ -585,14 +585,14 @@ class DualProblem(Formulations):
             if abs(drift) < room[k]:
                 beta[k] -= drift
                 continue
-            way = beta - self.lower if drift > 0 else self.upper - beta
-            inside = np.where(room > 0, way, 0.0)  # one near a bound may have the room on the side that is wanted
+            reach = beta - self.lower if drift > 0 else self.upper - beta
+            inside = np.where(room > 0, reach, 0.0)  # one near a bound may have the room on the side that is wanted
             k = int(np.argmax(inside))
             if abs(drift) <= inside[k] * (1.0 + 4.0 * UNIT):
                 beta[k] = np.clip(beta[k] - drift, self.lower[k], self.upper[k])
             elif abs(drift) > 16.0 * UNIT * float(np.abs(beta).sum()):  # none free, and more than rounding: off a bound
-                k = int(np.argmax(way))
-                beta[k] -= np.sign(drift) * min(abs(drift), way[k])
+                k = int(np.argmax(reach))
+                beta[k] -= np.sign(drift) * min(abs(drift), reach[k])
         return beta
 
 

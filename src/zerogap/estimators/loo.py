@@ -125,10 +125,10 @@ def _fill(values: np.ndarray, model: SVC, training: Training) -> None:
 
 def _result(model: SVC, codes: np.ndarray, values: np.ndarray, status: Status) -> LeaveOneOut:
     found = ~np.isnan(values)
-    said = (values[found] > 0).astype(int)
-    error = float(np.mean(said != codes[found])) if found.any() else np.nan
+    predicted = (values[found] > 0).astype(int)
+    error = float(np.mean(predicted != codes[found])) if found.any() else np.nan
     if status is Status.CONVERGED:
-        return LeaveOneOut(values, model.classes_[said], error)
+        return LeaveOneOut(values, model.classes_[predicted], error)
     warnings.warn(
         f"leave_one_out stopped after {found.sum()} of {found.size} rows: "
         f"{'interrupted' if status is Status.INTERRUPTED else 'the time limit was reached; raise it'}.",
@@ -136,7 +136,7 @@ def _result(model: SVC, codes: np.ndarray, values: np.ndarray, status: Status) -
         stacklevel=callers_level(),
     )
     predictions = np.full(found.size, None, dtype=object)
-    predictions[found] = model.classes_[said]
+    predictions[found] = model.classes_[predicted]
     return LeaveOneOut(values, predictions, error, status)
 
 
@@ -144,8 +144,8 @@ def _exact_values(model: SVC, training: Training, rows: np.ndarray) -> np.ndarra
     """Return the decision values of the exact model at rows it has never seen."""
     problem, active = training.solve(model)
     X, support = training.rows.X, np.flatnonzero(active.beta)
-    theirs = training.points.rows[support]
-    K = X[np.ix_(rows, theirs)] if model._is_precomputed else model._kernel(X[rows], X[theirs])
+    support_rows = training.points.rows[support]
+    K = X[np.ix_(rows, support_rows)] if model._is_precomputed else model._kernel(X[rows], X[support_rows])
     return K @ active.beta[support] + problem.best_bias(active.residual + problem.ridge * active.beta)
 
 

@@ -372,15 +372,15 @@ class SVC(ClassifierMixin, KernelMachine):
     ) -> tuple[np.ndarray, Solution]:
         """Separate class a from class b; return signed coefficients over all distinct points, and the solution."""
         code = rows.codes[points.rows]
-        ours = np.flatnonzero((code == a) | (code == b))
+        of_pair = np.flatnonzero((code == a) | (code == b))
         # LIBSVM's and so scikit-learn's convention: the first class is positive, but the second if there are only two.
-        sign = np.where(code[ours] == (b if self.classes_.size == 2 else a), 1.0, -1.0)
+        sign = np.where(code[of_pair] == (b if self.classes_.size == 2 else a), 1.0, -1.0)
         title = f"{self.classes_[a]} against {self.classes_[b]}"
         with limits(self.max_time):  # a kernel that is a function takes its time for the diagonal already
-            problem = self._problem(self._gram(rows.X, points.rows[ours]), sign, points.weight[ours])
-            solution = self._solve(problem, None if start is None else points.gather(start)[ours], title)
+            problem = self._problem(self._gram(rows.X, points.rows[of_pair]), sign, points.weight[of_pair])
+            solution = self._solve(problem, None if start is None else points.gather(start)[of_pair], title)
         beta = np.zeros(points.rows.size)
-        beta[ours] = solution.beta
+        beta[of_pair] = solution.beta
         return beta, solution
 
     def _problem(self, gram: Gram, sign: np.ndarray, weight: np.ndarray) -> DualProblem:

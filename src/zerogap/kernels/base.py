@@ -214,14 +214,10 @@ class Kernel:
         seen = self.disagreement(X, diagonal)
         if seen.units <= 2.02 * stated:  # either of the two may be off, and so are sizes, by a little
             return
-        how = (
-            "with the points exchanged"
-            if seen.is_exchanged
-            else "where it is computed alone, not in a block with others"
-        )
+        other_way = "with the points exchanged" if seen.is_exchanged else "where it is computed alone, not in a block"
         bound = f"the {stated:g} units roundoff of its roundings(d)" if self.states_roundings else "float64 rounds"
         raise ValueError(
-            f"The {self.name} kernel gives {seen.value:.17g} for two points, and {seen.other:.17g} {how}: they differ by "
+            f"The {self.name} kernel gives {seen.value:.17g} for two points, and {seen.other:.17g} {other_way}: they differ by "
             f"{seen.units * UNIT:.1e} of their size, more than {bound}. A kernel is symmetric, and the same number whenever it "
             "is asked for. If large numbers cancel in it, centre and scale the features; if it computes in float32, let it "
             "compute in float64, or say how far off it may be: roundings(d) of a subclass of zerogap.kernels.Kernel."
