@@ -74,7 +74,8 @@ class Kernel:
         found = np.empty(X.shape[0])
         for i in range(X.shape[0]):  # a block would compute n times as many values
             limits.check()
-            found[i] = self.checked_values(X[i : i + 1], X[i : i + 1])[0, 0]
+            point = read_only(X[i : i + 1])
+            found[i] = self.checked_values(point, point)[0, 0]
         return found
 
     def magnitude(self, X: Any, diagonal: np.ndarray) -> np.ndarray:
@@ -387,6 +388,8 @@ def dense(X: Any) -> Any:
 
 def read_only(X: Any) -> Any:
     """Return points that code of a user's may read, but not write to."""
+    if not (X.data if sp.issparse(X) else X).flags.writeable:
+        return X
     if sp.issparse(X):
         X = X if X.has_sorted_indices else X.sorted_indices()  # or whoever needs them sorted would try to write
         view = type(X)((X.data.view(), X.indices.view(), X.indptr.view()), shape=X.shape, copy=False)
