@@ -38,6 +38,9 @@ ROOT = Path(__file__).parents[1]
 
 # What is mutated, and the tests that see it first; the others follow.
 TESTS = {
+    "loss.py": ("problem", "certificate", "solve", "conformance", "properties"),
+    "certificate.py": ("problem", "certificate", "solve", "conformance", "properties"),
+    "formulations.py": ("problem", "certificate", "solve", "conformance", "properties"),
     "problem.py": ("problem", "certificate", "solve", "conformance", "properties"),
     "precision.py": ("precision", "certificate", "duplicates", "path_proof"),
     "gram.py": ("gram", "rounding", "decomposition", "solve", "conformance"),

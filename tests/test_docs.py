@@ -1,17 +1,20 @@
 """Code on pages of docs/ runs, in the order in which it stands there, and what it builds holds to what is asked of everyone."""
 
+import dataclasses
 import functools
+import inspect
 import re
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import naive
+import numpy as np
 import pytest
 import test_conformance
 from test_conformance import ENTRIES, TOL
 
-from zerogap import RelativeGap, solve
+from zerogap import RelativeGap, kernels, solve
 from zerogap.solvers import Entry
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -56,6 +59,18 @@ def test_blocks_are_found_where_they_are_and_what_they_assert_counts(tmp_path):
     assert failure.traceback[-1].lineno == 11  # counted from zero
 
 
+def test_the_guide_lists_every_kernel_with_its_parameters():
+    rows = re.findall(r"^\| `(\w+)(\(.*?\))`.*?\|", (DOCS / "add-a-kernel.md").read_text(), flags=re.MULTILINE)
+    made = {name: value for name, value in vars(kernels).items() if inspect.isclass(value)}
+    known = {name for name, value in made.items() if issubclass(value, kernels.Kernel) and value is not kernels.Kernel}
+    assert {name for name, _ in rows} == known
+    for name, written in rows:
+        own = [field for field in dataclasses.fields(made[name]) if field.name != "centre"]  # estimators set it
+        defaults = [f"={field.default!r}" if field.default is not dataclasses.MISSING else "" for field in own]
+        said = ", ".join(field.name + value for field, value in zip(own, defaults, strict=True)).replace("'", '"')
+        assert written.replace("(f)", "(function)") == f"({said})"
+
+
 @pytest.fixture(scope="module")
 def greedy():
     return Entry("greedy.Greedy", free_bias=False), scope("add-a-solver.md")["Greedy"]()
@@ -85,7 +100,11 @@ def test_the_solver_of_the_guide_conforms(check, greedy, monkeypatch):
 def test_every_solver_takes_the_losses_of_the_guide():
     page = scope("add-a-loss.md")
     X, y = page["X"][:40], page["y"][:40]
-    for loss in (lambda gram: page["pinball"](gram, y, 2.0, 0.9), lambda gram: page["huber"](gram, y, 5.0, 0.3)):
+    weight = np.arange(40) % 3
+    losses = [lambda gram: page["huber"](gram, y, 5.0, 0.3)]
+    for options in ({}, {"fit_intercept": False}, {"sample_weight": weight}):
+        losses.append(functools.partial(page["FORMULATIONS"]["pinball"], y=None, t=y, **options))
+    for loss in losses:
         tried = 0
         for name, entry in ENTRIES.items():
             problem = loss(page["Gram"](X, gamma=1.0))

@@ -153,7 +153,8 @@ def test_sparse_precomputed_and_callable_input_are_the_same_model(estimator):
     others = {
         "sparse": (clone(model), sp.csr_matrix(X)),
         "precomputed": (clone(model).set_params(kernel="precomputed"), K),
-        "callable": (clone(model).set_params(kernel=model._kernel), X),
+        "object": (clone(model).set_params(kernel=model._kernel, gamma="scale", coef0=0.0), X),
+        "callable": (clone(model).set_params(kernel=lambda A, B: model._kernel(A, B)), X),
     }
     for name, (other, data) in others.items():
         with warnings.catch_warnings():

@@ -371,7 +371,10 @@ def test_sparse_callable_and_precomputed_input_are_the_same_model(solver):
     model = GaussianProcessRegressor(gamma=0.05, solver=solver, tol=1e-11).fit(X, y)
     mean, std = model.predict(X[:40] + 0.1 * (X[:40] != 0), return_std=True)
     new = X[:40] + 0.1 * (X[:40] != 0)
-    for kernel, data, other in (("rbf", sp.csr_matrix(X), sp.csr_matrix(new)), (model._kernel, X, new)):
+    for kernel, data, other in (
+        ("rbf", sp.csr_matrix(X), sp.csr_matrix(new)),
+        (lambda A, B: model._kernel(A, B), X, new),
+    ):
         got = clone(model).set_params(kernel=kernel).fit(data, y).predict(other, return_std=True)
         np.testing.assert_allclose(got[0], mean, atol=1e-5)
         np.testing.assert_allclose(got[1], std, atol=1e-8)
@@ -464,7 +467,7 @@ def test_the_error_of_an_estimated_evidence_is_one_standard_deviation_of_it():
     # The deviation of 80 values is known to 8 percent, one standard deviation of that.
     assert values.std(ddof=1) == pytest.approx(np.sqrt(np.mean(errors**2)), rel=0.3)
     determinants = [
-        log_determinant(model._training, model._ridge, None, 20, np.random.RandomState(k)) for k in range(80)
+        log_determinant(model._training_matrix, model._ridge, None, 20, np.random.RandomState(k)) for k in range(80)
     ]
     values, errors = np.array(determinants).T
     assert values.std(ddof=1) == pytest.approx(np.sqrt(np.mean(errors**2)), rel=0.3)

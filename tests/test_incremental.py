@@ -31,7 +31,11 @@ def cancer(n=None):
 
 def assert_is_refit(model, X, y, weight=None, atol=1e-9):
     """Refit with the model's own gamma; SimpleSVM starts from the closest pair, and solves its free set to the last digits."""
-    refit = clone(model).set_params(kernel=model._kernel, tol=1e-11, solver="simple-svm").fit(X, y, weight)
+    refit = (
+        clone(model)
+        .set_params(kernel=model._kernel, gamma="scale", coef0=0.0, tol=1e-11, solver="simple-svm")
+        .fit(X, y, weight)
+    )
     scale = 1.0 + np.abs(refit.decision_function(X)).max()
     np.testing.assert_allclose(model.decision_function(X), refit.decision_function(X), rtol=0, atol=atol * scale)
     assert model.duality_gap_ <= 1e-9
@@ -105,6 +109,11 @@ def test_a_row_takes_a_few_exchanges_and_few_kernel_values():
         assert model.kernel_evaluations_ <= (2 * model.n_iter_[0] + 10) * len(X)
     full = SVC().fit(X, y)
     assert model.kernel_evaluations_ < 0.2 * full.kernel_evaluations_
+
+
+def test_the_first_call_computes_no_kernel_value_twice():
+    X, y = cancer()
+    assert SVC().partial_fit(X, y).kernel_evaluations_ == SVC().fit(X, y).kernel_evaluations_
 
 
 def test_fit_then_partial_fit_goes_on_from_the_fit():

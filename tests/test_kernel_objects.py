@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 import signal
 import threading
 import warnings
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise
 from sklearn.model_selection import GridSearchCV
@@ -124,8 +125,28 @@ def test_gamma_scale_is_resolved_on_the_data_once():
         Polynomial(gamma="auto").diagonal(X)
 
 
-def test_parameters_beside_an_object_have_no_effect():
-    np.testing.assert_array_equal(Gram(X, RBF(0.3), gamma=7.0, degree=9).full(), Gram(X, gamma=0.3).full())
+@pytest.mark.parametrize("kernel", [RBF(0.3), 2.0 * Linear(), Laplacian(0.5)], ids=repr)
+@pytest.mark.parametrize(
+    "beside", [{"gamma": 7.0}, {"degree": 2}, {"coef0": 1.0}, {"gamma": "auto", "coef0": -1.0}], ids=str
+)
+def test_parameters_beside_an_object_are_refused(kernel, beside):
+    said = " and ".join(f"{name}={value!r}" for name, value in beside.items())
+    for fit in (
+        lambda **options: Gram(X, kernel, **options),
+        lambda **options: SVC(kernel=kernel, **options).fit(X, y),
+        lambda **options: svm_path(X, y, kernel=kernel, C_max=1.0, **options),
+    ):
+        with pytest.raises(ValueError, match=rf"{said} beside kernel=.* would have no effect: .* Set them there"):
+            fit(**beside)
+    SVC(kernel=kernel, gamma="scale", degree=3, coef0=0.0).fit(X, y)  # as a clone gives them
+    Gram(X, pairwise.laplacian_kernel, **beside)  # beside a function they mean nothing, as in scikit-learn
+
+
+def test_the_model_of_a_path_has_the_parameters_of_the_path():
+    for kernel in ("rbf", RBF(0.3), 2.0 * RBF(0.3)):
+        path = SVCPath(kernel=kernel, C_max=2.0).fit(X, y)
+        model = path.at(1.0)
+        np.testing.assert_allclose(clone(model).fit(X, y).decision_function(X), model.decision_function(X), atol=1e-6)
 
 
 @pytest.mark.parametrize("kernel", EXPRESSIONS, ids=repr)
@@ -383,9 +404,7 @@ class Wrong(Kernel):
         (lambda: -2.0 * RBF(), r"factor must be above 0.*no inner product"),
         (lambda: 0.0 * RBF(), r"factor must be above 0"),
         (lambda: RBF() + -1.0, r"value must be at least 0"),
-        (lambda: RBF() + "linear", r"unsupported operand"),
-        (lambda: RBF() * True, r"unsupported operand"),
-        (lambda: Sum(RBF(), "linear"), r"Sum takes kernel objects, such as RBF\(0.5\); got 'linear'.*Function"),
+        (lambda: Sum(RBF(), "linear"), r"Sum takes kernel objects, such as RBF\(0.5\); got 'linear'.*such as Linear"),
         (lambda: Scaled(1.0, np.dot), r"Scaled takes kernel objects.*Function\(f\)"),
         (lambda: Product(RBF(), Precomputed()), r"Product takes kernel objects.*multiply the matrices"),
         (lambda: Function(3), r"Function takes a function of two sets of points; got 3"),
@@ -403,6 +422,16 @@ class Wrong(Kernel):
         (lambda: Gram(X, Wrong(np.array([["a"]]))), r"array of real numbers"),
         (lambda: Gram(X, RBF(), centre=np.zeros(4)), r"centre is an origin for the linear kernel; the kernel is RBF"),
         (lambda: Precomputed()(X, X), r"no values but those of its matrix"),
+        (lambda: RBF(1.0) + "linear", r"Sum takes kernel objects.*got 'linear'\. Names are for kernel= alone"),
+        (lambda: "linear" + RBF(1.0), r"Sum takes kernel objects.*got 'linear'\. Names are for kernel= alone"),
+        (lambda: RBF(1.0) * "linear", r"Product takes kernel objects.*got 'linear'"),
+        (lambda: RBF(1.0) + pairwise.laplacian_kernel, r"Sum takes kernel objects.*Wrap a function.*as Function\(f\)"),
+        (lambda: pairwise.laplacian_kernel * RBF(1.0), r"Product takes kernel objects.*Wrap a function"),
+        (lambda: RBF(1.0) + Linear, r"Sum takes kernel objects.*got the class Linear\. Pass Linear\(\.\.\.\)"),
+        (lambda: Linear * RBF(1.0), r"Product takes kernel objects.*got the class Linear"),
+        (lambda: RBF(1.0) + None, r"Sum takes kernel objects.*numbers too; got None of type NoneType"),
+        (lambda: RBF(1.0) * True, r"Product takes kernel objects.*got True of type bool"),
+        (lambda: np.ones(2) * RBF(1.0), r"Product takes kernel objects.*of type ndarray"),
     ],
 )
 def test_what_is_wrong_is_told(make, message):
@@ -529,6 +558,170 @@ def test_several_threads_may_ask_for_the_same_bound():
         thread.join()
     for bound in found:
         np.testing.assert_array_equal(bound, found[0])
+
+
+# Values that are computed by a user's code.
+
+
+@dataclass(frozen=True)
+class Single(Kernel):
+    """<x, z> in float32."""
+
+    name = "single"
+    is_positive = True  # but for what it is off
+
+    def values(self, X, Z):
+        return X.astype(np.float32) @ Z.astype(np.float32).T
+
+
+class Stated(Single):
+    def roundings(self, d):
+        return 2.0**29 * (d + 2.0)  # each feature is rounded to float32, and so is a sum of d products of them
+
+
+class Understated(Single):
+    def roundings(self, d):
+        return 1e5
+
+
+class Intersection(Kernel):
+    """Whole numbers up to 16, and sums of 64 of them: float32 is exact."""
+
+    def values(self, X, Z):
+        return np.minimum(X[:, None], Z).sum(axis=2, dtype=np.float32)
+
+
+def skewed(X, Z):
+    return X @ np.triu(np.ones((X.shape[1], X.shape[1]))) @ Z.T
+
+
+def of_float32(X, Z):
+    return Single().values(X, Z)
+
+
+def noisy(X, Z):
+    return X @ Z.T * (1.0 + 1e-8 * NOISE.standard_normal((len(X), len(Z))))
+
+
+NOISE = np.random.default_rng(0)
+FEATURES = np.random.default_rng(0).standard_normal((100, 20))
+
+
+@pytest.mark.parametrize("kernel", [of_float32, Single(), 2.0 * Single() + RBF(0.1), Single() * RBF(0.1)])
+def test_float32_in_the_values_of_ones_own_is_refused_where_it_shows(kernel):
+    """In another order its sums are others, and nothing would know by how much."""
+    said = r"they differ by \d\.\de-0[78] of their size, more than float64 rounds\. .*float64, or say.*roundings\(d\)"
+    for make in (
+        lambda: Gram(FEATURES, kernel),
+        lambda: SVC(kernel=kernel).fit(FEATURES, y),
+        lambda: svm_path(FEATURES, y, kernel=kernel, C_max=1.0),
+    ):
+        with pytest.raises(ValueError, match=said):
+            make()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (skewed, r"callable kernel gives .* with the points exchanged.*A kernel is symmetric"),
+        (noisy, r"the same number whenever it is asked for"),
+        (Understated(), r"single kernel gives .* more than the 100000 units roundoff of its roundings\(d\)"),
+    ],
+)
+def test_values_that_depend_on_how_they_are_asked_for_are_refused(kernel, message):
+    with pytest.raises(ValueError, match=message):
+        SVC(kernel=kernel).fit(FEATURES, y)
+
+
+def test_what_a_kernel_says_it_is_off_counts_in_the_certificate():
+    model, exact = SVC(kernel=Stated(), tol=1e-2).fit(FEATURES, y), SVC(kernel=Linear(), tol=1e-2).fit(FEATURES, y)
+    assert model.status_ is Status.CONVERGED
+    assert 1e6 * exact.certificate_.rounding < model.certificate_.rounding < 1e-2 * model.certificate_.primal
+    problem = DualProblem.hinge(Gram(FEATURES, "linear"), np.where(y == 2, 1.0, -1.0), 1.0)
+    beta = np.zeros(100)
+    beta[model.support_] = model.dual_coef_[0]
+    true = problem.certify(problem.feasible(beta))
+    assert abs(true.dual - model.certificate_.dual) <= model.certificate_.rounding + true.rounding
+
+
+def test_values_of_float32_that_are_exact_are_a_kernel_like_any_other():
+    """They define it: in a block and alone they are the same."""
+    digits, labels = load_digits(return_X_y=True)
+    digits, labels = digits[labels > 7], labels[labels > 7]
+    single = SVC(kernel=Intersection(), tol=1e-8).fit(digits[::2], labels[::2])
+    double = SVC(kernel=lambda A, B: np.minimum(A[:, None], B).sum(axis=2), tol=1e-8).fit(digits[::2], labels[::2])
+    assert single.status_ is Status.CONVERGED
+    np.testing.assert_array_equal(single.decision_function(digits), double.decision_function(digits))
+
+
+def test_a_function_that_rounds_more_than_was_assumed_has_a_wider_certificate():
+    """The expansion of |x - z|² far from zero: 1e6 is lost to the 53 bits of a float64 before the difference is left."""
+    far = 1e3 + FEATURES[:, :2]
+    model = SVC(kernel=lambda A, B: pairwise.rbf_kernel(A, B, gamma=0.1)).fit(far, y)
+    exact = SVC(kernel=RBF(0.1)).fit(far, y)
+    assert model.certificate_.rounding > 100 * exact.certificate_.rounding
+    bound = model.certificate_.rounding + exact.certificate_.rounding
+    assert abs(model.certificate_.dual - exact.certificate_.dual) <= bound + 1e-4 * exact.certificate_.primal
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csr_array], ids=["dense", "csr", "csr-array"])
+@pytest.mark.parametrize("order", ["sorted", "unsorted"])
+def test_what_a_function_does_to_its_points_it_does_to_none_of_ours(form, order):
+    points = form(np.where(np.abs(FEATURES) < 1.5, 0.0, FEATURES))
+    given = points.copy()
+    if order == "unsorted" and sp.issparse(points):
+        points.indices[:] = np.concatenate([np.sort(row.indices)[::-1] for row in points])
+        points.data[:] = np.concatenate([row.data[::-1] for row in points])
+        points.has_sorted_indices = False
+
+    def doubling(X, Z):
+        data = Z.data if sp.issparse(Z) else Z
+        data *= 2.0
+        product = X @ Z.T
+        return product.toarray() if sp.issparse(product) else product
+
+    expected = 2.0 * (given @ given.T)
+    for kernel in (doubling, Function(doubling) + Constant(0.0)):
+        gram = Gram(points, kernel)
+        for _ in range(2):
+            K = gram.fresh().full()
+            np.testing.assert_allclose(K, expected.toarray() if sp.issparse(expected) else expected, rtol=1e-12)
+    dense = np.asarray(given.todense() if sp.issparse(given) else given)
+    np.testing.assert_array_equal(points.toarray() if sp.issparse(points) else points, dense)
+
+
+@pytest.mark.parametrize(
+    "name", ["laplacian_kernel", "chi2_kernel", "rbf_kernel", "polynomial_kernel", "cosine_similarity"]
+)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
+def test_kernels_of_scikit_learn_take_what_they_are_handed(name, form):
+    if form is sp.csr_matrix and "chi2" in name:
+        return  # they take no sparse points
+    points = form(np.abs(FEATURES))
+    function = getattr(pairwise, name)
+    np.testing.assert_allclose(Gram(points, function).full(), function(points, points), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        (2.0 * Linear(), "2 * linear"),
+        (0.5 * (RBF(1.0) + 1.0), "0.5 * (rbf + 1)"),
+        (2.0 * RBF(1.0) + Linear(), "2 * rbf + linear"),
+        (RBF(1.0) * (3.0 * Linear()), "rbf * 3 * linear"),
+    ],
+)
+def test_messages_name_a_kernel_as_it_would_be_written(kernel, name):
+    assert kernel.name == name
+    if not kernel.knows_diagonal:
+        with pytest.raises(ValueError, match=rf"The {re.escape(name)} kernel gives values too large"):
+            Gram(1e200 * X, kernel)
+
+
+@pytest.mark.parametrize("two", [2, np.float64(2.0), np.float32(2.0), np.int64(2)], ids=repr)
+def test_numbers_of_numpy_are_numbers(two):
+    assert two * RBF(1.0) == RBF(1.0) * two == Scaled(2.0, RBF(1.0))
+    assert two + RBF(1.0) == Sum(Constant(2.0), RBF(1.0))
 
 
 def test_an_indefinite_sum_is_told():

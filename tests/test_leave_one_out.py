@@ -32,7 +32,7 @@ def refits(model, X, y, rows, weight=None):
         if len(np.unique(y[others & (weight > 0)])) < 2:
             values[k] = -np.inf if y[i] == model.classes_[1] else np.inf
             continue
-        exact = clone(model).set_params(kernel=model._kernel, tol=1e-11, solver="simple-svm")
+        exact = clone(model).set_params(kernel=model._kernel, gamma="scale", coef0=0.0, tol=1e-11, solver="simple-svm")
         values[k] = exact.fit(X[others], y[others], weight[others]).decision_function(X[[i]])[0]
     return values
 

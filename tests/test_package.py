@@ -1,6 +1,8 @@
+import ast
 import errno
 import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,8 @@ import pytest
 
 import zerogap
 from zerogap import compiled
+
+SOURCE = Path(zerogap.__file__).parent
 
 
 def test_every_public_name_loads():
@@ -29,6 +33,47 @@ def test_names_are_right_whatever_was_loaded_first():
 def test_import_is_lazy():
     code = "import sys, zerogap; assert not {'numba', 'sklearn', 'scipy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Which module knows which.
+
+
+def order() -> list[str]:
+    """Return the modules and folders of the package in the order in which CONTRIBUTING.md lists them."""
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
+    tree = text.partition("src/zerogap/\n")[2].partition("\ntests/")[0]
+    names = [re.split(r"\s{3,}", line.strip())[0] for line in tree.splitlines()]  # what they are for follows
+    return re.findall(r"(\w+)(?:\.py|/)", " ".join(names))
+
+
+def imported(source: str) -> set[str]:
+    """Return the modules of the package that a source loads when it is itself loaded: not within functions, nor for types."""
+    statements = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom) and node.module]
+    within = {node.module.split(".")[1] for node in statements if node.module.startswith("zerogap.")}
+    return within | {
+        alias.name for node in statements if node.module == "zerogap" for alias in node.names if alias.name[0] != "_"
+    }
+
+
+def test_a_module_imports_only_from_those_above_it():
+    names = order()
+    here = {file.stem for file in SOURCE.glob("[!_]*.py")} | {file.parent.name for file in SOURCE.glob("*/__init__.py")}
+    assert len(names) == len(set(names))
+    assert set(names) == here
+    for name in names:
+        known = set(names[: names.index(name)]) | {name}
+        for file in (SOURCE / name).glob("*.py") if (SOURCE / name).is_dir() else [SOURCE / f"{name}.py"]:
+            assert imported(file.read_text()) <= known, file
+
+
+def test_imports_are_seen_where_they_count():
+    lines = [
+        "from zerogap import loop, plots",
+        "from zerogap.path.single import SingleEngine",
+        "if TYPE_CHECKING:\n    from zerogap.cli import main",
+        "def f():\n    from zerogap.storage import read",
+    ]
+    assert imported("\n".join(lines)) == {"loop", "plots", "path"}
 
 
 # Machine code on disk.

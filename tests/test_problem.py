@@ -125,6 +125,34 @@ def test_where_every_bias_of_an_interval_is_best_it_is_the_middle(C):
     assert problem.best_bias(r) == 0.5
 
 
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_a_share_of_a_weight_is_that_weight(name, share):
+    X, y, t = points("plain")
+    made = FORMULATIONS[name]
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=40)
+    problem = made(Gram(X), y, t, sample_weight=weight).reweighted(3, share)
+    weight[3] *= share
+    expected = made(Gram(X), y, t, sample_weight=weight)
+    for array in ("lower", "upper", *(["ridge"] if share else [])):  # without a box a ridge means nothing
+        np.testing.assert_allclose(getattr(problem, array), getattr(expected, array), rtol=1e-15)
+
+
+@pytest.mark.parametrize("formulation", ["hinge", "insensitive", "squared-hinge"])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_point_of_weight_zero_has_no_say_in_the_bias(formulation, seed):
+    """Among few points of equal weight the bias has an interval to itself as a rule; one that is not there does not end it."""
+    X, y, t = points("plain")
+    rng = np.random.default_rng(seed)
+    X, y, t, r = X[:6], np.array([1.0, -1.0] * 3), t[:6], rng.standard_normal(6)
+    others = np.array([0, 1, 4, 5])
+    weight = np.where(np.isin(np.arange(6), others), 0.1, 0.0)
+    whole = FORMULATIONS[formulation](Gram(X), y, t, sample_weight=weight)
+    part = FORMULATIONS[formulation](Gram(X[others]), y[others], t[others], sample_weight=weight[others])
+    assert whole.best_bias(r) == pytest.approx(part.best_bias(r[others]), rel=1e-12)
+    np.testing.assert_array_equal(whole.restricted(others).best_bias(r[others]), part.best_bias(r[others]))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_the_best_bias_with_a_box_and_a_ridge(seed):
     """At the bias that minimises the primal objective the sum of the responses, which falls as it grows, passes the total."""
@@ -133,7 +161,7 @@ def test_the_best_bias_with_a_box_and_a_ridge(seed):
     problem = replace(problem, lower=np.full(40, -0.1), upper=np.full(40, 0.2))
     r = np.random.default_rng(seed).standard_normal(40)
     bias = problem.best_bias(r)
-    below, above = (problem._response(r - (bias + shift)).sum() for shift in (-1e-9, 1e-9))
+    below, above = (problem.loss.response(r - (bias + shift)).sum() for shift in (-1e-9, 1e-9))
     assert below > problem.total > above
 
 

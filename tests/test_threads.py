@@ -147,6 +147,24 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(data, model):
     np.testing.assert_array_equal(model.predict(X), values)
 
 
+@pytest.mark.parametrize("model", [SVC(), SVR(), SVCPath(C_max=10.0), GaussianProcessRegressor(noise=0.1)])
+def test_a_prediction_is_that_of_one_model(data, model):
+    """The kernel itself fits the model anew, as another thread may at that moment."""
+    X, y = data
+    interruptions = []
+
+    def linear(A, B):
+        if interruptions:
+            interruptions.pop()()
+        return A @ B.T
+
+    model = clone(model).set_params(kernel=linear).fit(X[:50], y[:50])
+    values = model.predict(X[:20])
+    interruptions.append(lambda: model.fit(X[50:150] + 1.0, 2.0 * y[50:150]))
+    np.testing.assert_array_equal(model.predict(X[:20]), values)
+    assert not interruptions
+
+
 def test_a_matrix_is_not_copied_while_its_rows_are_moved():
     """While one thread keeps the whole matrix, another that makes a twin would find old places in new rows."""
     X = np.random.default_rng(0).standard_normal((30, 3))

@@ -11,12 +11,13 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from zerogap import datasets, kernels
+    from zerogap.certificate import Certificate
     from zerogap.comparison import Comparison, compare
     from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out, load
     from zerogap.gram import Gram
     from zerogap.loop import Solution, Status, Trace, solve
     from zerogap.path import Path, svm_path
-    from zerogap.problem import Certificate, DualProblem
+    from zerogap.problem import DualProblem
     from zerogap.stopping import DualGrowth, KKTViolation, RelativeGap
 
 __getattr__, __dir__ = loader(
@@ -31,7 +32,7 @@ __getattr__, __dir__ = loader(
         "leave_one_out": "estimators",
         "load": "estimators",
         "Gram": "gram",
-        "Certificate": "problem",
+        "Certificate": "certificate",
         "DualProblem": "problem",
         "DualGrowth": "stopping",
         "KKTViolation": "stopping",

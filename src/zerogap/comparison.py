@@ -259,7 +259,7 @@ def compare(
     if distance and reference is not None:
         for run in runs:
             if run.solution is not None:
-                run.trace["distance"] = _distances(problem, recorders[run.name].points, reference.beta)
+                run.trace["distance"] = _distances(problem, recorders[run.name].iterates, reference.beta)
     if limit.was_interrupted:
         _warn_of_interrupt(runs)
     return Comparison(problem, runs, reference)
@@ -347,7 +347,7 @@ class _Recorder:
         self.callback, self.keep = callback, keep
         self.problem: DualProblem | None = None
         self.margins: list[float] = []
-        self.points: list[tuple[np.ndarray, np.ndarray]] = []
+        self.iterates: list[tuple[np.ndarray, np.ndarray]] = []
         self._step = -1
 
     def __call__(self, state: Any, row: TraceRow) -> Any:
@@ -356,7 +356,7 @@ class _Recorder:
             self.margins.append(margin(self.problem, state.beta, state.residual))  # type: ignore[arg-type]
             if self.keep:
                 support = np.flatnonzero(state.beta)
-                self.points.append((support, state.beta[support]))
+                self.iterates.append((support, state.beta[support]))
         return self.callback(state, row) if self.callback is not None else None
 
 
@@ -391,11 +391,13 @@ def _reference(runs: list[Run], problem: DualProblem) -> Solution:
     return further if further.certificate.relative_gap < best.certificate.relative_gap else best
 
 
-def _distances(problem: DualProblem, points: list[tuple[np.ndarray, np.ndarray]], reference: np.ndarray) -> np.ndarray:
+def _distances(
+    problem: DualProblem, iterates: list[tuple[np.ndarray, np.ndarray]], reference: np.ndarray
+) -> np.ndarray:
     """Return |beta - beta*| in the norm of K + diag(ridge) for every trace row (spiral, figures 2 to 5)."""
     gram, found = problem.gram.fresh(), []
-    for a in range(0, len(points), TRACE_ROWS_AT_ONCE):
-        part = points[a : a + TRACE_ROWS_AT_ONCE]
+    for a in range(0, len(iterates), TRACE_ROWS_AT_ONCE):
+        part = iterates[a : a + TRACE_ROWS_AT_ONCE]
         change = np.repeat(-reference[:, None], len(part), axis=1)
         for k, (support, values) in enumerate(part):
             change[support, k] += values

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zerogap import validation
+from zerogap.certificate import Certificate
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.limits import Exceeded, Limit, is_over, limits, unlimited
-from zerogap.problem import Certificate, DualProblem
+from zerogap.problem import DualProblem
 from zerogap.solvers import Info, Solver, get_solver
 from zerogap.stopping import RelativeGap, Stop
 
@@ -394,12 +395,12 @@ class _Progress:
         self.highest, self.grown_at = -np.inf, steps
         self.frozen, self.frozen_at = (np.inf, -np.inf), steps  # gap and dual objective since when they hardly change
 
-    def note(self, steps: int, now: Certificate, beta: np.ndarray, noise: float) -> bool:
-        """Record the present point; return whether there was progress.  ``noise`` is that of the dual objective."""
+    def note(self, steps: int, now: Certificate, beta: np.ndarray, rounding: float) -> bool:
+        """Record the present point; return whether there was progress.  ``rounding`` is that of the dual objective."""
         gap, dual = now.gap, now.dual
         if not np.array_equal(beta, self.beta):
             self.beta, self.moved_at = beta.copy(), steps
-        if dual > self.highest + noise:
+        if dual > self.highest + rounding:
             self.highest, self.grown_at = dual, steps
         least = FROZEN * (gap if np.isfinite(gap) else abs(dual))
         if not (abs(gap - self.frozen[0]) <= least or gap == self.frozen[0]) or abs(dual - self.frozen[1]) > least:
@@ -579,8 +580,10 @@ class _Run:
             return None
         beta, problem = self.state.beta, self.problem
         rounding = problem.rounding(beta)
-        noise = float(np.finfo(float).eps * (np.abs(beta) @ (np.abs(problem.target) + np.abs(self.state.residual))))
-        if self.progress.note(self.steps, self.now, beta, noise):
+        dual_rounding = float(
+            np.finfo(float).eps * (np.abs(beta) @ (np.abs(problem.target) + np.abs(self.state.residual)))
+        )
+        if self.progress.note(self.steps, self.now, beta, dual_rounding):
             self.idle = 0
         elif self.info.iterations == 0 or self.now.kkt_violation <= 10 * rounding:
             self.idle += 1

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from zerogap import validation
-from zerogap.problem import Certificate
+from zerogap.certificate import Certificate
 
 
 class Stop:

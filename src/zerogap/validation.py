@@ -68,15 +68,17 @@ def check_coef0(coef0: Any) -> float:
 
 def check_kernel_values(values: Any, shape: tuple[int, int]) -> np.ndarray:
     """Return what a user's kernel function gave for two sets of points: a real number for each pair of them."""
-    what = "The kernel function must return the matrix of kernel values between two sets of points"
+    expected = "The kernel function must return the matrix of kernel values between two sets of points"
     array = np.empty(0, dtype=object) if sp.issparse(values) else np.asarray(values)
     if array.dtype.kind not in "fiub":
         kind = type(values).__name__ if array.dtype == object else f"values of type {array.dtype}"
-        raise ValueError(f"{what}, an array of real numbers; got {kind}.")
+        raise ValueError(f"{expected}, an array of real numbers; got {kind}.")
     if array.shape != shape:
-        raise ValueError(f"{what}: for {shape[0]} and {shape[1]} points an array of shape {shape}; got {array.shape}.")
+        raise ValueError(
+            f"{expected}: for {shape[0]} and {shape[1]} points an array of shape {shape}; got {array.shape}."
+        )
     if not np.isfinite(array.sum(dtype=np.float64)) and np.isnan(array).any():
-        raise ValueError(f"{what}; it returned NaN. Every pair of points needs a number.")
+        raise ValueError(f"{expected}; it returned NaN. Every pair of points needs a number.")
     return array.astype(np.float64, copy=False)
 
 

@@ -5,6 +5,8 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,16 +17,43 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from zerogap import validation
+from zerogap.certificate import Certificate
 from zerogap.duplicates import Distinct, distinct
 from zerogap.gram import Gram
 from zerogap.kernels import Kernel, as_kernel, is_precomputed
-from zerogap.loop import Solution, Status, default_max_steps, solve
+from zerogap.loop import Solution, Status, Trace, default_max_steps, solve
 from zerogap.problem import DualProblem
 from zerogap.progress import GapProgress
 from zerogap.solvers import get_solver
 from zerogap.stopping import RelativeGap
 
 CHUNK = 50_000_000  # bytes of kernel values held at once when predicting
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A point that a model is made of and what is known of it, found by a solver, by exchanges or on a path."""
+
+    beta: np.ndarray  # over the distinct points
+    bias: float
+    certificate: Certificate
+    status: Status
+    n_iter: int  # of the solver, or points that entered the free set
+    trace: Trace
+    kernel_evaluations: int
+
+    @classmethod
+    def of(cls, solution: Solution) -> "Outcome":
+        """Return that of a run."""
+        return cls(
+            solution.beta,
+            solution.bias,
+            solution.certificate,
+            solution.status,
+            solution.n_iter,
+            solution.trace,
+            solution.problem.gram.evaluations,
+        )
 
 
 class KernelMachine(BaseEstimator):
@@ -163,13 +192,13 @@ class KernelMachine(BaseEstimator):
         """Solve one problem."""
         self._warn_if_indefinite(problem.gram)
         progress = GapProgress(self.tol, title) if self.verbose else None
-        most = default_max_steps(problem.n) if self.max_iter == -1 else int(self.max_iter)
+        max_steps = default_max_steps(problem.n) if self.max_iter == -1 else int(self.max_iter)
         try:
             solution = solve(
                 problem,
                 self._chosen_solver(),
                 stop=RelativeGap(self.tol),
-                max_steps=most,
+                max_steps=max_steps,
                 max_time=self.max_time,
                 callback=progress,
                 resume=start,
@@ -180,24 +209,24 @@ class KernelMachine(BaseEstimator):
                 progress.close()
         return solution
 
-    def _warn(self, solutions: list[Solution]) -> None:
+    def _warn(self, outcomes: Sequence[Outcome | Solution]) -> None:
         """Say which outcomes are short of the tolerance, once for each kind of them."""
-        for status in dict.fromkeys(solution.status for solution in solutions):
+        for status in dict.fromkeys(outcome.status for outcome in outcomes):
             if status is not Status.CONVERGED:
-                some = [solution for solution in solutions if solution.status is status]
-                warnings.warn(
-                    self._outcome(status, some, len(solutions)), ConvergenceWarning, stacklevel=callers_level()
-                )
+                alike = [outcome for outcome in outcomes if outcome.status is status]
+                message = self._shortfall(status, alike, len(outcomes))
+                warnings.warn(message, ConvergenceWarning, stacklevel=callers_level())
 
-    def _outcome(self, status: Status, some: list[Solution], count: int) -> str:
-        worst = max(some, key=lambda solution: solution.certificate.relative_gap)
+    def _shortfall(self, status: Status, outcomes: Sequence[Outcome | Solution], count: int) -> str:
+        """Return the message on outcomes of one status, which are some of so many."""
+        worst = max(outcomes, key=lambda outcome: outcome.certificate.relative_gap)
         limit = {
             Status.MAX_STEPS: f" (max_iter={self.max_iter}{', that is ten million' if self.max_iter == -1 else ''})",
             Status.MAX_TIME: f" (max_time={self.max_time})",
         }.get(status, "")
-        where = "" if count == 1 else f" in {len(some)} of {count} pairs of classes, the worst"
+        pairs = "" if count == 1 else f" in {len(outcomes)} of {count} pairs of classes, the worst"
         return (
-            f"{type(self).__name__} stopped{where} after {worst.n_iter} steps with a relative duality gap of "
+            f"{type(self).__name__} stopped{pairs} after {worst.n_iter} steps with a relative duality gap of "
             f"{worst.certificate.relative_gap:.2g}, not the tol={self.tol:g} asked for: {status.advice}{limit}."
         )
 

@@ -169,7 +169,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
         self._store_support(X, np.arange(y.size))
         self._factor: Factor | None = getattr(solution.state, "factor", None)
         self._precondition: Nystrom | None = getattr(solution.state, "precondition", None)
-        self._training, self._target, self._ridge = gram, problem.target, problem.ridge
+        self._training_matrix, self._target, self._ridge = gram, problem.target, problem.ridge
         self.dual_coef_ = solution.beta[None]
         self.n_iter_ = solution.n_iter
         self.certificate_, self.status_, self.trace_ = solution.certificate, solution.status, solution.trace
@@ -179,17 +179,17 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        training = state.pop("_training", None)  # kernel values can be computed again, unless they are the user's
-        if training is not None and self._is_precomputed:
-            state["_matrix"] = training.X
+        gram = state.pop("_training_matrix", None)  # kernel values can be computed again, unless they are the user's
+        if gram is not None and self._is_precomputed:
+            state["_matrix"] = gram.X
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         matrix = state.pop("_matrix", None)
         super().__setstate__(state)
-        if "_kernel" in state and "_training" not in state:
-            self._training = self._training_gram(self.support_vectors_ if matrix is None else matrix)
+        if "_kernel" in state and "_training_matrix" not in state:
+            self._training_matrix = self._training_gram(self.support_vectors_ if matrix is None else matrix)
 
     def _training_gram(self, X: Any) -> Gram:
         # The factor takes the place of the matrix; rows kept besides would only double the memory.
@@ -256,7 +256,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
 
     def _solve_columns(self, V: np.ndarray, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return U ~ C^-1 V and V + R, where R = V - C U: U'(V + R) is below V'C^-1 V by R'C^-1 R, of second order only."""
-        solved = solve_columns(self._training, self._ridge, V, self.std_tol * prior, self._precondition)
+        solved = solve_columns(self._training_matrix, self._ridge, V, self.std_tol * prior, self._precondition)
         worst = float((solved.gap / prior).max(initial=0.0))
         if worst > self.std_tol:
             warnings.warn(
@@ -340,11 +340,11 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
         validation.check_choice("method", method, ("cholesky", "lanczos"))
         error = 0.0
         if method == "cholesky" or self._factor is not None:
-            factor = self._factor or Factor(self._training, self._ridge)
+            factor = self._factor or Factor(self._training_matrix, self._ridge)
             determinant = factor.log_determinant()
         else:
             rng = check_random_state(random_state)
-            determinant, error = log_determinant(self._training, self._ridge, self._precondition, n_probes, rng)
+            determinant, error = log_determinant(self._training_matrix, self._ridge, self._precondition, n_probes, rng)
         # y'C^-1 y is twice the optimal value; the dual is below it by no more than the gap.
         value = -self.certificate_.dual - 0.5 * (determinant + self._target.size * np.log(2 * np.pi))
         return (value, 0.5 * error) if return_error else value

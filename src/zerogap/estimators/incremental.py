@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from zerogap import limits
 from zerogap.active_set import ActiveSet, feasible
 from zerogap.duplicates import Distinct, distinct
+from zerogap.estimators.base import Outcome
 from zerogap.gram import Gram
 from zerogap.limits import Limit
-from zerogap.loop import Solution, Status, Trace, TraceRow
+from zerogap.loop import Status, Trace, TraceRow
 from zerogap.problem import DualProblem
 
 # A factor that has seen very many updates is built anew if the certificate shows it.
@@ -52,15 +53,16 @@ class Training:
         self.beta = beta  # (pairs of classes, m) over the distinct points
         self.is_growing = False  # whether rows have been added or forgotten since the fit
         self.exact: tuple[DualProblem, ActiveSet] | None = None
+        self.gram: Gram | None = None  # of two classes, until there is ``exact``: kernel values the fit has computed
         self.lock = threading.RLock()  # of the active set and its kernel rows: one thread at a time works with them
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {name: value for name, value in self.__dict__.items() if name != "lock"}
+        kept = {name: value for name, value in self.__dict__.items() if name not in ("lock", "gram")}
         return {**kept, "exact": None}  # kernel values are cheaper to compute than to store
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.lock = threading.RLock()
+        self.gram, self.lock = None, threading.RLock()
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -70,7 +72,8 @@ class Training:
     def problem(self, model: Any) -> DualProblem:
         """Return the problem of two classes as the model's parameters have it now."""
         if self.exact is None:
-            return _problem(model, model._gram(self.rows.X, self.points.rows), self.rows, self.points)
+            gram = model._gram(self.rows.X, self.points.rows) if self.gram is None else self.gram
+            return _problem(model, gram, self.rows, self.points)
         old = self.exact[0]
         problem = _problem(model, old.gram, self.rows, self.points)
         return old if _is_same(old, problem) else problem
@@ -87,7 +90,7 @@ class Training:
         _optimise(problem, active)
         self.beta, self.exact = active.beta[None], None
         limits.check()
-        self.exact = problem, active
+        self.exact, self.gram = (problem, active), None
         return self.exact
 
     def add(self, model: Any, more: Rows) -> int:
@@ -117,7 +120,8 @@ class Training:
                 beta, exact = active.beta, None if limits.is_over() else (problem, active)
         except limits.Exceeded:
             beta = np.where(origin >= 0, self.beta[0][origin], 0.0)
-        self.rows, self.points, self.beta, self.exact, self.is_growing = rows, points, beta[None], exact, True
+        self.rows, self.points, self.beta, self.is_growing = rows, points, beta[None], True
+        self.exact, self.gram = exact, None
         return entered
 
     def _grown(
@@ -189,10 +193,8 @@ def _is_same(a: DualProblem, b: DualProblem) -> bool:
     )
 
 
-def certified(problem: DualProblem, training: Training, entered: int, began: float, tol: float) -> Solution:
+def certified(problem: DualProblem, training: Training, entered: int, began: float, tol: float) -> Outcome:
     """Return the point the exchanges have led to with its certificate, computed from the data."""
-    from zerogap.solvers.simple_svm import SimpleSVM  # here, so that a model that only fits need not load it
-
     beta = feasible(problem, training.beta[0])
     now = problem.certify(beta)
     if now.relative_gap > tol and now.gap <= tol * abs(now.primal):
@@ -204,7 +206,7 @@ def certified(problem: DualProblem, training: Training, entered: int, began: flo
         *(entered, time.perf_counter() - began, now.dual, now.kkt_violation, now.relative_gap),
         *(problem.gram.evaluations, int(np.count_nonzero(beta))),
     )
-    return Solution(beta, now.bias, now, status, entered, Trace([row]), problem, SimpleSVM("worst"), None)
+    return Outcome(beta, now.bias, now, status, entered, Trace([row]), problem.gram.evaluations)
 
 
 def cut_short(limit: Limit) -> Status | None:

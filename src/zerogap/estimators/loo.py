@@ -6,8 +6,7 @@ solution, the free points following, and the few points that break the optimalit
 
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -126,10 +125,10 @@ def _fill(values: np.ndarray, model: SVC, training: Training) -> None:
 
 def _result(model: SVC, codes: np.ndarray, values: np.ndarray, status: Status) -> LeaveOneOut:
     found = ~np.isnan(values)
-    said = (values[found] > 0).astype(int)
-    error = float(np.mean(said != codes[found])) if found.any() else np.nan
+    predicted = (values[found] > 0).astype(int)
+    error = float(np.mean(predicted != codes[found])) if found.any() else np.nan
     if status is Status.CONVERGED:
-        return LeaveOneOut(values, model.classes_[said], error)
+        return LeaveOneOut(values, model.classes_[predicted], error)
     warnings.warn(
         f"leave_one_out stopped after {found.sum()} of {found.size} rows: "
         f"{'interrupted' if status is Status.INTERRUPTED else 'the time limit was reached; raise it'}.",
@@ -137,7 +136,7 @@ def _result(model: SVC, codes: np.ndarray, values: np.ndarray, status: Status) -
         stacklevel=callers_level(),
     )
     predictions = np.full(found.size, None, dtype=object)
-    predictions[found] = model.classes_[said]
+    predictions[found] = model.classes_[predicted]
     return LeaveOneOut(values, predictions, error, status)
 
 
@@ -145,8 +144,8 @@ def _exact_values(model: SVC, training: Training, rows: np.ndarray) -> np.ndarra
     """Return the decision values of the exact model at rows it has never seen."""
     problem, active = training.solve(model)
     X, support = training.rows.X, np.flatnonzero(active.beta)
-    theirs = training.points.rows[support]
-    K = X[np.ix_(rows, theirs)] if model._is_precomputed else model._kernel(X[rows], X[theirs])
+    support_rows = training.points.rows[support]
+    K = X[np.ix_(rows, support_rows)] if model._is_precomputed else model._kernel(X[rows], X[support_rows])
     return K @ active.beta[support] + problem.best_bias(active.residual + problem.ridge * active.beta)
 
 
@@ -174,7 +173,7 @@ class _Values:
     def _without(self, p: int, share: float) -> float:
         """Return f(x_p) of the model in which point p has only a share of its weight."""
         problem, active = self.problem, self.active
-        reduced = _reduced(problem, p, share)
+        reduced = problem.reweighted(p, share)
         if share == 0 and (reduced.upper.max() <= 0 or reduced.lower.min() >= 0):
             return -np.inf * float(problem.target[p])
         is_same = active.beta[p] == 0 or (
@@ -186,7 +185,7 @@ class _Values:
             share == 0 or _has_one_bias(reduced, active)
         ):  # a smaller box may end at the coefficient
             return _decision(problem, active, p, active.bias)
-        return _decision(reduced, active, p, _bias(reduced, active, p, share))
+        return _decision(reduced, active, p, _bias(reduced, active))
 
 
 def _adapted(active: ActiveSet, problem: DualProblem, reduced: DualProblem) -> ActiveSet:
@@ -204,19 +203,6 @@ def _adapted(active: ActiveSet, problem: DualProblem, reduced: DualProblem) -> A
     return active
 
 
-def _reduced(problem: DualProblem, p: int, share: float) -> DualProblem:
-    """Return the problem in which point p has only a share of its weight: a smaller box, or a larger ridge."""
-    lower, upper, ridge = problem.lower.copy(), problem.upper.copy(), problem.ridge
-    if share == 0:
-        lower[p] = upper[p] = 0.0
-    elif np.isfinite(upper[p] - lower[p]):
-        lower[p], upper[p] = share * lower[p], share * upper[p]
-    elif ridge[p] > 0:
-        ridge = ridge.copy()
-        ridge[p] /= share
-    return replace(problem, lower=lower, upper=upper, ridge=ridge)
-
-
 def _decision(problem: DualProblem, active: ActiveSet, p: int, bias: float) -> float:
     return float(problem.target[p] - active.residual[p] - problem.ridge[p] * active.beta[p] + bias)
 
@@ -228,15 +214,8 @@ def _has_one_bias(problem: DualProblem, active: ActiveSet) -> bool:
     return problem.total is None or bool((room > INSIDE * np.abs(active.beta).max()).any())
 
 
-def _bias(problem: DualProblem, active: ActiveSet, p: int, share: float) -> float:
+def _bias(problem: DualProblem, active: ActiveSet) -> float:
     """Return the bias of the optimum; of an interval the middle, as a fit does."""
     if _has_one_bias(problem, active):
         return active.bias
-    r = active.residual + problem.ridge * active.beta
-    if share == 0:  # a point that is not there must not end the interval
-        others = np.arange(problem.n) != p
-        arrays: dict[str, Any] = {
-            name: getattr(problem, name)[others] for name in ("target", "lower", "upper", "ridge")
-        }
-        problem, r = replace(problem, **arrays), r[others]
-    return problem.best_bias(r)
+    return problem.best_bias(active.residual + problem.ridge * active.beta)

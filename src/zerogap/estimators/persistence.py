@@ -31,7 +31,7 @@ HOMES = {
     "GaussianProcessRegressor": "estimators.gaussian_process",
     "Rows": "estimators.incremental",
     "Training": "estimators.incremental",
-    "Certificate": "problem",
+    "Certificate": "certificate",
     "Distinct": "duplicates",
     "Factor": "solvers.cholesky",
     "Constant": "kernels",

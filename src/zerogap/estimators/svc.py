@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.duplicates import Distinct
-from zerogap.estimators.base import KernelMachine
+from zerogap.estimators.base import KernelMachine, Outcome
 from zerogap.estimators.incremental import Rows, Training, certified, cut_short
 from zerogap.gram import Gram
 from zerogap.limits import Exceeded, Limit, limits, unlimited
@@ -162,7 +162,7 @@ class SVC(ClassifierMixin, KernelMachine):
         """
         return self._become(self._twin()._fit(X, y, sample_weight))
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> "SVC":
+    def _fit(self, X: Any, y: Any, sample_weight: Any, *, keep_gram: bool = False) -> "SVC":
         began = time.perf_counter()
         self._check_options()
         X, y = self._check_points(X, y, copy=True)
@@ -172,10 +172,13 @@ class SVC(ClassifierMixin, KernelMachine):
         self._check_classes(codes, weight)
         points = self._prepare(X, codes.astype(np.float64), weight)
         with limits(self._time_left(began) if self.classes_.size == 2 else None):
-            return self._fit_rows(Rows(X, codes, weight), points, self._starts(X.shape[0]))
+            return self._fit_rows(Rows(X, codes, weight), points, self._starts(X.shape[0]), keep_gram=keep_gram)
 
-    def _fit_rows(self, rows: Rows, points: Distinct, starts: np.ndarray | None) -> "SVC":
-        """Separate every pair of classes, from coefficients (pairs, n) if they are given; Ctrl-C leaves the rest there."""
+    def _fit_rows(self, rows: Rows, points: Distinct, starts: np.ndarray | None, *, keep_gram: bool = False) -> "SVC":
+        """Separate every pair of classes, from coefficients (pairs, n) if they are given; Ctrl-C leaves the rest there.
+
+        ``keep_gram``: for exchanges that follow, which need the kernel values of two classes again.
+        """
         pairs = list(combinations(range(self.classes_.size), 2))
         weighted = self._weighted(rows, points)
         with limits():
@@ -183,14 +186,16 @@ class SVC(ClassifierMixin, KernelMachine):
                 self._fit_pair(rows, weighted, *pair, None if starts is None else starts[k])
                 for k, pair in enumerate(pairs)
             ]
-        solutions = [solution for _, solution in fitted]
+        outcomes = [Outcome.of(solution) for _, solution in fitted]
         training = Training(rows, points, np.array([coefficients for coefficients, _ in fitted]))
-        self._store(rows.X, rows.codes, pairs, training.coefficients, solutions)
+        if keep_gram and len(pairs) == 1:
+            training.gram = fitted[0][1].problem.gram
+        self._store(rows.X, rows.codes, pairs, training.coefficients, outcomes)
         # Nothing that comes later can ask for the rows of a kernel matrix of several classes.
         self._training = None if self._is_precomputed and len(pairs) > 1 else training
         if self.warm_start:
             self._last_beta = training.coefficients
-        self._warn(solutions)
+        self._warn(outcomes)
         return self
 
     # Exact changes of a fitted model.
@@ -293,42 +298,43 @@ class SVC(ClassifierMixin, KernelMachine):
         began = time.perf_counter()
         limit_of_all = limits(self.max_time if classes.size == 2 else None)
         with limit_of_all as limit, np.errstate(over="ignore", invalid="ignore"):
-            self.fit(X, y, sample_weight)
-            training, evaluations = self._kept_training(), self.kernel_evaluations_
+            self._become(self._twin()._fit(X, y, sample_weight, keep_gram=True))
+            training = self._kept_training()
             training.is_growing = True
             if classes.size == 2 and self.status_ is not Status.UNBOUNDED and not limit.is_over:
                 self._take_over(training, int(self.n_iter_[0]), began, limit)
-                self.kernel_evaluations_ += evaluations
         return self
 
     def _take_over(self, training: Training, entered: int, began: float, limit: Limit) -> "SVC":
         """Make the exact solution of the rows the model's own."""
-        solution = self._exact(training, entered, began, limit)
-        beta = training.points.spread(solution.beta)[None]
+        outcome = self._exact(training, entered, began, limit)
+        beta = training.points.spread(outcome.beta)[None]
         new = self._twin()
-        new._store(training.rows.X, training.rows.codes, [(0, 1)], beta, [solution])
+        new._store(training.rows.X, training.rows.codes, [(0, 1)], beta, [outcome])
         if self.warm_start:
             new._last_beta = beta
         self._become(new)
-        self._warn([solution])
+        self._warn([outcome])
         return self
 
-    def _exact(self, training: Training, entered: int, began: float, limit: Limit) -> Solution:
+    def _exact(self, training: Training, entered: int, began: float, limit: Limit) -> Outcome:
         """Return the exact solution of two classes, or at a limit the point reached."""
         with suppress(Exceeded):
             training.solve(self)
         with unlimited():
             problem = training.problem(self)
-            solution = certified(problem, training, entered, began, self.tol)
-        if solution.status is Status.STALLED and (status := cut_short(limit)) is not None:
-            return replace(solution, status=status)
-        if solution.status is Status.STALLED:  # rounding has led the exchanges astray: solve, from where they ended
-            is_known = np.isfinite(solution.certificate.gap)
-            solution = self._solve(problem, solution.beta if is_known else None, "exchanges")
-            if solution.status is Status.STALLED:
-                solution = self._solve(problem, None, "exchanges")
-            training.beta, training.exact = solution.beta[None], None
-        return solution
+            outcome = certified(problem, training, entered, began, self.tol)
+        if outcome.status is not Status.STALLED:
+            return outcome
+        if (status := cut_short(limit)) is not None:
+            return replace(outcome, status=status)
+        # Rounding has led the exchanges astray: solve, from where they ended.
+        is_known = np.isfinite(outcome.certificate.gap)
+        solution = self._solve(problem, outcome.beta if is_known else None, "exchanges")
+        if solution.status is Status.STALLED:
+            solution = self._solve(problem, None, "exchanges")
+        training.beta, training.exact = solution.beta[None], None
+        return Outcome.of(solution)
 
     def _kept_training(self) -> Training:
         """Return what the model remembers of its training."""
@@ -366,15 +372,15 @@ class SVC(ClassifierMixin, KernelMachine):
     ) -> tuple[np.ndarray, Solution]:
         """Separate class a from class b; return signed coefficients over all distinct points, and the solution."""
         code = rows.codes[points.rows]
-        ours = np.flatnonzero((code == a) | (code == b))
+        of_pair = np.flatnonzero((code == a) | (code == b))
         # LIBSVM's and so scikit-learn's convention: the first class is positive, but the second if there are only two.
-        sign = np.where(code[ours] == (b if self.classes_.size == 2 else a), 1.0, -1.0)
+        sign = np.where(code[of_pair] == (b if self.classes_.size == 2 else a), 1.0, -1.0)
         title = f"{self.classes_[a]} against {self.classes_[b]}"
         with limits(self.max_time):  # a kernel that is a function takes its time for the diagonal already
-            problem = self._problem(self._gram(rows.X, points.rows[ours]), sign, points.weight[ours])
-            solution = self._solve(problem, None if start is None else points.gather(start)[ours], title)
+            problem = self._problem(self._gram(rows.X, points.rows[of_pair]), sign, points.weight[of_pair])
+            solution = self._solve(problem, None if start is None else points.gather(start)[of_pair], title)
         beta = np.zeros(points.rows.size)
-        beta[ours] = solution.beta
+        beta[of_pair] = solution.beta
         return beta, solution
 
     def _problem(self, gram: Gram, sign: np.ndarray, weight: np.ndarray) -> DualProblem:
@@ -419,7 +425,7 @@ class SVC(ClassifierMixin, KernelMachine):
         return last if last is not None and last.shape == (n_classes * (n_classes - 1) // 2, n) else None
 
     def _store(
-        self, X: Any, codes: np.ndarray, pairs: list[tuple[int, int]], beta: np.ndarray, solutions: list[Solution]
+        self, X: Any, codes: np.ndarray, pairs: list[tuple[int, int]], beta: np.ndarray, outcomes: list[Outcome]
     ) -> None:
         """Lay out the coefficients as LIBSVM does: support vectors by class, a row for each of the other classes."""
         used = np.flatnonzero(beta.any(axis=0))
@@ -431,13 +437,13 @@ class SVC(ClassifierMixin, KernelMachine):
         for (a, b), row in zip(pairs, beta[:, support], strict=True):
             self.dual_coef_[b - 1, owner == a] = row[owner == a]
             self.dual_coef_[a, owner == b] = row[owner == b]
-        self._set_biases([solution.bias for solution in solutions])
-        self.n_iter_ = np.array([solution.n_iter for solution in solutions], dtype=np.int32)
-        certificates = [solution.certificate for solution in solutions]
-        statuses = [solution.status for solution in solutions]
-        traces = [solution.trace for solution in solutions]
+        self._set_biases([outcome.bias for outcome in outcomes])
+        self.n_iter_ = np.array([outcome.n_iter for outcome in outcomes], dtype=np.int32)
+        certificates = [outcome.certificate for outcome in outcomes]
+        statuses = [outcome.status for outcome in outcomes]
+        traces = [outcome.trace for outcome in outcomes]
         self.duality_gap_ = max(certificate.relative_gap for certificate in certificates)
-        self.kernel_evaluations_ = sum(solution.problem.gram.evaluations for solution in solutions)
+        self.kernel_evaluations_ = sum(outcome.kernel_evaluations for outcome in outcomes)
         is_one = len(pairs) == 1
         self.certificate_ = certificates[0] if is_one else certificates
         self.status_: Status | list[Status] = statuses[0] if is_one else statuses
@@ -445,14 +451,13 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def _pair_decisions(self, X: Any) -> np.ndarray:
         """Return f(x) for every pair of classes, LIBSVM's way: positive for the first (with two classes the second)."""
-        now, parts = self._twin(), []  # another thread may store another model meanwhile
-        edges = np.concatenate([[0], np.cumsum(getattr(now, "n_support_", []))])
-        for _, K in now._kernel_values(X):
-            decisions = np.empty((K.shape[0], now.intercept_.size))
-            for p, (a, b) in enumerate(combinations(range(now.classes_.size), 2)):
+        parts, edges = [], np.concatenate([[0], np.cumsum(getattr(self, "n_support_", []))])
+        for _, K in self._kernel_values(X):
+            decisions = np.empty((K.shape[0], self.intercept_.size))
+            for p, (a, b) in enumerate(combinations(range(self.classes_.size), 2)):
                 of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
-                decisions[:, p] = K[:, of_a] @ now.dual_coef_[b - 1, of_a] + K[:, of_b] @ now.dual_coef_[a, of_b]
-            parts.append(decisions + now._biases)
+                decisions[:, p] = K[:, of_a] @ self.dual_coef_[b - 1, of_a] + K[:, of_b] @ self.dual_coef_[a, of_b]
+            parts.append(decisions + self._biases)
         return np.concatenate(parts)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -468,12 +473,13 @@ class SVC(ClassifierMixin, KernelMachine):
         array of shape (n,) or (n, k)
             For two classes positive for ``classes_[1]``; else a column a class, or a pair of classes with "ovo".
         """
-        decisions = self._pair_decisions(X)
-        if self.classes_.size == 2:
+        now = self._twin()  # another thread may store another model meanwhile
+        decisions = now._pair_decisions(X)
+        if now.classes_.size == 2:
             return decisions.ravel()
-        if self.decision_function_shape == "ovo":
+        if now.decision_function_shape == "ovo":
             return decisions
-        return _ovr_decision_function(decisions < 0, -decisions, self.classes_.size)
+        return _ovr_decision_function(decisions < 0, -decisions, now.classes_.size)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each point.
@@ -488,14 +494,15 @@ class SVC(ClassifierMixin, KernelMachine):
         array of shape (n,)
             Labels; with more than two classes the one most pairs vote for.
         """
-        decisions = self._pair_decisions(X)
-        if self.classes_.size == 2:
-            return self.classes_[(decisions.ravel() > 0).astype(int)]
-        votes = np.zeros((decisions.shape[0], self.classes_.size), dtype=int)
-        for p, (a, b) in enumerate(combinations(range(self.classes_.size), 2)):
+        now = self._twin()  # another thread may store another model meanwhile
+        decisions = now._pair_decisions(X)
+        if now.classes_.size == 2:
+            return now.classes_[(decisions.ravel() > 0).astype(int)]
+        votes = np.zeros((decisions.shape[0], now.classes_.size), dtype=int)
+        for p, (a, b) in enumerate(combinations(range(now.classes_.size), 2)):
             votes[:, a] += decisions[:, p] > 0
             votes[:, b] += decisions[:, p] <= 0
-        return self.classes_[votes.argmax(axis=1)]
+        return now.classes_[votes.argmax(axis=1)]
 
     def _weights(self) -> np.ndarray:
         points = self._kernel.moved(self.support_vectors_)

@@ -10,12 +10,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
-from zerogap.estimators.base import KernelMachine, callers_level
+from zerogap.estimators.base import KernelMachine, Outcome, callers_level
 from zerogap.estimators.svc import SVC
-from zerogap.loop import Solution, Status, Trace
+from zerogap.loop import Status, Trace
 from zerogap.path import ScoreCurve, score_curve, svm_path
-from zerogap.problem import DualProblem
-from zerogap.solvers import SMO
 
 
 class SVCPath(ClassifierMixin, KernelMachine):
@@ -196,24 +194,21 @@ class SVCPath(ClassifierMixin, KernelMachine):
         """
         check_is_fitted(self)
         path = self.path_
-        gamma = getattr(self._kernel, "gamma", self.gamma)
+        gamma = getattr(self._kernel, "gamma", self.gamma) if isinstance(self.kernel, str) else self.gamma
         model = SVC(C=C, kernel=self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, tol=1e-9)
         model.classes_, model._kernel, model.n_features_in_ = self.classes_, self._kernel, self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         assert path.gram is not None
-        problem = DualProblem.hinge(path.gram, path.y, C, sample_weight=path.points.weight)
-        beta = path.coefficients_at(C)
         certificate = path.certificate_at(C)
         status, bias = Status.of(certificate, model.tol), path.bias_in_gram(C)
-        least, most = certificate.bias_interval
-        if not least <= bias <= most:  # rounding has moved it: the certificate is about its own
+        b_up, b_low = certificate.bias_interval
+        if not b_up <= bias <= b_low:  # rounding has moved it: the certificate is about its own
             bias = certificate.bias
-        solution = Solution(beta, bias, certificate, status, 0, Trace(), problem, SMO(), None)
-        if status is not Status.CONVERGED:
-            model._warn([solution])
+        outcome = Outcome(path.beta_at(C), bias, certificate, status, 0, Trace(), path.gram.evaluations)
+        model._warn([outcome])
         codes = (self._y == self.classes_[1]).astype(int)
-        model._store(self._X, codes, [(0, 1)], beta[None], [solution])
+        model._store(self._X, codes, [(0, 1)], path.coefficients_at(C)[None], [outcome])
         return model
 
     def decision_function(self, X: Any, C: Any = None) -> np.ndarray:
@@ -254,8 +249,9 @@ class SVCPath(ClassifierMixin, KernelMachine):
         array of shape (n,) or (k, n)
             Labels.
         """
-        is_second = self.decision_function(X, C) > 0
-        return self.classes_[is_second.astype(int)]
+        now = self._twin()  # another thread may store another path meanwhile
+        is_second = now.decision_function(X, C) > 0
+        return now.classes_[is_second.astype(int)]
 
     def score_curve(self, X: Any, y: Any, sample_weight: Any = None) -> ScoreCurve:
         """Return the accuracy on held-out data for every C of the path: every change of it, not samples.
@@ -274,12 +270,13 @@ class SVCPath(ClassifierMixin, KernelMachine):
         ScoreCurve
             Piecewise constant in C.
         """
-        K = self._against(X)
+        now = self._twin()
+        K = now._against(X)
         y = np.asarray(y)
-        if y.shape != (K.shape[1],) or not np.isin(y, self.classes_).all():
-            raise ValueError(f"y must hold {K.shape[1]} labels out of {self.classes_.tolist()}; got shape {y.shape}.")
-        signs = np.where(y == self.classes_[1], 1.0, -1.0)
-        return score_curve(self.path_, K, signs, validation.check_weights(sample_weight, y.size))
+        if y.shape != (K.shape[1],) or not np.isin(y, now.classes_).all():
+            raise ValueError(f"y must hold {K.shape[1]} labels out of {now.classes_.tolist()}; got shape {y.shape}.")
+        signs = np.where(y == now.classes_[1], 1.0, -1.0)
+        return score_curve(now.path_, K, signs, validation.check_weights(sample_weight, y.size))
 
     def _against(self, X: Any) -> np.ndarray:
         """Kernel values of the path's distinct points against new ones."""

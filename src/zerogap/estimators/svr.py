@@ -190,8 +190,6 @@ class SVR(RegressorMixin, KernelMachine):
         array of shape (n,)
             Predicted targets.
         """
-        parts = [K @ self.dual_coef_[0] for _, K in self._kernel_values(X)]
-        return np.concatenate(parts) + self._biases[0]
         now = self._twin()  # another thread may store another model meanwhile
         parts = [K @ now.dual_coef_[0] for _, K in now._kernel_values(X)]
         return np.concatenate(parts) + now._biases[0]

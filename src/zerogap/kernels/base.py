@@ -13,6 +13,8 @@ UNIT = np.finfo(float).eps / 2  # unit roundoff: a rounded result is off by this
 UNDERFLOW = 1e-322  # what an operation can lose where results are below the normal numbers
 DENSE_BYTES = 500e6  # sparse points are never made into a larger array than this
 CLOSE = 1e-12  # relative difference of parameters that were computed from sparse and from dense points
+FEW = 6  # points on which values of a user's own kernel are computed in two ways
+FLOAT64 = 1e-9  # of their size: by more no values of float64 differ because of the order of a sum; those of float32 do
 
 
 class Kernel:
@@ -72,7 +74,8 @@ class Kernel:
         found = np.empty(X.shape[0])
         for i in range(X.shape[0]):  # a block would compute n times as many values
             limits.check()
-            found[i] = self.checked_values(X[i : i + 1], X[i : i + 1])[0, 0]
+            point = read_only(X[i : i + 1])
+            found[i] = self.checked_values(point, point)[0, 0]
         return found
 
     def magnitude(self, X: Any, diagonal: np.ndarray) -> np.ndarray:
@@ -154,18 +157,77 @@ class Kernel:
         return self.against(Z).block(X)
 
     def checked_values(self, X: Any, Z: Any) -> np.ndarray:
-        """Return ``values``, refusing what is no matrix of numbers."""
-        return validation.check_kernel_values(self.values(X, Z), (X.shape[0], Z.shape[0]))
+        """Return ``values``, refusing what is no matrix of numbers.
+
+        Code that writes to its points, or like some of Cython takes none that it could not write to, gets copies.
+        """
+        X, Z = read_only(X), read_only(Z)
+        try:
+            values = self.values(X, Z)
+        except ValueError as error:
+            if "read-only" not in str(error):
+                raise
+            values = self.values(X.copy(), Z.copy())
+        return validation.check_kernel_values(values, (X.shape[0], Z.shape[0]))
 
     def checked_diagonal(self, X: Any) -> np.ndarray:
-        """Return ``diagonal``, refusing what is no number for every point."""
-        found = self.diagonal(X if self.accepts_sparse else dense(X))
+        """Return ``diagonal``, refusing what is no number for every point, and values that depend on how they are asked for."""
+        X = read_only(X if self.accepts_sparse else dense(X))
+        found = self.diagonal(X)
         if np.shape(found) != (X.shape[0],):
             raise ValueError(
                 f"diagonal of the {self.name} kernel must return k(x, x) for each of the {X.shape[0]} points, shape "
                 f"({X.shape[0]},); got shape {np.shape(found)}."
             )
-        return np.asarray(found, dtype=np.float64)
+        found = np.asarray(found, dtype=np.float64)
+        if self.is_own and X.shape[0]:
+            self._refuse_disagreement(X, found)
+        return found
+
+    @property
+    def is_own(self) -> bool:
+        """Whether values are computed by a user's code, of which nothing is known."""
+        return type(self).against is Kernel.against and not self.is_precomputed
+
+    def disagreement(self, X: Any, diagonal: np.ndarray) -> "Disagreement":
+        """Return the largest difference between values of a few points that were computed in two ways.
+
+        In a block and alone, as a fit, a prediction and the diagonal ask for them, and with the points exchanged.
+        """
+        chosen = np.unique(np.linspace(0, X.shape[0] - 1, FEW).astype(int))
+        points, n = X[chosen], chosen.size
+        with np.errstate(over="ignore", invalid="ignore"):
+            block, alone = self.checked_values(points, points), self.checked_values(points[:1], points)
+            a = self.magnitude(points, diagonal[chosen])
+            other = np.stack([block.T, block, block])
+            other[1, np.arange(n), np.arange(n)] = diagonal[chosen]
+            other[2, 0] = alone[0]
+            difference = np.abs(other - block)
+            size = np.maximum(np.outer(a, a), np.maximum(np.abs(block), np.abs(other)))
+            relative = np.where(difference > UNDERFLOW * (X.shape[1] + 2.0), difference / (UNIT * size), 0.0)
+        relative[~np.isfinite(relative)] = 0.0  # values beyond float64 are refused elsewhere
+        way, i, j = np.unravel_index(np.argmax(relative), relative.shape)
+        return Disagreement(float(relative[way, i, j]), float(block[i, j]), float(other[way, i, j]), way == 0)
+
+    def _refuse_disagreement(self, X: Any, diagonal: np.ndarray) -> None:
+        """Refuse values that differ by more than ``roundings`` allows; where it is not known, by more than float64 does."""
+        stated = self.roundings(X.shape[1]) if self.states_roundings else FLOAT64 / UNIT
+        seen = self.disagreement(X, diagonal)
+        if seen.units <= 2.02 * stated:  # either of the two may be off, and so are sizes, by a little
+            return
+        other_way = "with the points exchanged" if seen.is_exchanged else "where it is computed alone, not in a block"
+        bound = f"the {stated:g} units roundoff of its roundings(d)" if self.states_roundings else "float64 rounds"
+        raise ValueError(
+            f"The {self.name} kernel gives {seen.value:.17g} for two points, and {seen.other:.17g} {other_way}: they differ by "
+            f"{seen.units * UNIT:.1e} of their size, more than {bound}. A kernel is symmetric, and the same number whenever it "
+            "is asked for. If large numbers cancel in it, centre and scale the features; if it computes in float32, let it "
+            "compute in float64, or say how far off it may be: roundings(d) of a subclass of zerogap.kernels.Kernel."
+        )
+
+    @property
+    def states_roundings(self) -> bool:
+        """Whether the class says itself how exact its values are."""
+        return type(self).roundings is not Kernel.roundings
 
     def is_close(self, other: "Kernel") -> bool:
         """Whether two kernels have the same values; a gamma may have been computed from sparse or from dense points."""
@@ -176,26 +238,27 @@ class Kernel:
 
     # Sums and products.
 
+    __array_ufunc__ = None  # NumPy's numbers and arrays leave + and * to the kernel
+
     def __add__(self, other: Any) -> "Kernel":
         from zerogap.kernels.combined import Constant, Sum
 
-        if isinstance(other, Kernel):
-            return Sum(self, other)
-        return Sum(self, Constant(other)) if validation.is_number(other) else NotImplemented
+        return Sum(self, Constant(other) if validation.is_number(other) else other)
 
     def __radd__(self, other: Any) -> "Kernel":
         from zerogap.kernels.combined import Constant, Sum
 
-        return Sum(Constant(other), self) if validation.is_number(other) else NotImplemented
+        return Sum(Constant(other) if validation.is_number(other) else other, self)
 
     def __mul__(self, other: Any) -> "Kernel":
         from zerogap.kernels.combined import Product, Scaled
 
-        if isinstance(other, Kernel):
-            return Product(self, other)
-        return Scaled(other, self) if validation.is_number(other) else NotImplemented
+        return Scaled(other, self) if validation.is_number(other) else Product(self, other)
 
-    __rmul__ = __mul__
+    def __rmul__(self, other: Any) -> "Kernel":
+        from zerogap.kernels.combined import Product, Scaled
+
+        return Scaled(other, self) if validation.is_number(other) else Product(other, self)
 
 
 def _are_close(a: Any, b: Any) -> bool:
@@ -206,6 +269,15 @@ def _are_close(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.array_equal(a, b)
     return bool(a == b)
+
+
+class Disagreement(NamedTuple):
+    """Two values that should be the same."""
+
+    units: float  # their difference, in units roundoff of their size
+    value: float
+    other: float
+    is_exchanged: bool  # k(x, z) and k(z, x); else in a block and alone
 
 
 class Points:
@@ -249,8 +321,11 @@ class Columns:
     def rounding(self, diagonal: np.ndarray) -> "Rounding":
         """Return how far values between the points of Z can be off."""
         with np.errstate(over="ignore", invalid="ignore"):  # a tanh is finite where what it is of is not
-            magnitude = self.kernel.magnitude(self.points.X, diagonal)
-        return Rounding.within(magnitude, self.kernel.roundings(self._Z.shape[1]))
+            magnitude = self.kernel.magnitude(read_only(self.points.X), diagonal)
+        roundings = self.kernel.roundings(self._Z.shape[1])
+        if self.kernel.is_own and not self.kernel.states_roundings and diagonal.size:
+            roundings = max(roundings, self.kernel.disagreement(self.points.X, diagonal).units)  # a mere assumption
+        return Rounding.within(magnitude, roundings)
 
 
 class Rounding(NamedTuple):
@@ -309,6 +384,21 @@ class Rounding(NamedTuple):
 def dense(X: Any) -> Any:
     """Return points as an array."""
     return X.toarray() if sp.issparse(X) else X
+
+
+def read_only(X: Any) -> Any:
+    """Return points that code of a user's may read, but not write to."""
+    if not (X.data if sp.issparse(X) else X).flags.writeable:
+        return X
+    if sp.issparse(X):
+        X = X if X.has_sorted_indices else X.sorted_indices()  # or whoever needs them sorted would try to write
+        view = type(X)((X.data.view(), X.indices.view(), X.indptr.view()), shape=X.shape, copy=False)
+        for part in (view.data, view.indices, view.indptr):
+            part.flags.writeable = False
+        return view
+    X = X.view()
+    X.flags.writeable = False
+    return X
 
 
 def dense_if_cheap(X: Any) -> Any:

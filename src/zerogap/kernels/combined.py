@@ -75,7 +75,7 @@ class Scaled(Kernel):
     @property
     def name(self) -> str:
         """What messages call it."""
-        return f"{self.factor:g} {_in_brackets(self.kernel)}"
+        return f"{self.factor:g} * {_in_brackets(self.kernel)}"
 
     @property
     def is_positive(self) -> bool:
@@ -257,9 +257,9 @@ class Sum(_Pair):
 
     def precisely(self, X: Any, Z: Any, beta: np.ndarray) -> precision.Pair:
         """Return sum_j beta_j k(x_i, z_j) for every row of X, in twice the precision."""
-        (high, low), (more, rest) = (part.precisely(X, Z, beta) for part in self.parts)
-        precision.add_to(high, low, more)
-        low += rest
+        (high, low), (other_high, other_low) = (part.precisely(X, Z, beta) for part in self.parts)
+        precision.add_to(high, low, other_high)
+        low += other_low
         return high, low
 
 
@@ -314,10 +314,10 @@ class PairColumns(Columns):
     def fill(self, prepared: PairPoints, out: np.ndarray, which: Any = None) -> None:
         """Write the kernel values of prepared points against those of Z, or some of them, into ``out``."""
         left, right = self._parts
-        more = np.empty_like(out)
+        other = np.empty_like(out)
         left.fill(prepared.left, out, which)
-        right.fill(prepared.right, more, which)
-        self.kernel.join(out, more)
+        right.fill(prepared.right, other, which)
+        self.kernel.join(out, other)
 
     def rounding(self, diagonal: np.ndarray) -> Rounding:
         """Return how far values between the points of Z can be off."""
@@ -326,12 +326,20 @@ class PairColumns(Columns):
 
 
 def _check_part(whole: Kernel, part: Any) -> None:
-    what = f"{type(whole).__name__} takes kernel objects, such as RBF(0.5)"
+    expected = f"{type(whole).__name__} takes kernel objects, such as RBF(0.5)"
+    if isinstance(part, type) and issubclass(part, Kernel):
+        raise TypeError(f"{expected}; got the class {part.__name__}. Pass {part.__name__}(...).")
+    if isinstance(part, str):
+        raise TypeError(
+            f"{expected}; got {part!r}. Names are for kernel= alone; here take the object, such as Linear()."
+        )
+    if callable(part) and not isinstance(part, Kernel):
+        raise TypeError(f"{expected}; got {part!r}. Wrap a function of two sets of points as Function(f).")
     if not isinstance(part, Kernel):
-        raise TypeError(f"{what}; got {part!r}. Wrap a function of two sets of points as Function(f).")
+        raise TypeError(f"{expected}, and + and * take numbers too; got {part!r} of type {type(part).__name__}.")
     if part.is_precomputed:
         raise TypeError(
-            f"{what}; a precomputed kernel has no points to share. Add or multiply the matrices themselves."
+            f"{expected}; a precomputed kernel has no points to share. Add or multiply the matrices themselves."
         )
 
 

@@ -18,13 +18,15 @@ _NAMED: dict[str, Callable[[Any, Any, Any], Kernel]] = {
     "precomputed": lambda gamma, degree, coef0: Precomputed(),
 }
 NAMES = tuple(_NAMED)
+_UNSET = {"gamma": "scale", "degree": 3, "coef0": 0.0}  # the defaults of everything that takes ``kernel``
 _OF_MATRICES = {name for name, make in _NAMED.items() if make("scale", 3, 0.0).is_precomputed}
 
 
 def as_kernel(kernel: Any, gamma: Any = "scale", degree: Any = 3, coef0: Any = 0.0) -> Kernel:
     """Return a kernel from its name and parameters, from a function of two sets of points, or as it is.
 
-    A kernel object has its own parameters; those beside it are checked, and have no effect.
+    The parameters are those of a kernel by name.  An object has its own, and none beside it; beside a function they mean
+    nothing, as in scikit-learn.
     """
     check_gamma(gamma)
     validation.check_degree(degree)
@@ -32,6 +34,7 @@ def as_kernel(kernel: Any, gamma: Any = "scale", degree: Any = 3, coef0: Any = 0
     if isinstance(kernel, str) and kernel in _NAMED:
         return _NAMED[kernel](gamma, degree, coef0)
     if isinstance(kernel, Kernel):
+        _refuse_parameters(kernel, gamma=gamma, degree=degree, coef0=coef0)
         return _whole(kernel)
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
         raise TypeError(
@@ -44,6 +47,16 @@ def as_kernel(kernel: Any, gamma: Any = "scale", degree: Any = 3, coef0: Any = 0
         f"Unknown kernel {kernel!r}. Choose one of {names}, or pass a function of two sets of points or a kernel object, such "
         "as zerogap.kernels.RBF(0.5); a kernel of your own is a subclass of zerogap.kernels.Kernel."
     )
+
+
+def _refuse_parameters(kernel: Kernel, **beside: Any) -> None:
+    """Refuse parameters beside an object: whoever gives them means something by it."""
+    given = [f"{name}={value!r}" for name, value in beside.items() if value != _UNSET[name]]
+    if given:
+        raise ValueError(
+            f"{' and '.join(given)} beside kernel={kernel!r} would have no effect: they are for kernels by name, and this one "
+            "has its own parameters. Set them there, as in RBF(gamma=0.5), and leave them out here."
+        )
 
 
 def _whole(kernel: Kernel) -> Kernel:

@@ -195,9 +195,9 @@ class Polynomial(InnerProduct):
         Zt = np.ascontiguousarray(np.ldexp(dense(Z), -power).T)
         for start in range(0, X.shape[0], ROWS):
             limits.check()
-            some = slice(start, start + ROWS)
-            points = np.ldexp(dense(X[some]), -power)
-            precision.add_poly(points, Zt, gamma, self.coef0, self.degree, beta, high[some], low[some])
+            rows = slice(start, start + ROWS)
+            points = np.ldexp(dense(X[rows]), -power)
+            precision.add_poly(points, Zt, gamma, self.coef0, self.degree, beta, high[rows], low[rows])
         return high, low
 
 

@@ -68,8 +68,8 @@ class RBF(Kernel):
         Zt = np.ascontiguousarray(np.ldexp(dense(Z), -power).T)
         for start in range(0, X.shape[0], ROWS):
             limits.check()
-            some = slice(start, start + ROWS)
-            precision.add_rbf(np.ldexp(dense(X[some]), -power), Zt, gamma, beta, high[some], low[some])
+            rows = slice(start, start + ROWS)
+            precision.add_rbf(np.ldexp(dense(X[rows]), -power), Zt, gamma, beta, high[rows], low[rows])
         return high, low
 
 
@@ -166,8 +166,8 @@ class Exponents(Columns):
         if far_rows.size or far_columns.size:
             near_rows = np.setdiff1d(np.arange(out.shape[0]), far_rows)
             compare = _compare_sparse if self._is_sparse else _compare
-            for some, others in ((far_rows, np.arange(out.shape[1])), (near_rows, far_columns)):
-                compare(*_coordinates(rows.X), *_coordinates(columns.X), some, others, gamma, out)
+            for chosen_rows, chosen_columns in ((far_rows, np.arange(out.shape[1])), (near_rows, far_columns)):
+                compare(*_coordinates(rows.X), *_coordinates(columns.X), chosen_rows, chosen_columns, gamma, out)
 
     def _expand(self, rows: LiftedPoints, columns: LiftedPoints, out: np.ndarray) -> None:
         if rows.lifted is not None and columns.lifted is not None:

@@ -1,0 +1,118 @@
+"""The loss that a box, a tube and a ridge make, and the bias that makes it least.
+
+    loss_i(r) = max over lower_i <= c <= upper_i of  c r - eps |c| - ridge_i c²/2
+
+Its slopes are the ends of the box, a flat part around zero is the tube, and a rounded corner is a ridge.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """The losses of n points, each as its box and its ridge have it."""
+
+    lower: np.ndarray  # (n,)
+    upper: np.ndarray  # (n,)
+    ridge: np.ndarray  # (n,)
+    eps: float
+
+    @cached_property
+    def has_ridge(self) -> bool:
+        """Whether any corner is rounded."""
+        return bool(self.ridge.any())
+
+    @cached_property
+    def is_hard(self) -> bool:
+        """Whether a violated margin costs infinitely much, so that the primal may have no feasible point."""
+        return bool((np.isinf(self.upper - self.lower) & (self.ridge == 0)).any())
+
+    def response(self, r: np.ndarray) -> np.ndarray:
+        """Return the c in the box that attains loss_i(r_i); the lesser one where two ends do."""
+        if not self.has_ridge:
+            at_most = np.where(r <= -self.eps, self.lower, 0.0) if self.eps else self.lower
+            return np.where(r > self.eps, self.upper, at_most)
+        shrunk = np.where(r > self.eps, r - self.eps, np.minimum(r + self.eps, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            smooth = np.clip(shrunk / self.ridge, self.lower, self.upper)
+        at_most = np.where(r <= -self.eps, self.lower, 0.0)
+        return np.where(self.ridge > 0, smooth, np.where(r > self.eps, self.upper, at_most))
+
+    def gap_shares(self, beta: np.ndarray, r: np.ndarray) -> np.ndarray:
+        """Return loss_i(r_i) + conjugate_i(beta_i) - beta_i r_i, at least 0 (Fenchel and Young): the gap of each point."""
+        c = self.response(r)
+        return (c - beta) * (r - 0.5 * self.ridge * (c + beta)) - self.eps * (np.abs(c) - np.abs(beta))
+
+    def _widest_bias(self, r: np.ndarray) -> float:
+        """Return the bias halfway between the nearest points of both classes."""
+        highest = float(r[np.isinf(self.upper)].max(initial=-np.inf))
+        lowest = float(r[np.isinf(self.lower)].min(initial=np.inf))
+        if np.isinf(highest) or np.isinf(lowest):
+            # One class alone: its margins hold with any bias that is large enough.
+            return lowest if np.isfinite(lowest) else highest if np.isfinite(highest) else 0.0
+        return 0.5 * highest + 0.5 * lowest
+
+    def best_bias(self, r: np.ndarray, total: float) -> float:
+        """Return the bias b that minimises sum_i loss_i(r_i - b) + b total, the middle one if there are many.
+
+        The derivative is total - S(b), where S = sum_i response_i(r_i - b) falls as b grows.
+        """
+        if self.is_hard:
+            return self._widest_bias(r)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bias = self._root_of_slopes(r, total) if self.has_ridge else self._root_of_steps(r, total)
+        return bias if np.isfinite(bias) else 0.0
+
+    @cached_property
+    def _steps(self) -> tuple[np.ndarray | slice, np.ndarray, float]:
+        """The knots of a problem without ridge that S falls at, how far at each, and how much of a difference is rounding.
+
+        A point with an empty box is not there: it must not end an interval of the bias.
+        """
+        drops = np.concatenate([self.upper, -self.lower]) if self.eps else self.upper - self.lower
+        falls = slice(None) if drops.all() or not drops.any() else np.flatnonzero(drops)
+        return falls, drops[falls], 1e-13 * float(drops.sum())
+
+    def _root_of_steps(self, r: np.ndarray, total: float) -> float:
+        """Where S, constant but for a step at each knot, falls to the total."""
+        falls, drops, rounding = self._steps
+        knots = (np.concatenate([r - self.eps, r + self.eps]) if self.eps else r)[falls]
+        order = np.argsort(knots)
+        excess = self.upper.sum() - total - np.cumsum(drops[order])  # just right of each knot
+        k = int(np.argmax(excess <= rounding))
+        if excess[k] >= -rounding and k + 1 < order.size:  # level with the total up to the next knot
+            return 0.5 * float(knots[order[k]] + knots[order[k + 1]])
+        return float(knots[order[k]])
+
+    def _root_of_slopes(self, r: np.ndarray, total: float) -> float:
+        """Where S, linear between knots with perhaps a step at one, falls to the total: bisect, then interpolate."""
+        with np.errstate(invalid="ignore"):  # of an infinite box times no ridge
+            starts, stops = r - self.eps - self.ridge * self.upper, r + self.eps - self.ridge * self.lower
+        ends = np.concatenate([starts, r - self.eps, r + self.eps, stops])
+        knots = np.unique(ends[np.isfinite(ends)])
+        if not knots.size:
+            return 0.0
+
+        def excess(bias: float) -> float:
+            return float(self.response(r - bias).sum()) - total
+
+        low, high = -1, knots.size  # excess(knots[low]) > 0 >= excess(knots[high]), the ends standing for -inf and inf
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if excess(knots[middle]) > 0 else (low, middle)
+        if high == 0:  # left of all knots S has one slope
+            a, unit = knots[0], max(1.0, abs(knots[0]))
+            near, far = excess(a - unit), excess(a - 2 * unit)
+            before, slope = 2 * near - far, (far - near) / unit
+            return float(a + before / slope) if before < 0 < slope else float(a)
+        if high == knots.size:  # and right of them too
+            a, unit = knots[-1], max(1.0, abs(knots[-1]))
+            slope = (excess(a) - excess(a + unit)) / unit
+            return float(a + excess(a) / slope) if slope > 0 else float(a)
+        a, b = knots[low], knots[high]
+        at_a = excess(a)
+        before_b = 2 * excess(0.5 * (a + b)) - at_a  # the limit from the left: at b itself S may step down
+        return float(a + (b - a) * at_a / (at_a - before_b)) if before_b < 0 else float(b)
