@@ -49,7 +49,7 @@ TESTS = {
     "limits.py": ("limits", "interrupts", "solve"),
     "active_set.py": ("active_set", "simple_svm", "incremental", "leave_one_out"),
     "free_system.py": ("free_system", "active_set", "simple_svm", "path"),
-    "path": ("path_guards", "path_limits", "path_proof", "path", "path_engines"),
+    "path": ("path_events", "path_guards", "path_limits", "path_proof", "path", "path_engines"),
     "estimators": ("estimators", "incremental", "leave_one_out", "model_storage", "path", "gaussian_process"),
 }
 

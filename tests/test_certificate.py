@@ -180,3 +180,13 @@ def test_an_estimate_counts_the_rounding_it_is_given_and_no_other():
     assert problem.estimate(beta, residual, 3.0).rounding - plain.rounding == pytest.approx(3.0)
     assert 0.0 <= plain.rounding <= problem.certify(beta).rounding
     assert plain.relative_gap >= plain.gap / plain.primal
+
+
+def test_the_rounding_of_a_residual_counts_beside_that_of_its_product():
+    """Targets of 1e12 beside a K beta of 1e-3: the difference is rounded to their digits, whatever the product is."""
+    X, y = np.array([[0.0], [1.0], [2.0]]), np.array([1e12, -1e12, 1e12])
+    problem = DualProblem.squared_epsilon_insensitive(Gram(X), y, C=1e-12, epsilon=0.0)
+    beta = np.array([1e-3, -1e-3, 0.0])
+    lost = 2.0**-53 * 1e12 * np.abs(beta).sum()  # of beta'r alone
+    assert problem.certify(beta).rounding >= lost
+    assert problem.certify(np.zeros(3)).rounding < problem.certify(beta).rounding

@@ -393,6 +393,7 @@ def test_linear_weights_and_samples():
     np.testing.assert_allclose(X @ model.coef_[0] + y.mean(), model.predict(X), rtol=1e-9)
     model = GaussianProcessRegressor(noise=0.5, normalize_y=True).fit(X, y)
     mean, std = model.predict(X[:5], return_std=True)
+    assert model.sample_y(X[:5]).shape == (5, 1)
     draws = model.sample_y(X[:5], 4000, random_state=1)
     assert draws.shape == (5, 4000)
     np.testing.assert_allclose(draws.mean(axis=1), mean, atol=5 * std.max() / np.sqrt(4000))
