@@ -9,6 +9,7 @@ from sklearn.svm import SVC
 import zerogap
 from zerogap import Gram
 from zerogap.kernels import RBF, Function, Linear, Polynomial, Sigmoid, gamma_value
+from zerogap.kernels.products import centre_of
 
 KERNELS = [
     (Linear(), lambda X, Z: X @ Z.T),
@@ -97,3 +98,10 @@ def test_linear_kernels_about_different_origins_are_different():
         Gram(np.eye(3), Linear(centre))
     with pytest.raises(ValueError, match="must be a point"):
         Linear(np.eye(2))
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-4, 1.0, 1e9])
+def test_points_are_centred_only_if_they_are_far_from_zero_whatever_their_unit(scale):
+    X = np.array([[-1.0, 2.0], [1.0, -2.0], [0.5, 0.0]])
+    assert centre_of(scale * (X + 10.0)) is None
+    np.testing.assert_allclose(centre_of(scale * (X + 1e4)), scale * 1e4, rtol=1e-3)

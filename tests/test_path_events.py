@@ -254,10 +254,9 @@ def test_at_a_breakpoint_the_segment_that_stays_in_the_box_is_read():
     X, y = np.random.default_rng(0).standard_normal((40, 3)), np.arange(40) % 2
     path = svm_path(X, y, C_min=0.1, C_max=10.0)
     for k in (5, 9):
-        lam = path.lam[k]
-        assert path._position(lam) in (k - 1, k)
-        for wrong, right in ((k, k - 1), (k - 1, k)):
+        assert path._position(path.lam[k]) in (k - 1, k)
+        for wrong, right, lam in ((k, k - 1, 1.0), (k - 1, k, 1.0), (k - 1, k, 1.0 + 1e-12), (k, k - 1, 1.0 - 1e-12)):
             kept = list(path._segments)
             path._segments[wrong] = kept[wrong]._replace(u=kept[wrong].u + 10.0 * path.y[kept[wrong].points])
-            assert path._position(lam) == right
+            assert path._position(lam * path.lam[k]) == right
             path._segments[:] = kept
