@@ -124,6 +124,33 @@ def test_every_parameter_and_result_of_a_function_is_explained(name):
         assert said.get("Returns", said.get("Yields", "")).strip()
 
 
+def documented_defaults(text: str) -> dict[str, object]:
+    """Return the default of every parameter that names one, of shared entries each its own."""
+    found: dict[str, object] = {}
+    for part in re.split(r"^(?=\S)", text, flags=re.MULTILINE):
+        names, _, rest = part.partition(" : ")
+        kind = rest.partition("\n")[0]
+        names = [name.strip("* ") for name in names.split(",")]
+        if "default " in kind:
+            values = kind.rpartition("default ")[2].split(" and ")
+            values = values * len(names) if len(values) == 1 else values
+            found |= {n: eval(v, vars(zerogap) | {"inf": float("inf")}) for n, v in zip(names, values, strict=True)}
+        elif "optional" in kind:
+            found |= dict.fromkeys(names)
+    return found
+
+
+@pytest.mark.parametrize("name", [*CALLABLES, *(name for name, thing in OBJECTS.items() if inspect.isclass(thing))])
+def test_defaults_are_those_documented(name):
+    thing = CALLABLES.get(name, OBJECTS.get(name))
+    said = sections(docstring(name) if name in CALLABLES else thing.__doc__)
+    if "Parameters" not in said:
+        return
+    defaults = {k: p.default for k, p in inspect.signature(thing).parameters.items() if p.default is not p.empty}
+    documented = documented_defaults(said["Parameters"])
+    assert documented == {k: v for k, v in defaults.items() if k in entries(said["Parameters"])}
+
+
 @pytest.mark.parametrize("name", [name for name in CALLABLES if "." not in name or name.startswith("datasets.")])
 def test_every_function_has_an_example(name):
     assert ">>> " in sections(CALLABLES[name].__doc__)["Examples"]

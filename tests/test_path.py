@@ -730,3 +730,10 @@ def test_a_segment_whose_ends_have_the_same_c_is_none(plain):
     path.add(segment, np.nextafter(lam, 0.0), [])
     path.seal("complete")
     assert (np.diff(path.C) > 0).all()
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0 - 1e-9, 1.0 + 1e-9, 2.0])
+def test_outside_its_range_a_path_is_not_read(cancer_path, factor):
+    C = factor * (cancer_path.C[0] if factor < 1.0 else cancer_path.C[-1])
+    with pytest.raises(ValueError, match="Follow it over a wider range"):
+        cancer_path.coefficients_at(C)
