@@ -27,7 +27,7 @@ def spiral(m: int = 600, noise: float = 0.2, random_state: Any = None) -> tuple[
         Number of points.
     noise : float, default 0.2
         Standard deviation of the normal noise added to each coordinate.
-    random_state : int, RandomState, default None
+    random_state : int or RandomState, default None
         Source of the noise.
 
     Returns

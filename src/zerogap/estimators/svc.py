@@ -52,7 +52,7 @@ class SVC(ClassifierMixin, KernelMachine):
         Name of a solver, or a configured one.
     fit_intercept : bool, default True
         Whether the bias is free; else it is zero.
-    class_weight : dict, "balanced", default None
+    class_weight : dict or "balanced", default None
         Multiplies C per class.
     cache_size : float, default 1000
         Memory for kernel rows in megabytes.
@@ -64,7 +64,7 @@ class SVC(ClassifierMixin, KernelMachine):
         Start from the coefficients of the last fit, if the data has as many rows.
     decision_function_shape : str, default "ovr"
         Of ``decision_function`` with more than two classes: "ovr", a column a class, or "ovo", a column a pair of them.
-    random_state : int, RandomState, default None
+    random_state : int or RandomState, default None
         Seed of solvers that draw points at random.
     verbose : bool, default False
         Show progress on fits that take longer than a second.

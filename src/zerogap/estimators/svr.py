@@ -48,7 +48,7 @@ class SVR(RegressorMixin, KernelMachine):
         Limit in seconds.
     warm_start : bool, default False
         Start from the coefficients of the last fit, if the data has as many rows.
-    random_state : int, RandomState, default None
+    random_state : int or RandomState, default None
         Seed of solvers that draw points at random.
     verbose : bool, default False
         Show progress on fits that take longer than a second.
