@@ -76,9 +76,10 @@ def test_where_nothing_can_be_written_code_is_compiled_in_memory_and_nothing_is_
 CALLEE = """
 from typing import NamedTuple
 from zerogap.compiled import jit
-class Pair(NamedTuple):
+class {record}(NamedTuple):
     {fields[0]}: float
     {fields[1]}: float
+Pair = {record}
 CONSTANT = {constant}
 @jit
 def inner(x):
@@ -115,9 +116,12 @@ def load(request, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "caller.py").write_text(CALLERS[request.param])
 
-    def run(added=1, constant=10, fields="xy"):
+    def run(added=1, constant=10, fields="xy", record="Pair"):
         """Return a result, and how often machine code was found on disk."""
-        callee, source = tmp_path / "callee.py", CALLEE.format(added=added, constant=constant, fields=fields)
+        callee, source = (
+            tmp_path / "callee.py",
+            CALLEE.format(added=added, constant=constant, fields=fields, record=record),
+        )
         if not callee.exists() or callee.read_text() != source:
             callee.write_text(source)
         importlib.invalidate_caches()
@@ -139,6 +143,12 @@ def test_machine_code_is_loaded_until_the_source_of_a_callee_changes(load):
     assert load(2, 11) == (33.0, 0)
     assert load(2, 11) == (33.0, 1)
     assert load(2, 11, "yx") == (38.5, 0)  # Pair(y=1.0, x=1.5)
+
+
+def test_machine_code_of_a_record_that_is_no_more_is_compiled_again(load):
+    assert load(record="Old") == (20.0, 0)
+    assert load(record="New") == (20.0, 0)
+    assert load(record="New") == (20.0, 1)
 
 
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])

@@ -23,6 +23,9 @@ from numba.extending import intrinsic
 HUGE = 1e300  # stands for infinity where fast-math flags forbid the real one
 NO_POINT = -2  # no index: a search that found none.  Not -1, which is the origin of the pair solvers.
 
+# How a file of the cache fails that a crash has cut off, or that names a record which an older version had.
+UNREADABLE = (EOFError, pickle.UnpicklingError, AttributeError, ImportError)
+
 
 def jit(function: Callable[..., Any]) -> Any:
     """Compile on first use, for this machine's instruction set, and keep the result on disk."""
@@ -45,8 +48,8 @@ def inline(function: Callable[..., Any]) -> Any:
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    # Where fastmath is left open Numba takes that of the caller which comes first, and keeps the result for all others: the last
-    # digits would depend on the order of calls.
+    # Where fastmath is left open Numba takes that of the caller that comes first, and keeps the result for all others: the
+    # last digits would depend on the order of calls.
     dispatcher = njit(error_model="numpy", **options)(function)
     if not config.DISABLE_JIT:
         with suppress(RuntimeError):  # no folder can be written: the code stays in memory
@@ -82,7 +85,7 @@ class _CacheFiles(IndexDataCacheFile):
     """
 
     def load(self, key: Any) -> Any:
-        with suppress(EOFError, pickle.UnpicklingError):  # cut off by a crash: compile again
+        with suppress(*UNREADABLE):  # compile again
             return super().load(key)
 
     def save(self, key: Any, data: Any) -> None:
@@ -91,7 +94,7 @@ class _CacheFiles(IndexDataCacheFile):
         self._save_index(self._load_index() | {key: name})
 
     def _load_index(self) -> dict[Any, str]:
-        with suppress(EOFError, pickle.UnpicklingError):
+        with suppress(*UNREADABLE):
             return super()._load_index()
         return {}
 
