@@ -112,7 +112,7 @@ def test_points_that_only_rounding_puts_off_their_sum_stay_where_they_are():
 def test_a_restart_forgets_what_went_before():
     problem, active = at_optimum()
     exact = active.beta.copy()
-    active.offset[:], active.bias, active.is_unbounded, active.beta[0] = 3.0, np.nan, True, 100.0
+    active.kkt_error[:], active.bias, active.is_unbounded, active.beta[0] = 3.0, np.nan, True, 100.0
     active.restart(problem)
     active.optimise(problem)
     np.testing.assert_allclose(active.beta, exact, atol=1e-9)

@@ -5,6 +5,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from zerogap import Gram
+from zerogap.gram import has_row, kernel_value, mark_used, next_stamp, row_of
 
 
 @pytest.fixture
@@ -20,25 +21,44 @@ def assert_close(values, K, X):
 def test_rows_are_those_of_the_matrix(X):
     gram, K = Gram(X, gamma=0.4), rbf_kernel(X, gamma=0.4)
     gram.fetch(np.array([5, 250, 5]))
-    for i in (5, 250):
-        assert_close(gram.rows[gram.slot[i]], K[i], X)
+    np.testing.assert_array_equal(np.flatnonzero(gram.has_rows(slice(None))), [5, 250])
+    for i in (5, 250, 7):  # the last is computed when asked for
+        assert_close(gram.row(i), K[i], X)
+    assert gram.evaluations == 900
+    points = np.array([250, 5, 7])
+    assert_close(gram.submatrix(points), K[np.ix_(points, points)], X)
+    assert gram.evaluations == 900
     assert_close(gram.block(np.array([0, 250])), K[[0, 250]], X)
     assert_close(gram.full(), K, X)
 
 
 def test_a_small_budget_drops_the_rows_used_longest_ago(X):
     gram, K = Gram(X, gamma=0.4, cache_size=0.001), rbf_kernel(X, gamma=0.4)
-    capacity = len(gram.rows)
+    capacity = gram.capacity
     assert capacity < 300
     for start in range(0, 300, 20):
         wanted = np.arange(start, start + 20)
         gram.fetch(wanted)
-        assert_close(gram.rows[gram.slot[wanted]], K[wanted], X)
-    kept = np.flatnonzero(gram.slot >= 0)
+        assert gram.has_rows(wanted).all()
+        assert_close(gram.block(wanted), K[wanted], X)
+    kept = np.flatnonzero(gram.has_rows(slice(None)))
     assert kept.size == capacity
     assert set(range(280, 300)) <= set(kept.tolist())
     for i in kept:
-        assert_close(gram.rows[gram.slot[i]], K[i], X)
+        assert_close(gram.row(i), K[i], X)
+
+
+def test_compiled_code_finds_the_rows_in_memory_and_says_which_it_used(X):
+    gram, K = Gram(X, gamma=0.4, cache_size=0.001), rbf_kernel(X, gamma=0.4)
+    gram.fetch(np.array([5, 250]))
+    cache = gram.cache()
+    assert [has_row(cache, i) for i in (5, 6, 250)] == [True, False, True]
+    assert_close(row_of(cache, 250), K[250], X)
+    assert kernel_value(cache, 5, 250) == row_of(cache, 5)[250]
+    gram.fetch(np.arange(100, 100 + gram.capacity - 2))
+    mark_used(cache, 5, next_stamp(cache))
+    gram.fetch(np.array([0]))  # one of them has to go: not the one used last
+    assert gram.has_rows(np.array([0, 5, 250])).tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("cache_size", [0.001, 100], ids=["small", "all"])
@@ -65,9 +85,9 @@ def test_multiply_is_the_product_and_computes_each_pair_once(X, cache_size, shap
     gram.fill()
     before = gram.evaluations
     np.testing.assert_allclose(gram.multiply(V), K @ V, atol=1e-11 * np.abs(K).max())
-    left = 300 - len(gram.rows)
+    left = 300 - gram.capacity
     assert gram.evaluations - before <= 0.5 * left * (left + 128)
-    assert len(gram.rows) == min(300, max(64, int(cache_size * 1e6 / 2400)))
+    assert gram.capacity == min(300, max(64, int(cache_size * 1e6 / 2400)))
 
 
 def test_a_fresh_copy_has_computed_nothing_and_shares_nothing(X):
@@ -85,7 +105,7 @@ def test_a_fresh_copy_has_computed_nothing_and_shares_nothing(X):
     before = gram.evaluations
     gram.forget()
     assert gram.evaluations == before > 0
-    assert (gram.slot == -1).all()
+    assert not gram.has_rows(slice(None)).any()
 
 
 def test_evaluations_are_counted_when_computed_and_only_then(X):

@@ -16,8 +16,8 @@ from zerogap.solvers import (
     Decomposition,
     GradientAscent,
     SimpleSVM,
+    compiled_loops,
     get_solver,
-    pair,
 )
 
 FREE_BIAS = {
@@ -59,8 +59,8 @@ def step_within(questions, solver, problem, state, most, kkt_target):
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """On some hundred points a piece of work between two questions is to be as small as it is on many thousand."""
-    monkeypatch.setattr(pair, "VALUES_PER_QUESTION", 3000)
-    monkeypatch.setattr("zerogap.solvers.pair.pairs_per_question", lambda n: 5)
+    monkeypatch.setattr(compiled_loops, "VALUES_PER_QUESTION", 3000)
+    monkeypatch.setattr(compiled_loops, "pairs_per_question", lambda n: 5)
     monkeypatch.setattr("zerogap.solvers.rosen.WORK_PER_CALL", 3000)
 
 

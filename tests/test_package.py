@@ -1,6 +1,9 @@
 import ast
 import errno
+import functools
 import importlib
+import math
+import operator
 import os
 import re
 import shutil
@@ -9,6 +12,7 @@ import sys
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 
 import zerogap
@@ -115,39 +119,61 @@ def test_where_nothing_can_be_written_code_is_compiled_in_memory_and_nothing_is_
 
 
 CALLEE = """
+from typing import NamedTuple
 from zerogap.compiled import jit
+class {record}(NamedTuple):
+    {fields[0]}: float
+    {fields[1]}: float
+Pair = {record}
 CONSTANT = {constant}
 @jit
 def inner(x):
     return x + {added}
 """
 
-CALLER = """
-from callee import CONSTANT, inner
+# Names of another module, imported one by one or with their module.
+CALLERS = {
+    "names": """
+from callee import CONSTANT, Pair, inner
 from zerogap.compiled import jit
 @jit
+def add(pair):
+    return inner(pair.x) * CONSTANT
 def outer(x):
-    return inner(x) * CONSTANT
-"""
+    return add(Pair(x, x + 0.5)), add
+""",
+    "module": """
+import callee
+from zerogap.compiled import jit
+@jit
+def add(pair):
+    return callee.inner(pair.x) * callee.CONSTANT
+def outer(x):
+    return add(callee.Pair(x, x + 0.5)), add
+""",
+}
 
 
-@pytest.fixture
-def load(tmp_path, monkeypatch):
+@pytest.fixture(params=CALLERS)
+def load(request, tmp_path, monkeypatch):
     """Import two modules of compiled functions, one calling the other, as a new process would: with the cache on disk only."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "caller.py").write_text(CALLER)
+    (tmp_path / "caller.py").write_text(CALLERS[request.param])
 
-    def run(added=1, constant=10):
+    def run(added=1, constant=10, fields="xy", record="Pair"):
         """Return a result, and how often machine code was found on disk."""
-        callee, source = tmp_path / "callee.py", CALLEE.format(added=added, constant=constant)
+        callee, source = (
+            tmp_path / "callee.py",
+            CALLEE.format(added=added, constant=constant, fields=fields, record=record),
+        )
         if not callee.exists() or callee.read_text() != source:
             callee.write_text(source)
         importlib.invalidate_caches()
         for name in ("caller", "callee"):
             monkeypatch.delitem(sys.modules, name, raising=False)
-        outer = importlib.import_module("caller").outer
-        return outer(1.0), sum(outer.stats.cache_hits.values())
+        result, add = importlib.import_module("caller").outer(1.0)
+        return result, sum(add.stats.cache_hits.values())
 
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     yield run
@@ -161,6 +187,13 @@ def test_machine_code_is_loaded_until_the_source_of_a_callee_changes(load):
     assert load(2, 10) == (30.0, 0)
     assert load(2, 11) == (33.0, 0)
     assert load(2, 11) == (33.0, 1)
+    assert load(2, 11, "yx") == (38.5, 0)  # Pair(y=1.0, x=1.5)
+
+
+def test_machine_code_of_a_record_that_is_no_more_is_compiled_again(load):
+    assert load(record="Old") == (20.0, 0)
+    assert load(record="New") == (20.0, 0)
+    assert load(record="New") == (20.0, 1)
 
 
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
@@ -184,3 +217,23 @@ def test_a_full_disk_costs_time_only(load, monkeypatch):
     assert load() == (20.0, 0)
     monkeypatch.setattr(compiled._CacheFiles, "_load_index", full)
     assert load() == (20.0, 0)
+
+
+def test_sums_keep_their_order_whoever_calls_first():
+    """Numba compiles a function with the fast-math flags of its first caller, unless it has its own."""
+
+    @compiled.jit
+    def total(x):
+        s = 0.0
+        for k in range(x.size):
+            s += x[k]
+        return s
+
+    @compiled.jit_sums
+    def caller(x):
+        return total(x)
+
+    x = np.random.default_rng(0).standard_normal(1000)
+    in_order = functools.reduce(operator.add, x.tolist(), 0.0)
+    assert in_order != math.fsum(x)
+    assert caller(x) == total(x) == in_order

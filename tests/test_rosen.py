@@ -13,7 +13,7 @@ from test_properties import awkward_points, slow, soft
 from zerogap import DualProblem, Gram, KKTViolation, RelativeGap, Status, datasets, solve
 from zerogap.kernels import UNIT
 from zerogap.solvers import SMO, Rosen
-from zerogap.solvers.rosen import Pricing, _choose, _direction, _price
+from zerogap.solvers.rosen import LineSearch, Pricing, WorkingArrays, _choose, _price, _set_direction
 
 PURE = Rosen(drop="one", conjugate=False)
 
@@ -32,6 +32,14 @@ def halfway(problem, steps=12, solver=PURE):
 
 
 # The closed forms.
+
+
+def set_direction(q, direction, last_squared_norm=0.0):
+    """Set the direction of free points with a free bias; conjugate to the last one, if its squared norm is given."""
+    zero, is_free = np.zeros(q.size), np.ones(q.size, dtype=bool)
+    arrays = WorkingArrays(zero, zero, zero, zero, q, direction, is_free)
+    rule = LineSearch(has_sum=True, is_conjugate=last_squared_norm > 0, is_hard=False, radius_squared=1.0)
+    return _set_direction(arrays, rule, last_squared_norm, 0.0)
 
 
 def projection(M):
@@ -67,7 +75,7 @@ def test_multipliers_and_directions_are_those_of_the_papers_matrices(hinge, step
     d_hat = -projection(binding(alpha, y, C, without=[p])[0]) @ gradient  # (5)
     J = np.append(np.flatnonzero(pricing.free), p)
     direction = np.zeros(J.size)
-    _direction(pricing.q[J], direction, np.ones(J.size, dtype=bool), True, False, 0.0, 0.0)
+    set_direction(pricing.q[J], direction)
     np.testing.assert_allclose(direction, (y * d_hat)[J], atol=1e-12)
 
 
@@ -137,28 +145,28 @@ def test_a_direction_sums_to_zero_however_little_the_gradients_differ(size):
     unit = np.spacing(1.0)
     for seed in range(20):
         q = 1.0 + unit * np.random.default_rng(seed).integers(0, 3, size)
-        direction, active = np.zeros(size), np.ones(size, dtype=bool)
-        slope, _ = _direction(q, direction, active, True, False, 0.0, 0.0)
+        direction = np.zeros(size)
+        slope, _ = set_direction(q, direction)
         assert (slope > 0) == (np.ptp(q) > 0)
         assert abs(math.fsum(direction)) <= size * UNIT * np.abs(direction).sum()
 
 
 def test_a_direction_that_rounding_has_spoilt_is_given_up():
-    q, active = np.array([1.0, -1.0, 0.0]), np.ones(3, dtype=bool)
+    q = np.array([1.0, -1.0, 0.0])
     direction = np.array([5.0, -4.0, -1.0])  # not orthogonal to the gradient, as after an exact search it would be
-    slope, now = _direction(q, direction, active, True, True, 1.0, 0.0)
-    assert slope == now == 2.0
+    slope, squared_norm = set_direction(q, direction, last_squared_norm=1.0)
+    assert slope == squared_norm == 2.0
     np.testing.assert_array_equal(direction, q)
 
 
 @pytest.mark.parametrize("share", [0.6, 1.4, 0.4, -0.4])
 def test_how_far_from_orthogonal_a_direction_may_be(share):
     """The slope along g + ratio d is |g|² but for rounding: half of it is too far off, less is left alone."""
-    q, active = np.array([1.0, -1.0]), np.ones(2, dtype=bool)
+    q = np.array([1.0, -1.0])
     direction = np.array([0.5, -0.5]) * share * 2.0  # along the gradient, where it should have no part
-    slope, now = _direction(q, direction, active, True, True, 2.0, 0.0)
+    slope, squared_norm = set_direction(q, direction, last_squared_norm=2.0)
     is_given_up = abs(share) > 0.5
-    assert now == 2.0
+    assert squared_norm == 2.0
     assert slope == pytest.approx(2.0 if is_given_up else 2.0 * (1.0 + share))
 
 
@@ -313,7 +321,7 @@ def test_a_small_cache_changes_nothing_but_the_cost():
     X, y = crowd(200)
     roomy, tight = Gram(X, gamma=1.0), Gram(X, gamma=1.0, cache_size=0.001)
     a, b = (solve(DualProblem.squared_hinge(gram, y, 10.0), "rosen", stop=RelativeGap(1e-7)) for gram in (roomy, tight))
-    assert 2 * np.count_nonzero(b.beta) > len(tight.rows)  # the working set has outgrown the memory
+    assert 2 * np.count_nonzero(b.beta) > tight.capacity  # the working set has outgrown the memory
     assert a.status is b.status is Status.CONVERGED
     assert a.certificate.dual == pytest.approx(b.certificate.dual, rel=2e-7)
     assert tight.evaluations > roomy.evaluations

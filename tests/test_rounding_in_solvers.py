@@ -9,7 +9,7 @@ from zerogap import DualProblem, Gram, limits
 from zerogap.gram import Gram as GramClass
 from zerogap.solvers import SMO, ConjugateGradient
 from zerogap.solvers.cholesky import Factor, _factor
-from zerogap.solvers.conjugate_gradient import CHECK_EVERY, _mend, solve_columns
+from zerogap.solvers.conjugate_gradient import CHECK_EVERY, _correct, solve_columns
 from zerogap.solvers.smo import _restrict
 
 
@@ -31,15 +31,15 @@ def system(noise=0.1):
     return DualProblem.gaussian_process(Gram(X, gamma=2.0), y, noise)
 
 
-def test_a_residual_that_has_drifted_is_mended_and_a_good_one_left_alone():
+def test_a_residual_that_has_drifted_is_corrected_and_a_good_one_left_alone():
     true = np.array([3.0, 4.0])
-    for drift, is_mended in ((0.09, False), (0.11, True), (-0.2, True)):
+    for drift, is_corrected in ((0.09, False), (0.11, True), (-0.2, True)):
         g = true * (1.0 - drift)
-        _mend(g, true)
-        np.testing.assert_allclose(g, true if is_mended else true * (1.0 - drift))
+        _correct(g, true)
+        np.testing.assert_allclose(g, true if is_corrected else true * (1.0 - drift))
     columns = np.array([[1.0, 1.0], [0.0, 1.0]])
     g = columns * [1.0, 0.5]
-    _mend(g, columns)
+    _correct(g, columns)
     np.testing.assert_array_equal(g, columns)  # column by column
 
 

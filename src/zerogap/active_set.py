@@ -2,15 +2,16 @@
 
 Symbols: E, the free points (S of ssvm, whose E are the capped ones); r = t - (K + diag(ridge)) beta; s = +1 or -1, the
 side of zero a coefficient is on.
-On the free set the optimum has r_i - eps s_i = bias; the *offset* of a free point is what it lacks, r_i - eps s_i - bias, zero
-for all but those that have just come.  (K + ridge)_EE d + db 1 = offset_E, sum(d) = 0 is the way to the minimum over E.
-It is followed until a coefficient meets the end of its box, or zero where eps kinks the objective; that point leaves.
+On the free set the optimum has r_i - eps s_i = bias.  The *KKT error* of a free point is r_i - eps s_i - bias: zero for all but
+those that have just entered.  The minimum over E is at beta_E + d, where (K + ridge)_EE d + db 1 = kkt_error_E and sum(d) = 0;
+db is the change of the bias.  The way there is followed until a coefficient meets the end of its box, or zero where eps kinks
+the objective; that point leaves.
 
 This is (4)-(9) of ssvm and its pruning, for a box with two ends and any loss.  A point that depends on the free ones in feature
 space is exchanged for one of them along the direction that moves no decision value.
 
 Every loop has a bound, and ends early when the limit it works under is reached: the point is feasible then, the free points
-that were not solved for keep their offsets, and points inside their box that are not free are violators like any other.
+that were not solved for keep their KKT errors, and points inside their box that are not free are violators like any other.
 """
 
 import copy
@@ -22,9 +23,9 @@ from zerogap.compiled import HUGE, NO_POINT, jit
 from zerogap.free_system import FreeSystem
 from zerogap.problem import DualProblem
 
-ROUNDING = 1e-12  # part of the sum of all coefficients by which theirs may be off its total
-BEYOND = 1e300  # coefficients above this are no result: float64 ends
-NOISE = 1e-14  # part of the longest move that is rounding: a point at its bound does not block a step because of it
+SUM_TOLERANCE = 1e-12  # a sum off its total by this share of the sum of absolute values is right but for rounding
+LARGEST_RESULT = 1e300  # coefficients above this are no result: float64 ends
+NOISE = 1e-14  # share of the longest move that is rounding: a point at its bound does not block a step because of it
 
 
 class ActiveSet:
@@ -39,7 +40,7 @@ class ActiveSet:
         self.residual = np.empty(beta.size)
         self.synced = beta.copy()
         self.side = np.zeros(beta.size, dtype=np.int8)  # of the free points: which side of zero they live on; else 0
-        self.offset = np.zeros(beta.size)
+        self.kkt_error = np.zeros(beta.size)  # of the free points: residual - eps side - bias; else 0
         self.bias = 0.0
         self.is_unbounded = False
         if system is None:
@@ -52,7 +53,7 @@ class ActiveSet:
     def restart(self, problem: DualProblem) -> None:
         """Begin anew at the feasible point nearest to the coefficients."""
         self.beta[:] = feasible(problem, self.beta)
-        self.side[:], self.offset[:], self.bias, self.is_unbounded = 0, 0.0, 0.0, False
+        self.side[:], self.kkt_error[:], self.bias, self.is_unbounded = 0, 0.0, 0.0, False
         self.system.clear()
         self.refresh(problem)
         self._collect(problem)
@@ -65,7 +66,7 @@ class ActiveSet:
     def copy(self) -> "ActiveSet":
         """Return one that can move without this one."""
         twin = copy.copy(self)
-        for name in ("beta", "residual", "synced", "side", "offset"):
+        for name in ("beta", "residual", "synced", "side", "kkt_error"):
             setattr(twin, name, getattr(self, name).copy())
         twin.system = self.system.copy()
         return twin
@@ -76,7 +77,7 @@ class ActiveSet:
         No point that is missing among the others may have a coefficient.
         """
         twin, old = copy.copy(self), origin >= 0
-        for name in ("beta", "side", "offset"):
+        for name in ("beta", "side", "kkt_error"):
             values = np.zeros(origin.size, dtype=getattr(self, name).dtype)
             values[old] = getattr(self, name)[origin[old]]
             setattr(twin, name, values)
@@ -107,37 +108,37 @@ class ActiveSet:
         """Solve the free set once more for what rounding has left over, by the present residual; return whether it moved."""
         E, has_moved = self.free, False
         if E.size:
-            self.offset[E] = self.residual[E] - problem.eps * self.side[E] - self.bias
-            if (np.abs(self.offset[E]) > problem.roundings(self.beta)[E]).any():
-                drift = 0.0 if problem.total is None else problem.total - float(self.beta.sum())
-                has_moved = self.descend(problem, drift)
-            self.offset[self.free] = 0.0
+            self.kkt_error[E] = self.residual[E] - problem.eps * self.side[E] - self.bias
+            if (np.abs(self.kkt_error[E]) > problem.roundings(self.beta)[E]).any():
+                shortfall = 0.0 if problem.total is None else problem.total - float(self.beta.sum())
+                has_moved = self.descend(problem, shortfall)
+            self.kkt_error[self.free] = 0.0
         return has_moved
 
     # Moves.
 
-    def optimise(self, problem: DualProblem, tolerance: float = 0.0, most: int | None = None) -> int:
+    def optimise(self, problem: DualProblem, tolerance: float = 0.0, max_steps: int | None = None) -> int:
         """Let the worst violator enter until none is worse than the tolerance; return how many did.
 
         The tolerance of a point is that of its rounding if that is larger.  Ends short of it at a limit, or if rounding
         leads in a circle.
         """
-        most = 50 * problem.n + 1000 if most is None else most
-        patience = 2 * problem.n + 100  # violators in a row without a change: the exchanges cycle
-        count, polish, idle = 0, 2, 0
+        max_steps = 50 * problem.n + 1000 if max_steps is None else max_steps
+        max_idle = 2 * problem.n + 100  # violators in a row without a change: the exchanges cycle
+        count, refinements, idle = 0, 2, 0
         if not np.isfinite(self.beta).all():
             self.restart(problem)
         self.sync(problem)
-        while count < most and idle < patience and not self.is_unbounded and not limits.is_over():
+        while count < max_steps and idle < max_idle and not self.is_unbounded and not limits.is_over():
             i = self.worst(problem, self.tolerances(problem, tolerance))
             if i != NO_POINT:
                 idle = 0 if self.enter(problem, i) else idle + 1
                 count += 1
-            elif polish and self.refine(problem):
-                polish -= 1
+            elif refinements and self.refine(problem):
+                refinements -= 1
             else:
                 break
-            if not np.abs(self.beta).max() <= BEYOND:  # an indefinite kernel: the objective falls for ever
+            if not np.abs(self.beta).max() <= LARGEST_RESULT:  # an indefinite kernel: the objective falls for ever
                 self.beta[:], self.is_unbounded = self.synced, True
             self.sync(problem)
         return count
@@ -178,33 +179,33 @@ class ActiveSet:
         before = self.beta[i]
         is_positive = before > 0 or (before == 0 and rises)
         self.side[i] = 1 if is_positive else -1
-        self.offset[i] = self.residual[i] - problem.eps * self.side[i] - self.bias
+        self.kkt_error[i] = self.residual[i] - problem.eps * self.side[i] - self.bias
         if not self._admit(problem, i):
             return bool(self.beta[i] != before)
         return self.descend(problem)
 
-    def descend(self, problem: DualProblem, drift: float = 0.0) -> bool:
+    def descend(self, problem: DualProblem, shortfall: float = 0.0) -> bool:
         """Go to the minimum over the free set; points that block the way leave it.  Returns whether a coefficient changed.
 
-        ``drift`` is what the sum of the coefficients lacks.
+        ``shortfall`` is what the sum of the coefficients lacks: total - sum(beta).
         """
         has_moved = False
         while self.system.size and not limits.is_over():
             E = self.free
             if E.size == 1 and self.system.has_border:  # held by the sum: only the bias can give way
-                self.bias += float(self.offset[E[0]])
-                self.offset[E] = 0.0
+                self.bias += float(self.kkt_error[E[0]])
+                self.kkt_error[E] = 0.0
                 break
-            d, shift = self.system.solve_one(self.offset[E], drift)
-            part, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, 1.0)
-            has_moved |= part > 0
-            self._move(problem, d, part, k)
-            self.bias += part * shift
+            d, bias_change = self.system.solve_one(self.kkt_error[E], shortfall)
+            step, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, 1.0)
+            has_moved |= step > 0
+            self._move(problem, d, step, k)
+            self.bias += step * bias_change
             if k == NO_POINT:
-                self.offset[self.free] = 0.0
+                self.kkt_error[self.free] = 0.0
                 break
-            self.offset[E] *= 1.0 - part
-            drift *= 1.0 - part
+            self.kkt_error[E] *= 1.0 - step
+            shortfall *= 1.0 - step
             self._drop(k)
         return has_moved
 
@@ -216,35 +217,37 @@ class ActiveSet:
         """
         for i in points[self.side[points] != 0]:
             self._drop(self._position(i))
-        way = np.zeros(problem.n)
-        way[points] = values - self.beta[points]
-        if not way.any():
+        change = np.zeros(problem.n)
+        change[points] = values - self.beta[points]
+        if not change.any():
             return True
-        contribution = problem.gram.dot(way)  # none of the points is free, so the ridge has no part in it
-        left, amount = 1.0, float(way.sum())
+        contribution = problem.gram.dot(change)  # none of the points is free, so the ridge has no part in it
+        remaining, sum_change = 1.0, float(change.sum())  # remaining: the share of the change still to be made
         # Every pass takes a free point to an end; one is used only if it has room that way, once on each side of zero.
         for _ in range(self.system.size + 2 * problem.n + 2):
-            if limits.is_over() or not self._ensure_free_point(problem, points, -amount):
+            if limits.is_over() or not self._ensure_free_point(problem, points, -sum_change):
                 return False
             E = self.free
-            d, shift = self._answer(problem, self.offset[E] - left * contribution[E], -left * amount)
-            part, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, 1.0)
-            self._move(problem, d, part, k)
-            self.bias += part * shift
-            self.offset[E] *= 1.0 - part
-            left = 0.0 if k == NO_POINT else left * (1.0 - part)
+            d, bias_change = self._solve(
+                problem, self.kkt_error[E] - remaining * contribution[E], -remaining * sum_change
+            )
+            step, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, 1.0)
+            self._move(problem, d, step, k)
+            self.bias += step * bias_change
+            self.kkt_error[E] *= 1.0 - step
+            remaining = 0.0 if k == NO_POINT else remaining * (1.0 - step)
             if k != NO_POINT:
                 self._drop(k)
-            self.beta[points] = values - left * way[points]
-            if left == 0.0:
+            self.beta[points] = values - remaining * change[points]
+            if remaining == 0.0:
                 return True
         return False
 
-    def _answer(self, problem: DualProblem, right: np.ndarray, total: float) -> tuple[np.ndarray, float]:
-        """Solve the free set for a right hand side; a point alone is held by the sum, and has no rounding to give way to."""
+    def _solve(self, problem: DualProblem, rhs: np.ndarray, total: float) -> tuple[np.ndarray, float]:
+        """Solve the system of the free set.  That of one point alone is solved exactly: its coefficient is the total."""
         if self.system.size == 1 and self.system.has_border:
-            return np.array([total]), float(right[0] - float(problem.diagonal[self.free[0]]) * total)
-        return self.system.solve_one(right, total)
+            return np.array([total]), float(rhs[0] - float(problem.diagonal[self.free[0]]) * total)
+        return self.system.solve_one(rhs, total)
 
     # The free set.
 
@@ -255,8 +258,8 @@ class ActiveSet:
         if not free.size:
             return
         side = np.sign(beta[free])
-        wanted = self.residual[free] - problem.eps * side
-        self.bias = float(wanted.mean()) if self.system.has_border else 0.0
+        biases = self.residual[free] - problem.eps * side  # at the optimum all are the same
+        self.bias = float(biases.mean()) if self.system.has_border else 0.0
         room = np.minimum(
             np.minimum(beta[free] - problem.lower[free], problem.upper[free] - beta[free]), np.abs(beta[free])
         )
@@ -264,17 +267,14 @@ class ActiveSet:
             if limits.is_over():
                 break
             i = int(free[k])
-            self.side[i], self.offset[i] = int(side[k]), wanted[k] - self.bias
+            self.side[i], self.kkt_error[i] = int(side[k]), biases[k] - self.bias
             self._admit(problem, i)
         self.descend(problem)
         self.sync(problem)
 
     def _admit(self, problem: DualProblem, i: int) -> bool:
         """Add a point to the free set, if need be in exchange; returns False if it went to an end of its box instead."""
-        gram = problem.gram
-        if gram.slot[i] < 0:
-            gram.fetch(np.array([i]))
-        row, corner = gram.rows[gram.slot[i]], float(gram.diagonal[i] + problem.ridge[i])
+        row, corner = problem.gram.row(i), float(problem.gram.diagonal[i] + problem.ridge[i])
         while not self.system.insert(i, row[self.free], corner):
             if not self._exchange(problem, i, row[self.free]):
                 return False
@@ -288,59 +288,59 @@ class ActiveSet:
         """
         E = self.free
         d = self.system.dependence_on(column)
-        slope = self.offset[i] + float(d @ self.offset[E])
+        slope = self.kkt_error[i] + float(d @ self.kkt_error[E])
         direction = np.sign(slope) if slope else -float(self.side[i])
         d *= direction
         curvature = float(problem.ridge[i] + problem.ridge[E] @ d**2)
-        furthest = abs(slope) / curvature if curvature > 0 else np.inf
-        room, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, furthest)
+        longest = abs(slope) / curvature if curvature > 0 else np.inf
+        step, k = _first_block(E, d, self.beta, self.side, problem.lower, problem.upper, longest)
         end = _end(self.side[i], direction, problem.lower[i], problem.upper[i])
-        own = abs(end - self.beta[i])
-        if np.isinf(min(room, own)):
+        room = abs(end - self.beta[i])
+        if np.isinf(min(step, room)):
             self.is_unbounded = True
-            own = 0.0
-        if own <= room or k == NO_POINT:
-            own = min(own, room)
-            self._move(problem, d, own, NO_POINT)
-            is_at_end = own == abs(end - self.beta[i]) and np.isfinite(end)
-            self.beta[i] = end if is_at_end else self.beta[i] + direction * own
-            self.side[i], self.offset[i] = 0, 0.0
+            room = 0.0
+        if room <= step or k == NO_POINT:
+            step = min(room, step)
+            self._move(problem, d, step, NO_POINT)
+            is_at_end = step == abs(end - self.beta[i]) and np.isfinite(end)
+            self.beta[i] = end if is_at_end else self.beta[i] + direction * step
+            self.side[i], self.kkt_error[i] = 0, 0.0
             return False
-        self.beta[i] += direction * room
-        self._move(problem, d, room, k)
+        self.beta[i] += direction * step
+        self._move(problem, d, step, k)
         self._drop(k)
         return True
 
-    def _move(self, problem: DualProblem, d: np.ndarray, part: float, blocker: int) -> None:
-        _move(self.free, d, part, blocker, self.beta, self.side, problem.lower, problem.upper)
+    def _move(self, problem: DualProblem, d: np.ndarray, step: float, blocker: int) -> None:
+        _move(self.free, d, step, blocker, self.beta, self.side, problem.lower, problem.upper)
 
     def _position(self, i: int) -> int:
         return int(np.flatnonzero(self.free == i)[0])
 
     def _drop(self, position: int) -> None:
         i = self.free[position]
-        self.side[i], self.offset[i] = 0, 0.0
+        self.side[i], self.kkt_error[i] = 0, 0.0
         self.system.remove(position)
 
     def free_an_end(self, problem: DualProblem) -> None:
         """With every point at a bound the bias has an interval: free the point that ends it from below."""
         self.free_alone(problem, int(np.argmax(self.residual + problem.up_offset(self.beta))), rises=True)
 
-    def _ensure_free_point(self, problem: DualProblem, taken: np.ndarray, amount: float) -> bool:
-        """Whether some free point can balance the sum; if none is free, the worst violator is freed."""
+    def _ensure_free_point(self, problem: DualProblem, excluded: np.ndarray, sum_change: float) -> bool:
+        """Whether some free point can change the sum; if none is free, the worst violator that can is freed."""
         if self.system.size or not self.system.has_border:
             return True
         self.sync(problem)
         violation = (
             self.residual + problem.up_offset(self.beta)
-            if amount > 0
+            if sum_change > 0
             else -self.residual - problem.low_offset(self.beta)
         )
-        violation[taken] = -np.inf
+        violation[excluded] = -np.inf
         i = int(np.argmax(violation))
         if violation[i] <= -0.5 * HUGE:
             return False
-        self.free_alone(problem, i, rises=amount > 0)
+        self.free_alone(problem, i, rises=sum_change > 0)
         return True
 
     def free_alone(self, problem: DualProblem, i: int, *, rises: bool) -> None:
@@ -353,9 +353,9 @@ class ActiveSet:
 
 def feasible(problem: DualProblem, beta: np.ndarray) -> np.ndarray:
     """Return a feasible point near beta; beta itself if only rounding is between it and one, so that capped points stay so."""
-    drift = 0.0 if problem.total is None else float(beta.sum()) - problem.total
+    excess = 0.0 if problem.total is None else float(beta.sum()) - problem.total
     is_inside = ((problem.lower <= beta) & (beta <= problem.upper)).all()
-    if is_inside and abs(drift) <= ROUNDING * np.abs(beta).sum():
+    if is_inside and abs(excess) <= SUM_TOLERANCE * np.abs(beta).sum():
         return problem.restore_sum(beta.copy())
     return problem.feasible(beta)
 
@@ -375,31 +375,31 @@ def _end(side, direction, lower, upper):
 
 
 @jit
-def _first_block(E, d, beta, side, lower, upper, furthest):
-    """Return how far the free points can move along d, at most ``furthest``, and the position of the one that blocks."""
-    longest = 0.0
+def _first_block(E, d, beta, side, lower, upper, longest_step):
+    """Return how far the free points can move along d, and the position of the one that blocks, or NO_POINT."""
+    largest = 0.0
     for k in range(E.size):
-        longest = max(longest, abs(d[k]))
-    part, blocker = furthest, NO_POINT
+        largest = max(largest, abs(d[k]))
+    step, blocker = longest_step, NO_POINT
     for k in range(E.size):
-        if abs(d[k]) > NOISE * longest:
+        if abs(d[k]) > NOISE * largest:
             i = E[k]
             room = (_end(side[i], d[k], lower[i], upper[i]) - beta[i]) / d[k]
-            if room < part:
-                part, blocker = max(room, 0.0), k
-    return part, blocker
+            if room < step:
+                step, blocker = max(room, 0.0), k
+    return step, blocker
 
 
 @jit
-def _move(E, d, part, blocker, beta, side, lower, upper):
-    """Move the free points by a part of d, within their ends; the one that blocks lands on its end exactly."""
+def _move(E, d, step, blocker, beta, side, lower, upper):
+    """Move the free points by a step along d, within their ends; the one that blocks lands on its end exactly."""
     for k in range(E.size):
         if d[k] != 0:
             i = E[k]
             end = _end(side[i], d[k], lower[i], upper[i])
-            place = beta[i] + part * d[k]
-            is_past = place > end if d[k] > 0 else place < end
-            beta[i] = end if is_past or k == blocker else place
+            value = beta[i] + step * d[k]
+            is_past = value > end if d[k] > 0 else value < end
+            beta[i] = end if is_past or k == blocker else value
 
 
 @jit

@@ -13,6 +13,7 @@ import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from numba import config, njit, types
@@ -22,10 +23,13 @@ from numba.extending import intrinsic
 HUGE = 1e300  # stands for infinity where fast-math flags forbid the real one
 NO_POINT = -2  # no index: a search that found none.  Not -1, which is the origin of the pair solvers.
 
+# How a file of the cache fails that a crash has cut off, or that names a record which an older version had.
+UNREADABLE = (EOFError, pickle.UnpicklingError, AttributeError, ImportError)
+
 
 def jit(function: Callable[..., Any]) -> Any:
     """Compile on first use, for this machine's instruction set, and keep the result on disk."""
-    return _compiled(function)
+    return _compiled(function, fastmath=False)
 
 
 def jit_sums(function: Callable[..., Any]) -> Any:
@@ -40,10 +44,12 @@ def jit_contracted(function: Callable[..., Any]) -> Any:
 
 def inline(function: Callable[..., Any]) -> Any:
     """Compile a small helper that is only called from other compiled functions."""
-    return _compiled(function, inline="never")
+    return _compiled(function, fastmath=False, inline="never")
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    # Where fastmath is left open Numba takes that of the caller that comes first, and keeps the result for all others: the
+    # last digits would depend on the order of calls.
     dispatcher = njit(error_model="numpy", **options)(function)
     if not config.DISABLE_JIT:
         with suppress(RuntimeError):  # no folder can be written: the code stays in memory
@@ -54,8 +60,8 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
 class _DiskCache(FunctionCache):
     """Numba's cache, except that a disk that fails costs time only, and that the code of callees counts.
 
-    Numba asks whether the file of a function has changed.  Its machine code also holds that of the functions it calls, and the
-    constants it reads, from other modules: they are part of the question here.
+    Numba asks whether the file of a function has changed.  Its machine code also holds that of the functions it calls, the
+    constants it reads and the places of the fields it uses, from other modules: they are part of the question here.
     """
 
     def __init__(self, function: Callable[..., Any]):
@@ -79,7 +85,7 @@ class _CacheFiles(IndexDataCacheFile):
     """
 
     def load(self, key: Any) -> Any:
-        with suppress(EOFError, pickle.UnpicklingError):  # cut off by a crash: compile again
+        with suppress(*UNREADABLE):  # compile again
             return super().load(key)
 
     def save(self, key: Any, data: Any) -> None:
@@ -88,20 +94,38 @@ class _CacheFiles(IndexDataCacheFile):
         self._save_index(self._load_index() | {key: name})
 
     def _load_index(self) -> dict[Any, str]:
-        with suppress(EOFError, pickle.UnpicklingError):
+        with suppress(*UNREADABLE):
             return super()._load_index()
         return {}
 
 
 def _stamp(function: Callable[..., Any], own: Any) -> str:
-    """Return a digest of a function's file, of this one, and of the compiled functions and constants its module imports."""
-    parts = [repr(own), _OWN_SOURCE]
-    for name, value in sorted(function.__globals__.items()):
-        if isinstance(cache := getattr(value, "_cache", None), _DiskCache):
-            parts.append(f"{name} {cache.stamp}")
-        elif isinstance(value, int | float) or (isinstance(value, str) and not name.startswith("__")):
-            parts.append(f"{name} {value!r}")
+    """Return a digest of a function's file, of this one, and of what its module imports and its code may use.
+
+    That is compiled functions, constants and the fields of named tuples, by themselves or with their module.
+    """
+    parts, names = [repr(own), _OWN_SOURCE], function.__globals__
+    package = _top_package(names)
+    for name, value in sorted(names.items()):
+        parts += _part(name, value)
+        if isinstance(value, ModuleType) and _top_package(vars(value)) == package:
+            for inner, inner_value in sorted(vars(value).items()):
+                parts += _part(f"{name}.{inner}", inner_value)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _top_package(names: dict[str, Any]) -> str:
+    return str(names.get("__package__")).partition(".")[0]
+
+
+def _part(name: str, value: Any) -> list[str]:
+    if isinstance(cache := getattr(value, "_cache", None), _DiskCache):
+        return [f"{name} {cache.stamp}"]
+    if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+        return [f"{name} {value._fields}"]
+    if isinstance(value, int | float) or (isinstance(value, str) and "__" not in name):
+        return [f"{name} {value!r}"]
+    return []
 
 
 _OWN_SOURCE = Path(__file__).read_text() if Path(__file__).exists() else ""  # ``fmax`` and ``fmin`` are inlined as well

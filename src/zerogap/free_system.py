@@ -23,11 +23,11 @@ DEPENDENT = 1e-13
 
 # That distance is the length of a combination of points; the larger its coefficients, the larger is what rounding makes of
 # a length of zero: this, times the square of their sum.
-ROUNDING = 4e-16
+DISTANCE_ROUNDING = 4e-16
 
 
 class Response(NamedTuple):
-    """How the others answer when x_i rises by one: x_E by d and b by d0 keep the rest of the system solved."""
+    """How the others respond when x_i rises by one: x_E changes by d and b by d0, and their equations stay solved."""
 
     d: np.ndarray
     d0: float
@@ -37,7 +37,7 @@ class FreeSystem:
     """Cholesky factor of A = K_EE + tau 11' for an ordered set of points E, whose columns the caller brings."""
 
     def __init__(self, tau: float, capacity: int = 32, *, has_border: bool = True, floor: float = 0.0):
-        self.has_border, self.floor = has_border, floor  # floor: a squared distance that counts as zero
+        self.has_border, self.floor = has_border, floor  # floor: largest squared distance that counts as zero
         self.tau = tau if has_border else 0.0
         self.size = 0
         self._points = np.zeros(capacity, dtype=np.int64)
@@ -57,8 +57,8 @@ class FreeSystem:
         m = self.size
         if m == self._points.size:
             self._grow()
-        least = max(DEPENDENT * (corner + self.tau), self.floor)
-        if not _append(self._factor, self._forward_ones, m, column + self.tau, corner + self.tau, least):
+        floor = max(DEPENDENT * (corner + self.tau), self.floor)
+        if not _append(self._factor, self._forward_ones, m, column + self.tau, corner + self.tau, floor):
             return False
         self._points[m] = i
         self.size = m + 1
@@ -70,18 +70,18 @@ class FreeSystem:
         self._points[position : self.size - 1] = self._points[position + 1 : self.size].copy()
         self.size -= 1
 
-    def solve(self, right: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Solve for two right hand sides, the rows of ``right`` (2, m); return x (2, m) and b (2,).
+    def solve(self, rhs: np.ndarray, totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Solve for two right hand sides, the rows of ``rhs`` (2, m); return x (2, m) and b (2,).
 
         The factor has seen many updates: call it a second time with what the solution leaves over, for refinement.
         """
-        x, bias = right.copy(), totals.copy()
+        x, bias = rhs.copy(), totals.copy()
         _solve_two(self._factor, self._forward_ones, self.size, self.has_border, x, bias)
         return x, bias + self.tau * totals
 
-    def solve_one(self, right: np.ndarray, total: float = 0.0) -> tuple[np.ndarray, float]:
+    def solve_one(self, rhs: np.ndarray, total: float = 0.0) -> tuple[np.ndarray, float]:
         """Solve for one right hand side (m,); one that begins with zeros, as for a new last point, costs half as much."""
-        x = right.copy()
+        x = rhs.copy()
         bias = _solve_one(self._factor, self._forward_ones, self.size, self.has_border, x, total)
         return x, bias + self.tau * total
 
@@ -100,17 +100,11 @@ class FreeSystem:
     def copy(self) -> "FreeSystem":
         """Return a system that can change without this one."""
         twin, m = copy.copy(self), self.size
-        room = m + 8
-        twin._points, twin._forward_ones, twin._factor = (
-            np.zeros(room, dtype=np.int64),
-            np.zeros(room),
-            np.empty((room, room)),
-        )
-        twin._points[:m], twin._forward_ones[:m], twin._factor[:m, :m] = (
-            self.points,
-            self._forward_ones[:m],
-            self._factor[:m, :m],
-        )
+        capacity = m + 8
+        twin._points, twin._forward_ones = np.zeros(capacity, dtype=np.int64), np.zeros(capacity)
+        twin._factor = np.empty((capacity, capacity))
+        twin._points[:m], twin._forward_ones[:m] = self.points, self._forward_ones[:m]
+        twin._factor[:m, :m] = self._factor[:m, :m]
         return twin
 
     def _grow(self) -> None:
@@ -133,7 +127,7 @@ class DenseFreeSystem(FreeSystem):
         return self.append(i) is not None
 
     def append(self, i: int) -> Response | None:
-        """Add a point and return how the others answer to it; None, and no change, if it depends on them."""
+        """Add a point and return how the others respond to it; None, and no change, if it depends on them."""
         m = self.size
         if m == self._points.size:
             self._grow()
@@ -146,7 +140,7 @@ class DenseFreeSystem(FreeSystem):
         return Response(d, d0)
 
     def remove_with_response(self, position: int) -> Response:
-        """Remove the point at a position, those behind move up; return how they answer to it."""
+        """Remove the point at a position, those behind move up; return how they respond to it."""
         self.size -= 1
         d = np.empty(self.size)
         return Response(
@@ -163,16 +157,16 @@ class DenseFreeSystem(FreeSystem):
     def dependence(self, i: int) -> np.ndarray:
         """Return d with sum(d) = -1 and K_E d = -K_Ei: moving x_E by d and x_i by one changes no decision value."""
         E = self.points
-        right, totals = np.zeros((2, self.size)), np.array([-1.0, 0.0])
-        right[0] = -self.K[i, E]
-        x, bias = self.solve(right, totals)
-        correction, _ = self.solve(right - x @ self.K[np.ix_(E, E)] - bias[:, None], totals - x.sum(axis=1))
+        rhs, totals = np.zeros((2, self.size)), np.array([-1.0, 0.0])
+        rhs[0] = -self.K[i, E]
+        x, bias = self.solve(rhs, totals)
+        correction, _ = self.solve(rhs - x @ self.K[np.ix_(E, E)] - bias[:, None], totals - x.sum(axis=1))
         return (x + correction)[0]
 
 
 @jit_sums
-def _append(factor, forward_ones, m, column, corner, least):
-    """Add the last row of the factor by forward substitution; refuse if no more than the least is left of its corner."""
+def _append(factor, forward_ones, m, column, corner, floor):
+    """Add the last row of the factor by forward substitution; refuse if no more than ``floor`` is left of its corner."""
     new = factor[m, :m]
     for j in range(m):
         new[j] = column[j]
@@ -181,7 +175,7 @@ def _append(factor, forward_ones, m, column, corner, least):
     for j in range(m):
         used += new[j] * new[j]
         ones += new[j] * forward_ones[j]
-    if corner - used <= least:
+    if corner - used <= floor:
         return False
     factor[m, m] = np.sqrt(corner - used)
     forward_ones[m] = (1.0 - ones) / factor[m, m]
@@ -247,7 +241,7 @@ def _rotate_four(rows, begin, end, cosines, sines, x):
 
 @jit_sums
 def append_point(K, i, points, factor, forward_ones, m, tau, d):
-    """Add point i to the factor; leave in d how the others answer to it."""
+    """Add point i to the factor; leave in d how the others respond to it."""
     for k in range(m):
         d[k] = K[i, points[k]] + tau
     corner = K[i, i] + tau
@@ -255,10 +249,10 @@ def append_point(K, i, points, factor, forward_ones, m, tau, d):
         return False, 0.0
     for k in range(m):
         d[k] = factor[m, k]
-    d0, spread = _answer(factor, forward_ones, m, d), 1.0
+    d0, size = _response(factor, forward_ones, m, d), 1.0
     for k in range(m):
-        spread += abs(d[k])
-    return factor[m, m] ** 2 > ROUNDING * spread**2 * corner, d0
+        size += abs(d[k])
+    return factor[m, m] ** 2 > DISTANCE_ROUNDING * size**2 * corner, d0
 
 
 @jit_sums
@@ -278,7 +272,7 @@ def _distances(K, candidates, points, factor, m, tau):
 
 @jit_sums
 def remove_point(K, points, factor, forward_ones, m, position, tau, d):
-    """Take a point out of the factor, which leaves m; leave in d how the others answer to it."""
+    """Take a point out of the factor, which leaves m; leave in d how the others respond to it."""
     i = points[position]
     _remove(factor, forward_ones, m + 1, position)
     for k in range(position, m):
@@ -286,17 +280,17 @@ def remove_point(K, points, factor, forward_ones, m, position, tau, d):
     for k in range(m):
         d[k] = K[i, points[k]] + tau
     _forward(factor, 0, m, d)
-    return _answer(factor, forward_ones, m, d)
+    return _response(factor, forward_ones, m, d)
 
 
 @jit_sums
-def _answer(factor, forward_ones, m, d):
+def _response(factor, forward_ones, m, d):
     """From d = L^-1 (K_Ei + tau): A d = c 1 - (K_Ei + tau) with sum(d) = -1; return the bias, -c."""
-    along, square = 0.0, 0.0
+    product, squared_norm = 0.0, 0.0
     for j in range(m):
-        along += forward_ones[j] * d[j]
-        square += forward_ones[j] * forward_ones[j]
-    c = (along - 1.0) / square if m else 0.0
+        product += forward_ones[j] * d[j]
+        squared_norm += forward_ones[j] * forward_ones[j]
+    c = (product - 1.0) / squared_norm if m else 0.0
     for j in range(m):
         d[j] = c * forward_ones[j] - d[j]
     _back(factor, m, d)
@@ -304,9 +298,9 @@ def _answer(factor, forward_ones, m, d):
 
 
 @jit_sums
-def _solve_two(factor, forward_ones, m, has_border, right, totals):
-    """Solve with the factor and its transpose for both rows of ``right``, in place; ``totals`` become the biases."""
-    x, y = right[0], right[1]
+def _solve_two(factor, forward_ones, m, has_border, rhs, totals):
+    """Solve with the factor and its transpose for both rows of ``rhs``, in place; ``totals`` become the biases."""
+    x, y = rhs[0], rhs[1]
     for i in range(m):
         row, a, b = factor[i, :i], x[:i], y[:i]
         s, t = 0.0, 0.0
@@ -362,14 +356,14 @@ def _back(factor, m, x):
 
 @jit_sums
 def _take_bias(forward_ones, m, has_border, x, total):
-    """Return the b with which x = A^-1 (right - b 1) has the sum asked for; take its part from x = L^-1 right."""
+    """Return the b with which A^-1 (rhs - b 1) has the sum asked for, and subtract b L^-1 1 from x = L^-1 rhs."""
     if not has_border:
         return 0.0
-    along, square = 0.0, 0.0
+    product, squared_norm = 0.0, 0.0
     for j in range(m):
-        along += forward_ones[j] * x[j]
-        square += forward_ones[j] * forward_ones[j]
-    bias = (along - total) / square
+        product += forward_ones[j] * x[j]
+        squared_norm += forward_ones[j] * forward_ones[j]
+    bias = (product - total) / squared_norm
     for j in range(m):
         x[j] -= bias * forward_ones[j]
     return bias

@@ -16,12 +16,12 @@ import scipy.sparse as sp
 from scipy.linalg.blas import dsymv
 
 from zerogap import limits, precision, validation
-from zerogap.compiled import jit
+from zerogap.compiled import inline, jit
 from zerogap.kernels import UNDERFLOW, UNIT, Constant, Rounding, Sum, as_kernel, dense_if_cheap
 
-FEWEST_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
+MIN_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
 TILE_ROWS = 128  # of the full matrix: only the squares on the diagonal are computed twice
-MOST_PRECISE = 2_000_000_000  # coordinates that are read to compute kernel values in twice the precision: some seconds
+MAX_PRECISE_WORK = 2_000_000_000  # coordinates read to compute kernel values in twice the precision: some seconds
 
 
 class Product(NamedTuple):
@@ -30,6 +30,14 @@ class Product(NamedTuple):
     high: np.ndarray
     low: np.ndarray
     error: np.ndarray
+
+
+class RowCache(NamedTuple):
+    """The rows in memory, for compiled code.  The functions at the end of this file read it."""
+
+    rows: np.ndarray  # (capacity, n)
+    slot: np.ndarray  # (n,) which of them is the row of each point; negative if it is not in memory
+    stamp: np.ndarray  # (capacity,) when each was last used
 
 
 class Gram:
@@ -157,18 +165,18 @@ class Gram:
             self._keep_all(self._complete)
             return
         self._prepared = self._columns.prepare(self.X)
-        capacity = min(n, max(FEWEST_ROWS, int(memory / (8 * n))))
+        capacity = min(n, max(MIN_ROWS, int(memory / (8 * n))))
         # Memory not yet written to costs nothing, so the whole budget can be laid out at once.
-        self.rows, self.slot = np.empty((capacity, n)), np.full(n, -1)
-        self.stamp, self._row_in = np.zeros(capacity, dtype=np.int64), np.full(capacity, -1)
+        self._cache = RowCache(np.empty((capacity, n)), np.full(n, -1), np.zeros(capacity, dtype=np.int64))
+        self._row_in = np.full(capacity, -1)  # whose row each is
         self._used = 0  # rows are laid down one after the other
         self._clock = 0
 
     def _keep_all(self, K: np.ndarray) -> None:
         with self._layout:
-            self._complete, self.rows = K, K
-            self.slot, self._row_in = np.arange(self.n), np.arange(self.n)
-            self.stamp, self._used, self._clock = np.zeros(self.n, dtype=np.int64), self.n, 0
+            self._complete, self._row_in = K, np.arange(self.n)
+            self._cache = RowCache(K, np.arange(self.n), np.zeros(self.n, dtype=np.int64))
+            self._used, self._clock = self.n, 0
 
     def fresh(self) -> "Gram":
         """Return the same matrix with nothing computed yet and the count at its start."""
@@ -228,12 +236,12 @@ class Gram:
         other._diagonal[new] = self._checked(self.kernel.checked_diagonal(other.X[new])) if new.size else 0.0
         other.evaluations += 0 if self.kernel.knows_diagonal else new.size
         other._open(self._memory)
-        kept = kept[(origin[kept] >= 0) & (self.slot[origin[kept]] >= 0)][: len(other.rows)]
-        rows = other.rows[: kept.size]
-        rows[:, old] = self.rows[np.ix_(self.slot[origin[kept]], origin[old])]
+        kept = kept[(origin[kept] >= 0) & (self._slot[origin[kept]] >= 0)][: other.capacity]
+        rows = other._rows[: kept.size]
+        rows[:, old] = self._rows[np.ix_(self._slot[origin[kept]], origin[old])]
         if new.size and kept.size:
             rows[:, new] = other._block(kept, new)
-        other.slot[kept], other._row_in[: kept.size] = np.arange(kept.size), kept
+        other._slot[kept], other._row_in[: kept.size] = np.arange(kept.size), kept
         other._used = kept.size
         other._carried = self._rounding.taken(origin)
         return other
@@ -246,39 +254,80 @@ class Gram:
     def __len__(self) -> int:
         return self.n
 
-    def fetch(self, wanted: np.ndarray) -> None:
-        """Bring rows into memory: afterwards row i is ``rows[slot[i]]``.
+    @property
+    def _rows(self) -> np.ndarray:
+        return self._cache.rows
 
-        Rows go out in the order of ``stamp``, which callers set when they use one.  At most half of the capacity may be
-        asked for at once, so that what a caller has just used is still there.
+    @property
+    def _slot(self) -> np.ndarray:
+        return self._cache.slot
+
+    @property
+    def _stamp(self) -> np.ndarray:
+        return self._cache.stamp
+
+    @property
+    def capacity(self) -> int:
+        """Number of rows that memory can hold."""
+        return len(self._rows)
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether memory can hold all rows."""
+        return self.capacity == self.n
+
+    def has_rows(self, points: np.ndarray | slice) -> np.ndarray:
+        """Return, for each of some points, whether its row is in memory."""
+        return self._slot[points] >= 0
+
+    def cache(self) -> RowCache:
+        """Return the rows in memory for compiled code; ``full`` lays them out anew, so ask again before every call."""
+        return self._cache
+
+    def row(self, i: int) -> np.ndarray:
+        """Return one row, computed if it is not in memory; a view, valid until the next ``fetch``."""
+        if self._slot[i] < 0:
+            self.fetch(np.array([i]))
+        return self._rows[self._slot[i]]
+
+    def submatrix(self, points: np.ndarray) -> np.ndarray:
+        """Return the matrix of some points among each other, whose rows are in memory."""
+        return _submatrix(self._rows, self._slot[points], points)
+
+    def fetch(self, wanted: np.ndarray) -> None:
+        """Bring rows into memory, in place of those used longest ago.
+
+        At most half of the capacity may be asked for at once, so that what a caller has just used is still there.
         """
-        self._clock = max(self._clock, int(self.stamp.max())) + 1
+        rows, slot, stamp = self._cache
+        self._clock = max(self._clock, int(stamp.max())) + 1
         wanted = np.unique(wanted)
-        present = self.slot[wanted] >= 0
-        self.stamp[self.slot[wanted[present]]] = self._clock
+        slots = slot[wanted]
+        present = slots >= 0
+        stamp[slots[present]] = self._clock
         missing = wanted[~present]
         if not missing.size:
             return
-        if self._used + missing.size <= len(self.rows):
+        if self._used + missing.size <= len(rows):
             places = np.arange(self._used, self._used + missing.size)
-            self._compute(missing, self.rows[self._used : self._used + missing.size])
+            self._compute(missing, rows[self._used : self._used + missing.size])
             self._used += missing.size
         else:
-            places = np.argpartition(self.stamp, missing.size - 1)[: missing.size]
+            places = np.argpartition(stamp, missing.size - 1)[: missing.size]
             evicted = self._row_in[places]
-            self.slot[evicted[evicted >= 0]] = -1
-            self.rows[places] = self._compute(missing)
-            self._used = len(self.rows)
-        self.slot[missing] = places
+            slot[evicted[evicted >= 0]] = -1
+            rows[places] = self._compute(missing)
+            self._used = len(rows)
+        slot[missing] = places
         self._row_in[places] = missing
-        self.stamp[places] = self._clock
+        stamp[places] = self._clock
 
     def _fetch_all(self, wanted: np.ndarray) -> None:
         """Bring in rows where all can be kept, a few at a time, as long as the limit allows."""
-        missing = wanted[self.slot[wanted] < 0]
-        for start in range(0, missing.size, FEWEST_ROWS):
+        missing = wanted[self._slot[wanted] < 0]
+        for start in range(0, missing.size, MIN_ROWS):
             limits.check()
-            self.fetch(missing[start : start + FEWEST_ROWS])
+            self.fetch(missing[start : start + MIN_ROWS])
 
     def block(self, rows: np.ndarray) -> np.ndarray:
         """Return rows of the matrix as an array of their own, from memory where they are kept."""
@@ -287,8 +336,8 @@ class Gram:
 
     def _rows_of(self, rows: np.ndarray) -> np.ndarray:
         out = np.empty((rows.size, self.n))
-        present = self.slot[rows] >= 0
-        out[present] = self.rows[self.slot[rows[present]]]
+        present = self._slot[rows] >= 0
+        out[present] = self._rows[self._slot[rows[present]]]
         if not present.all():
             out[~present] = self._compute(rows[~present])
         return out
@@ -332,7 +381,7 @@ class Gram:
             if not from_data:
                 return own._precise_sum(beta, support, rows)
             roundings = own.kernel.precise_roundings(self.X.shape[1])
-            if roundings is None or own.precise_work(rows.size, support.size) > MOST_PRECISE:
+            if roundings is None or own.precise_work(rows.size, support.size) > MAX_PRECISE_WORK:
                 return own._precise_sum(beta, support, rows)
             high, low = own.kernel.precisely(self.X[rows], self.X[support], beta[support])
         size, d, a = np.abs(beta), self.X.shape[1], self._rounding.magnitude
@@ -351,10 +400,10 @@ class Gram:
         (p, q), (r, s) = self._rounding.relative, self._rounding.absolute
         high, low, sizes = np.zeros((3, rows.size))
         weighted = np.zeros((len(q), rows.size))
-        for start in range(0, support.size, FEWEST_ROWS):
+        for start in range(0, support.size, MIN_ROWS):
             limits.check()
-            some = support[start : start + FEWEST_ROWS]
-            precision.add_rows(self._rows_of(some)[:, rows], beta[some], q[:, some], high, low, sizes, weighted)
+            part = support[start : start + MIN_ROWS]
+            precision.add_rows(self._rows_of(part)[:, rows], beta[part], q[:, part], high, low, sizes, weighted)
         d, size = self.X.shape[1], np.abs(beta)
         error = (s @ size) @ r[:, rows] + np.einsum("ki,ki->i", p[:, rows], weighted)
         error = 1.01 * UNIT * error + 8.0 * support.size * UNIT**2 * sizes
@@ -364,34 +413,34 @@ class Gram:
         support = np.flatnonzero(beta)
         if self._used == 0 and 2 * support.size > self.n:  # computing each pair of entries once is less work
             return self.multiply(beta)
-        if len(self.rows) == self.n:
+        if self.holds_all:
             self._fetch_all(support)
-        present = self.slot[support] >= 0
+        present = self._slot[support] >= 0
         kept, product = support[present], np.zeros(self.n)
         if 3 * kept.size > self._used:  # skipping rows would mean copying the others
             scattered = np.zeros(self._used)
-            scattered[self.slot[kept]] = beta[kept]
-            product += scattered @ self.rows[: self._used]
+            scattered[self._slot[kept]] = beta[kept]
+            product += scattered @ self._rows[: self._used]
         else:
-            product += beta[kept] @ self.rows[self.slot[kept]]
+            product += beta[kept] @ self._rows[self._slot[kept]]
         # A sweep over more rows than memory holds must not drive out those a solver is using.
         missing = support[~present]
-        for start in range(0, missing.size, FEWEST_ROWS):
+        for start in range(0, missing.size, MIN_ROWS):
             limits.check()
-            part = missing[start : start + FEWEST_ROWS]
+            part = missing[start : start + MIN_ROWS]
             product += beta[part] @ self._compute(part)
         return product
 
     def work_of(self, beta: np.ndarray) -> int:
         """Return how many kernel values a product with beta would have to compute."""
-        return int(np.count_nonzero(self.slot[np.flatnonzero(beta)] < 0)) * self.n
+        return int(np.count_nonzero(self._slot[np.flatnonzero(beta)] < 0)) * self.n
 
     def fill(self) -> None:
         """Compute as many rows as the budget holds, before products with all points begin."""
-        if len(self.rows) == self.n:
+        if self.holds_all:
             self.full()
-        elif self._used < len(self.rows):
-            self.fetch(np.flatnonzero(self.slot < 0)[: len(self.rows) - self._used])
+        elif self._used < self.capacity:
+            self.fetch(np.flatnonzero(self._slot < 0)[: self.capacity - self._used])
 
     def multiply(self, V: np.ndarray) -> np.ndarray:
         """Return K V for one or several columns.
@@ -403,11 +452,11 @@ class Gram:
             return own._multiply(V)
 
     def _multiply(self, V: np.ndarray) -> np.ndarray:
-        if len(self.rows) == self.n:
+        if self.holds_all:
             K = self.full()
             return dsymv(1.0, K.T, V) if V.ndim == 1 else K @ V  # a product with one column waits for memory: read half
-        kept, rest = self._row_in[: self._used], np.flatnonzero(self.slot < 0)
-        known, product = self.rows[: self._used], np.zeros(V.shape)
+        kept, rest = self._row_in[: self._used], np.flatnonzero(self._slot < 0)
+        known, product = self._rows[: self._used], np.zeros(V.shape)
         product[kept] = known @ V
         product[rest] = (V[kept].T @ known).T[rest]
         V, part = V[rest], np.zeros((rest.size, *V.shape[1:]))
@@ -420,21 +469,21 @@ class Gram:
 
     def subtract(self, points: np.ndarray, change: np.ndarray, residual: np.ndarray) -> None:
         """Subtract ``change`` times the rows of some points from the residual, in place."""
-        if len(self.rows) == self.n:
+        if self.holds_all:
             self._fetch_all(points)  # first of all: a residual half updated would be of no use
-        at_once = max(1, len(self.rows) // 4) if len(self.rows) < self.n else self.n
+        at_once = self.n if self.holds_all else max(1, self.capacity // 4)
         for start in range(0, points.size, at_once):
-            some = slice(start, start + at_once)
-            if (self.slot[points[some]] < 0).any():
-                self.fetch(points[some])
-            _subtract_rows(self.rows, self.slot[points[some]], change[some], residual)
+            part = slice(start, start + at_once)
+            if (self._slot[points[part]] < 0).any():
+                self.fetch(points[part])
+            _subtract_rows(self._rows, self._slot[points[part]], change[part], residual)
 
     def full(self) -> np.ndarray:
         """Return the whole matrix, and keep it."""
         with self.exclusive() as own:
             if own._complete is None:
                 own._keep_all(own.matrix())
-            return own.rows
+            return own._rows
 
     def matrix(self) -> np.ndarray:
         """Return the whole matrix as an array of the caller's own, computed by tiles of the upper triangle."""
@@ -460,28 +509,26 @@ class Gram:
         """Compute the kernel values of some points against some points."""
         out = np.empty((rows.size, columns.size))
         with np.errstate(over="ignore", invalid="ignore"):
-            is_tail = (
-                columns.size and columns[-1] - columns[0] == columns.size - 1
-            )  # a slice needs no copy of the points
-            which = slice(columns[0], columns[-1] + 1) if is_tail else columns
-            self._columns.fill(self._prepared[rows], out, which)
+            is_range = columns.size and columns[-1] - columns[0] == columns.size - 1
+            chosen = slice(columns[0], columns[-1] + 1) if is_range else columns  # a slice needs no copy of the points
+            self._columns.fill(self._prepared[rows], out, chosen)
         self._count(out.size)
         return self._checked(out)
 
     def _compute(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         out = np.empty((rows.size, self.n)) if out is None else out
-        there = np.zeros(rows.size, dtype=bool)
+        is_known = np.zeros(rows.size, dtype=bool)
         if self._whole is not None:
             whole, points = self._whole
-            slots = whole.slot[points[rows]]
-            there = slots >= 0
-            out[there] = whole.rows[np.ix_(slots[there], points)]
-        if not there.any():
+            slots = whole._slot[points[rows]]
+            is_known = slots >= 0
+            out[is_known] = whole._rows[np.ix_(slots[is_known], points)]
+        if not is_known.any():
             self._evaluate(rows, out)
-        elif not there.all():
-            values = np.empty((np.count_nonzero(~there), self.n))
-            self._evaluate(rows[~there], values)
-            out[~there] = values
+        elif not is_known.all():
+            values = np.empty((np.count_nonzero(~is_known), self.n))
+            self._evaluate(rows[~is_known], values)
+            out[~is_known] = values
         return out
 
     def _evaluate(self, rows: np.ndarray, out: np.ndarray) -> None:
@@ -499,6 +546,47 @@ class Gram:
                 "Scale the features (StandardScaler), or lower degree or gamma."
             )
         return values
+
+
+@inline
+def has_row(cache, i):
+    """Whether the row of a point is in memory."""
+    return cache.slot[i] >= 0
+
+
+@inline
+def row_of(cache, i):
+    """Return the row of a point; it is in memory."""
+    return cache.rows[cache.slot[i]]
+
+
+@inline
+def kernel_value(cache, i, j):
+    """Return K_ij from the row of point i, which is in memory."""
+    return cache.rows[cache.slot[i], j]
+
+
+@inline
+def next_stamp(cache):
+    """Return a time later than that of any use so far."""
+    return cache.stamp.max() + 1
+
+
+@inline
+def mark_used(cache, i, time):
+    """Note when a row was used: those used longest ago make room for others."""
+    cache.stamp[cache.slot[i]] = time
+
+
+@jit
+def _submatrix(rows, slots, points):
+    m = points.size
+    K = np.empty((m, m))
+    for a in range(m):
+        row = rows[slots[a]]
+        for b in range(m):
+            K[a, b] = row[points[b]]
+    return K
 
 
 @jit

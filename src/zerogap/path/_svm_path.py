@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from zerogap import validation
 from zerogap.duplicates import distinct
 from zerogap.gram import Gram, Product
-from zerogap.kernels import Kernel, as_kernel
+from zerogap.kernels import UNIT, Kernel, as_kernel
 from zerogap.limits import Exceeded, check, limits
 from zerogap.path.engine import NotStarted, Options, Segment, Transition
 from zerogap.path.hastie import Hastie
@@ -28,7 +28,6 @@ EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have
 
 ROUGH = 1e-7  # the same with all that rounding may have done to kernel values and sums, much of which is only a bound
 LOADED = 1e-6  # relative gap above which a path that was loaded cannot be one of the kernel it is resumed with
-UNIT = 2.0**-53  # the relative error of a rounded number
 SURE = 0.1 * ROUGH  # a bound below this at all those C leaves enough for what is between them
 SOME_COORDINATES, MOST_COORDINATES = 5_000_000, 50_000_000  # read to compute kernel values there, at one C and at all
 SAMPLES = 5  # C at which that is asked, and about as many segments

@@ -24,6 +24,7 @@ import numpy as np
 
 from zerogap import limits
 from zerogap.compiled import inline, jit, jit_contracted, jit_sums
+from zerogap.kernels import UNIT
 from zerogap.path.engine import ELBOW, LEFT, Segment, Transition
 from zerogap.path.screening import gather
 from zerogap.precision import two_sum
@@ -34,7 +35,6 @@ COLUMN_BLOCK = 256  # of their columns: eight such stretches of rows fit in the 
 SHARP = 1e-9  # above this, the promise, a gap is computed again with decision values in twice the precision
 SEEN = 0.25  # a jump between two segments of more than this part of the rounding of sums is computed
 SPLIT = 2.0**27 + 1.0  # halves the digits of a number (Veltkamp)
-UNIT = 2.0**-53  # the relative error of one operation
 ULP = 8.0 * UNIT  # of a decision value and a margin, once K b is known
 
 

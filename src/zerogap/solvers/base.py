@@ -88,7 +88,7 @@ class Solver(Protocol):
             A limit came first, where kernel values have to be computed before there is a state.
         """
 
-    def step(self, problem: DualProblem, state: Any, most: int, kkt_target: float) -> tuple[Any, Info]:
+    def step(self, problem: DualProblem, state: Any, max_steps: int, kkt_target: float) -> tuple[Any, Info]:
         """Go on for a while: as long as a tenth of a second or so, or until ``limits.is_over()``.
 
         Parameters
@@ -97,7 +97,7 @@ class Solver(Protocol):
             The one the state was made for.
         state : State
             What ``init`` or the last step returned.  Its arrays may be updated in place.
-        most : int
+        max_steps : int
             Make at most so many iterations, at least 1.
         kkt_target : float
             Come back earlier where the KKT violation is at most this: the stopping rule may then be met.  Below it nothing

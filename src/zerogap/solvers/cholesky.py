@@ -98,7 +98,7 @@ class Cholesky:
         return CholeskyState(beta, _residual(problem, factor, beta), factor)
 
     def step(
-        self, problem: DualProblem, state: CholeskyState, most: int, kkt_target: float
+        self, problem: DualProblem, state: CholeskyState, max_steps: int, kkt_target: float
     ) -> tuple[CholeskyState, Info]:
         """Solve for the residual, once; done when that no longer makes it smaller."""
         beta = state.beta + state.factor.solve(state.residual)

@@ -29,10 +29,10 @@ from zerogap.solvers.base import Info
 PRECONDITIONERS = ("nystrom",)
 
 CHECK_EVERY = 100  # products between two residuals computed afresh
-DRIFT = 0.1  # of the residual: more of it may not be rounding error
+MAX_DRIFT = 0.1  # the share of the residual that may be rounding error
 WORK_PER_STEP = 2_000_000  # multiplications between two tests of the certificate: a few milliseconds
-DROP_TOGETHER = 8  # of several right hand sides, one in so many has to be done before they are checked and leave
-ROUNDING = 1e-12  # a kernel matrix whose remainder is this small, relatively, has no further rank
+DROP_TOGETHER = 8  # right hand sides that are done leave together, once they are one in so many
+RANK_TOLERANCE = 1e-12  # a kernel matrix whose remainder is this small, relatively, has no further rank
 
 
 class Bounds(NamedTuple):
@@ -122,11 +122,11 @@ class ConjugateGradient:
         residual = problem.residual(beta) if beta.any() else problem.target.copy()
         return CGState(beta, residual, np.zeros(problem.n), precondition, [_bounds(problem, beta, residual)])
 
-    def step(self, problem: DualProblem, state: CGState, most: int, kkt_target: float) -> tuple[CGState, Info]:
-        """Make up to ``most`` products, fewer if they take long or the violation falls to ``kkt_target`` before."""
+    def step(self, problem: DualProblem, state: CGState, max_steps: int, kkt_target: float) -> tuple[CGState, Info]:
+        """Make up to ``max_steps`` products, fewer if they take long or the violation falls to ``kkt_target`` before."""
         beta, g, h, precondition, bounds = state
-        most = min(most, max(1, WORK_PER_STEP // problem.n**2))
-        for k in range(most):
+        max_steps = min(max_steps, max(1, WORK_PER_STEP // problem.n**2))
+        for k in range(max_steps):
             if h @ g <= 0:  # at the start, and should rounding ever spoil the direction
                 h[:] = g if precondition is None else precondition(g)
             try:
@@ -137,14 +137,14 @@ class ConjugateGradient:
                 return state, Info(k)
             if len(bounds) % CHECK_EVERY == 0:
                 with limits.unlimited():
-                    _mend(g, problem.residual(beta))
+                    _correct(g, problem.residual(beta))
             now = _bounds(problem, beta, g)
             lower = max(now.lower, bounds[-1].lower)
             bounds.append(Bounds(lower, max(min(now.upper, bounds[-1].upper), lower)))  # crossed by rounding only
             violation = kkt_violation(g)
             if violation <= kkt_target:
                 return state, Info(k + 1, is_done=violation == 0)
-        return state, Info(most)
+        return state, Info(max_steps)
 
     def __str__(self) -> str:
         return "cg" if self.preconditioner is None else f"cg-{self.preconditioner}"
@@ -172,9 +172,8 @@ def _bounds(problem: DualProblem, beta: np.ndarray, g: np.ndarray) -> Bounds:
 
 def _is_concave(problem: DualProblem, h: np.ndarray) -> bool:
     """Whether h'Ch is below zero by more than rounding, as no inner product has it."""
-    noise = (
-        ROUNDING * np.abs(problem.gram.diagonal).max() * np.abs(h).sum() ** 2
-    )  # may be infinite: then nothing is told
+    # May be infinite: then nothing is told.
+    noise = RANK_TOLERANCE * np.abs(problem.gram.diagonal).max() * np.abs(h).sum() ** 2
     return bool(h @ problem.gram.multiply(h) + h @ (problem.ridge * h) < -noise)
 
 
@@ -206,14 +205,14 @@ def _iterate(
     return length, kept
 
 
-def _mend(g: np.ndarray, true: np.ndarray) -> None:
+def _correct(g: np.ndarray, true: np.ndarray) -> None:
     """Replace the residual by the true one where they have come apart.
 
     The recurrence drifts with rounding; now and then one extra product buys the true residual.  To put it in place costs
     some of the conjugacy the directions have built up, so that is left until the drift matters.
     """
     drift = true - g
-    g += np.where(_products(drift, drift) > DRIFT**2 * _products(true, true), 1.0, 0.0) * drift
+    g += np.where(_products(drift, drift) > MAX_DRIFT**2 * _products(true, true), 1.0, 0.0) * drift
 
 
 def _products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -224,15 +223,15 @@ def _products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _partial_cholesky(gram: Gram, rank: int) -> np.ndarray:
     """Return L (n, rank or fewer) with L L' equal to K on the chosen points, and below K everywhere."""
     rank = min(rank, gram.n)
-    L, left = np.zeros((gram.n, rank), order="F"), gram.diagonal.copy()
-    least = ROUNDING * left.max()
+    L, remainder = np.zeros((gram.n, rank), order="F"), gram.diagonal.copy()
+    threshold = RANK_TOLERANCE * remainder.max()
     for k in range(rank):
         limits.check()
-        p = int(np.argmax(left))
-        if left[p] <= least:
+        p = int(np.argmax(remainder))
+        if remainder[p] <= threshold:
             return L[:, :k]
-        L[:, k] = (gram.block(np.array([p]))[0] - L[:, :k] @ L[p, :k]) / np.sqrt(left[p])
-        left -= L[:, k] ** 2
+        L[:, k] = (gram.block(np.array([p]))[0] - L[:, :k] @ L[p, :k]) / np.sqrt(remainder[p])
+        remainder -= L[:, k] ** 2
     return L
 
 
@@ -253,7 +252,7 @@ def solve_columns(
     columns: np.ndarray,
     tol: np.ndarray,
     precondition: Nystrom | None = None,
-    most: int | None = None,
+    max_steps: int | None = None,
     record: Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None = None,
 ) -> Solved:
     """Solve C x = v for every column v until Skilling's bounds on v'C^-1 v differ by at most its ``tol``.
@@ -264,11 +263,11 @@ def solve_columns(
     """
     tol = np.array(tol, dtype=np.float64)
     x, residual = np.zeros(columns.shape), columns.copy()
-    most = 10 * gram.n + 100 if most is None else most
+    max_steps = 10 * gram.n + 100 if max_steps is None else max_steps
     busy = np.flatnonzero(_gaps(residual, ridge) > tol)
     g = residual[:, busy]
     part, h = np.zeros(g.shape), (g.copy() if precondition is None else precondition(g))
-    for k in range(most):
+    for k in range(max_steps):
         if not busy.size or (made := _iterate(gram, ridge, precondition, part, g, h)) is None:
             break
         if record is not None:
@@ -281,7 +280,7 @@ def solve_columns(
             x[:, busy[done]], residual[:, busy[done]] = part[:, done], g[:, done]
             busy, part, g, h = busy[is_busy], part[:, is_busy], g[:, is_busy], h[:, is_busy]
         if k % CHECK_EVERY == CHECK_EVERY - 1:
-            _mend(g, _true_residual(gram, ridge, columns[:, busy], part))
+            _correct(g, _true_residual(gram, ridge, columns[:, busy], part))
             size = np.abs(columns[:, busy]).max(axis=0) + gram.diagonal.max() * np.abs(part).sum(axis=0)
             tol[busy] = np.maximum(tol[busy], (np.finfo(float).eps * size) ** 2 * (1 / ridge).sum())
     x[:, busy], residual[:, busy] = part, g

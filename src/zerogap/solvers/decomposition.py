@@ -28,8 +28,8 @@ RULES = ("violation", "gap")
 # A subproblem is solved to this share of the violation that chose it: more would be undone by the next.
 SUBPROBLEM_SHARE = 0.1
 
-# Iterations after which a subproblem is left as it is, whatever its violation: for each of its points, and at least.
-MOST_PER_POINT, MOST_AT_LEAST = 100, 10_000
+# A subproblem is left as it is after so many iterations for each of its points, but not before the second number.
+ITERATIONS_PER_POINT, MIN_ITERATIONS = 100, 10_000
 
 
 class Subproblem(NamedTuple):
@@ -84,14 +84,14 @@ class WorkingSetMethod:
         return state
 
     def step(
-        self, problem: DualProblem, state: WorkingState, most: int, kkt_target: float
+        self, problem: DualProblem, state: WorkingState, max_steps: int, kkt_target: float
     ) -> tuple[WorkingState, Info]:
-        """Work on one set for up to ``most`` iterations; choose it first, if the last one is solved."""
+        """Work on one set for up to ``max_steps`` iterations; choose it first, if the last one is solved."""
         inner, working_set = get_solver(self.inner), state.working_set
         if not _write_back(problem, state):
             return state, Info(0)
         if working_set.subproblem is not None:  # the last step ran out of iterations
-            info = _work(problem, state, working_set.subproblem, inner, most)
+            info = _work(problem, state, working_set.subproblem, inner, max_steps)
             if info.iterations:
                 return state, info
         b_up, b_low = problem.bias_interval(state.beta, state.residual)
@@ -103,7 +103,7 @@ class WorkingSetMethod:
         except limits.Exceeded:  # nothing has moved
             return state, Info(0)
         working_set.iterations, working_set.count = 0, working_set.count + 1
-        return state, _work(problem, state, subproblem, inner, most)
+        return state, _work(problem, state, subproblem, inner, max_steps)
 
 
 @dataclass(frozen=True)
@@ -187,18 +187,18 @@ def _most_violating(problem: DualProblem, state: WorkingState, count: int, rule:
         shares, bias = _shares(problem, beta, residual)
         rising, falling = np.where(below > bias, shares, 0.0), np.where(above < bias, shares, 0.0)
         rising[top] = falling[bottom] = np.inf
-        least_up = least_down = 0.0
+        threshold_up = threshold_down = 0.0
     else:
         b_up, b_low = problem.bias_interval(beta, residual)
-        rising, falling, least_up, least_down = below, -above, b_low, -b_up
+        rising, falling, threshold_up, threshold_down = below, -above, b_low, -b_up
     half = count // 2
-    return np.union1d(_largest(rising, half, least_up), _largest(falling, count - half, least_down))
+    return np.union1d(_largest(rising, half, threshold_up), _largest(falling, count - half, threshold_down))
 
 
-def _largest(values: np.ndarray, count: int, least: float) -> np.ndarray:
-    """Return where the so many largest values are, of those above the least."""
-    places = np.argpartition(values, -count)[-count:] if count < values.size else np.arange(values.size)
-    return places[values[places] > least]
+def _largest(values: np.ndarray, count: int, threshold: float) -> np.ndarray:
+    """Return the indices of so many largest values, of those above the threshold."""
+    indices = np.argpartition(values, -count)[-count:] if count < values.size else np.arange(values.size)
+    return indices[values[indices] > threshold]
 
 
 def _shares(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, float]:
@@ -230,15 +230,17 @@ def _gram_of(problem: DualProblem, working_set: WorkingSet, points: np.ndarray) 
     return working_set.gram
 
 
-def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inner: Any, most: int) -> Info:
+def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inner: Any, max_steps: int) -> Info:
     """Go on with the subproblem, put back what it has reached, and close it if it is solved."""
     working_set = state.working_set
     part, part_state, kkt_target = subproblem
-    part_state, info = inner.step(part, part_state, most, kkt_target)
+    part_state, info = inner.step(part, part_state, max_steps, kkt_target)
     working_set.iterations += info.iterations
     working_set.pending = part_state.beta.copy()
     _write_back(problem, state)
-    is_over = info.iterations < most or working_set.iterations >= max(MOST_AT_LEAST, MOST_PER_POINT * part.n)
+    is_over = info.iterations < max_steps or working_set.iterations >= max(
+        MIN_ITERATIONS, ITERATIONS_PER_POINT * part.n
+    )
     working_set.subproblem = Subproblem(part, part_state, kkt_target) if not is_over or limits.is_over() else None
     is_stuck = working_set.iterations == 0 and not limits.is_over()  # it would be chosen again
     return replace(info, is_done=is_stuck, is_own_rule=is_stuck and info.is_own_rule)

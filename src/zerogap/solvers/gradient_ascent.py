@@ -14,28 +14,19 @@ import numpy as np
 
 from zerogap import limits, validation
 from zerogap.compiled import HUGE, inline, jit
+from zerogap.gram import has_row, mark_used, next_stamp
 from zerogap.problem import DualProblem
-from zerogap.solvers import pair
+from zerogap.solvers import compiled_loops, pair
 from zerogap.solvers.base import Info
-from zerogap.solvers.pair import (
-    FINISHED,
-    LARGEST,
-    NEEDS_ROW,
-    ORIGIN,
-    PAUSED,
-    QUIET,
-    SMALLEST,
-    SPENT,
-    UNBOUNDED,
-    PairState,
-)
+from zerogap.solvers.compiled_loops import FINISHED, LARGEST, NEEDS_ROW, PAUSED, QUIET, SPENT, UNBOUNDED, arrays_of
+from zerogap.solvers.pair import ORIGIN, SMALLEST, PairState
 
 DIVERGED = PAUSED + 1  # one more reason for a compiled loop to come back
 
 ORDERS = ("sequential", "free-first", "ranked")
 SEQUENTIAL, FREE_FIRST, RANKED = range(3)
 
-# Places in a state's integers and numbers.
+# Places in a pass's integers and numbers.
 POSITION, LENGTH, EXAMINE_ALL, CHANGED, OVERSHOT, VISITS = range(6)  # VISITS: points visited so far, moved or not
 GAIN, PASS_VIOLATION, VIOLATION = range(3)
 
@@ -75,22 +66,27 @@ class OneAtATime:
         begun = Pass(np.arange(n), state.beta.copy(), np.array([0, n, 1, 0, 0, 0]), np.array([0.0, 0.0, HUGE]))
         return state._replace(memory=begun)
 
-    def step(self, problem: DualProblem, state: PairState, most: int, kkt_target: float) -> tuple[PairState, Info]:
-        """Make up to ``most`` moves, or until after a full pass the violation is at most ``kkt_target``."""
+    def step(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[PairState, Info]:
+        """Make up to ``max_steps`` moves, or until after a full pass the violation is at most ``kkt_target``."""
+        arrays, point, gram = arrays_of(problem), state.iterate, problem.gram
         rates, heuristic = self._rates(state.diagonal), ORDERS.index(self.order)
         moved = 0
         while True:
-            why, count = _ascend(
-                *pair.arguments(problem, state), rates, *state.memory, heuristic, most - moved, kkt_target
-            )
+            max_moves = max_steps - moved
+            reason, count = _ascend(arrays, point, gram.cache(), rates, state.memory, heuristic, max_moves, kkt_target)
             moved += count
-            if why == NEEDS_ROW and pair.fetch(problem.gram, _ahead(problem, state)):
+            if reason == NEEDS_ROW and compiled_loops.fetch(gram, _rows_ahead(problem, state)):
                 continue
-            if why != PAUSED or limits.is_over():
+            if reason != PAUSED or limits.is_over():
                 break
-        if why == DIVERGED:
+        if reason == DIVERGED:
             _step_back(problem, state)
-        return state, Info(moved, is_done=why == FINISHED, is_unbounded=why == UNBOUNDED, is_divergent=why == DIVERGED)
+        return state, Info(
+            moved,
+            is_done=reason == FINISHED,
+            is_unbounded=reason == UNBOUNDED,
+            is_divergent=reason == DIVERGED,
+        )
 
 
 @dataclass(frozen=True)
@@ -144,13 +140,13 @@ class SOR(OneAtATime):
         return "sor"
 
 
-def _ahead(problem: DualProblem, state: PairState) -> np.ndarray:
+def _rows_ahead(problem: DualProblem, state: PairState) -> np.ndarray:
     """The row wanted now and those wanted next: of points further on in the pass that break their conditions."""
     order, _, integers, _ = state.memory
     coming = order[integers[POSITION] : integers[LENGTH]]
     violations = np.maximum(state.residual + state.up_offset, -state.residual - state.low_offset)[coming]
     violations[0] = HUGE
-    return coming[(violations > 0) & (problem.gram.slot[coming] < 0)][:ROWS_AT_ONCE]
+    return coming[(violations > 0) & ~problem.gram.has_rows(coming)][:ROWS_AT_ONCE]
 
 
 def _step_back(problem: DualProblem, state: PairState) -> None:
@@ -162,33 +158,39 @@ def _step_back(problem: DualProblem, state: PairState) -> None:
 
 
 @jit
-def _ascend(
-    rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, up_offset, low_offset,
-    rates, order, before, integers, numbers, heuristic, most, kkt_target,
-):  # fmt: skip
-    """Pass over the points and move them; return (why it stopped, moves made).  The row wanted is that of the next point."""
-    clock = stamp.max() + 1
+def _ascend(problem, point, cache, rates, this_pass, heuristic, max_moves, kkt_target):
+    """Pass over the points and move them; return (reason to return, moves made).  The row wanted is that of the next point."""
+    beta, residual, up_offset, low_offset = point
+    diagonal, ridge, eps, lower, upper = (
+        problem.kernel_diagonal,
+        problem.ridge,
+        problem.eps,
+        problem.lower,
+        problem.upper,
+    )
+    order, integers, numbers = this_pass.order, this_pass.integers, this_pass.numbers
+    clock = next_stamp(cache)
     moved, work = 0, 0
-    while moved < most:
-        if work >= pair.WORK_PER_QUESTION:
+    while moved < max_moves:
+        if work >= compiled_loops.WORK_PER_QUESTION:
             return PAUSED, moved
         work += 1
         if integers[POSITION] == integers[LENGTH]:
             work += beta.size
-            why = _end_pass(residual, up_offset, low_offset, integers, numbers, heuristic, kkt_target)
-            if why == DIVERGED:
-                return why, moved
-            _begin_pass(lower, upper, eps, beta, order, before, integers, numbers, heuristic)
-            if why != SPENT:
-                return why, moved
+            reason = _end_pass(point, this_pass, heuristic, kkt_target)
+            if reason == DIVERGED:
+                return reason, moved
+            _begin_pass(problem, point, this_pass, heuristic)
+            if reason != SPENT:
+                return reason, moved
             continue
         k = order[integers[POSITION]]
-        new = _ascent(k, rates[k], lower, upper, eps, beta, residual)
+        new = _ascent(beta[k], residual[k], rates[k], eps, lower[k], upper[k])
         if new == beta[k]:
             integers[POSITION] += 1
             integers[VISITS] += 1
             continue
-        if slot[k] < 0:
+        if not has_row(cache, k):
             return NEEDS_ROW, moved
         if abs(new) > LARGEST:
             return (DIVERGED if rates[k] * (diagonal[k] + ridge[k]) >= 2.0 else UNBOUNDED), moved
@@ -198,11 +200,9 @@ def _ascend(
         numbers[GAIN] += step * (residual[k] - 0.5 * (diagonal[k] + ridge[k]) * step) - eps * (abs(new) - abs(beta[k]))
         if rates[k] * (diagonal[k] + ridge[k]) >= 2.0:
             integers[OVERSHOT] += 1
-        pair.set_coefficients(
-            k, ORIGIN, new, 0.0, step, ridge, lower, upper, eps, beta, residual, up_offset, low_offset
-        )
-        pair.update_residual(k, ORIGIN, step, rows, slot, residual)
-        stamp[slot[k]] = clock + moved
+        pair.set_coefficients(k, ORIGIN, new, 0.0, step, problem, point)
+        pair.update_residual(k, ORIGIN, step, cache, point)
+        mark_used(cache, k, clock + moved)
         integers[CHANGED] += 1
         integers[POSITION] += 1
         integers[VISITS] += 1
@@ -211,16 +211,17 @@ def _ascend(
 
 
 @inline
-def _ascent(k, eta, lower, upper, eps, beta, residual):
-    """Return clip(soft(beta_k + eta r_k, eta eps)): Table 7.1, and for regression the kink at zero."""
-    up, down = beta[k] + eta * (residual[k] - eps), beta[k] + eta * (residual[k] + eps)
+def _ascent(beta, r, eta, eps, lower, upper):
+    """Return clip(soft(beta + eta r, eta eps)): Table 7.1, and for regression the kink at zero."""
+    up, down = beta + eta * (r - eps), beta + eta * (r + eps)
     new = up if up > 0 else (down if down < 0 else 0.0)
-    return min(max(new, lower[k]), upper[k])
+    return min(max(new, lower), upper)
 
 
 @jit
-def _end_pass(residual, up_offset, low_offset, integers, numbers, heuristic, kkt_target):
-    """Judge a pass: lost ground, quiet, at an end, or to be followed by another over all or a part."""
+def _end_pass(point, this_pass, heuristic, kkt_target):
+    """Judge a pass: lost ground, quiet, at an end, or to be followed by another over all points or some."""
+    integers, numbers = this_pass.integers, this_pass.numbers
     if integers[OVERSHOT] > 0 and numbers[GAIN] <= 0:
         return DIVERGED
     changed = integers[CHANGED]
@@ -228,7 +229,8 @@ def _end_pass(residual, up_offset, low_offset, integers, numbers, heuristic, kkt
         is_quiet = numbers[PASS_VIOLATION] <= QUIET_SHARE * numbers[VIOLATION]
         integers[EXAMINE_ALL] = 1 if changed == 0 or is_quiet else 0
         return SPENT
-    numbers[VIOLATION] = max((residual + up_offset).max(), 0.0) - min((residual + low_offset).min(), 0.0)
+    b_up, b_low = (point.residual + point.up_offset).max(), (point.residual + point.low_offset).min()
+    numbers[VIOLATION] = max(b_up, 0.0) - min(b_low, 0.0)
     integers[EXAMINE_ALL] = 1 if heuristic == SEQUENTIAL else 0
     if changed == 0:
         return FINISHED
@@ -236,8 +238,9 @@ def _end_pass(residual, up_offset, low_offset, integers, numbers, heuristic, kkt
 
 
 @jit
-def _begin_pass(lower, upper, eps, beta, order, before, integers, numbers, heuristic):
+def _begin_pass(problem, point, this_pass, heuristic):
     """Line up the points of the next pass."""
+    beta, (order, before, integers, numbers) = point.beta, this_pass
     n = beta.size
     by_size = np.argsort(np.abs(beta), kind="mergesort") if heuristic == RANKED else order
     count = 0
@@ -245,7 +248,7 @@ def _begin_pass(lower, upper, eps, beta, order, before, integers, numbers, heuri
         k = by_size[m] if heuristic == RANKED else m
         is_in = integers[EXAMINE_ALL] == 1
         if not is_in:
-            is_in = beta[k] != 0 if heuristic == RANKED else pair.is_free(k, beta, lower, upper, eps)
+            is_in = beta[k] != 0 if heuristic == RANKED else pair.is_free(k, problem, point)
         if is_in:
             order[count] = k
             count += 1

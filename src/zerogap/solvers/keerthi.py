@@ -9,14 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from zerogap import limits
-from zerogap.compiled import HUGE, jit
+from zerogap.compiled import HUGE, NO_POINT, jit
+from zerogap.gram import has_row, kernel_value, mark_used, next_stamp, row_of
 from zerogap.problem import DualProblem
-from zerogap.solvers import pair
+from zerogap.solvers import compiled_loops, pair
 from zerogap.solvers.base import Info
-from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NO_POINT, ORIGIN, PAUSED, SPENT, UNBOUNDED, PairState, Scan
+from zerogap.solvers.compiled_loops import FINISHED, NEEDS_ROW, PAUSED, SPENT, UNBOUNDED, arrays_of
+from zerogap.solvers.pair import ORIGIN, PairState, Scan
 
-# Places in a state's memory and numbers.  TAKEN: moves since the last full scan without one.
-POSITION, EXAMINE_ALL, CHANGED, I_UP, I_LOW, NEXT_UP, NEXT_DOWN, TAKEN = range(8)
+# Places in a scan's integers and numbers.  MOVES: those made since the last full scan without one.
+POSITION, EXAMINE_ALL, CHANGED, I_UP, I_LOW, NEXT_UP, NEXT_LOW, MOVES = range(8)
 B_UP, B_LOW, TOLERANCE = range(3)
 
 
@@ -38,108 +40,94 @@ class KeerthiSMO:
         )
         return pair.start(problem, beta, scan)
 
-    def step(self, problem: DualProblem, state: PairState, most: int, kkt_target: float) -> tuple[PairState, Info]:
-        """Move up to ``most`` pairs, or until a full scan finds no violation above ``kkt_target``."""
+    def step(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[PairState, Info]:
+        """Move up to ``max_steps`` pairs, or until a full scan finds no violation above ``kkt_target``."""
+        arrays, point, gram = arrays_of(problem), state.iterate, problem.gram
         moved = 0
         while True:
-            why, count, wanted, other = _scan(*pair.arguments(problem, state), *state.memory, most - moved, kkt_target)
+            reason, count, i, j = _scan(arrays, point, gram.cache(), state.memory, max_steps - moved, kkt_target)
             moved += count
-            rows = np.array([wanted, other])
-            if why == NEEDS_ROW and pair.fetch(problem.gram, rows[rows >= 0]):
+            rows = np.array([i, j])
+            if reason == NEEDS_ROW and compiled_loops.fetch(gram, rows[rows >= 0]):
                 continue
-            if why == PAUSED and not limits.is_over():
+            if reason == PAUSED and not limits.is_over():
                 continue
-            return state, Info(moved, is_done=why == FINISHED, is_unbounded=why == UNBOUNDED)
+            return state, Info(moved, is_done=reason == FINISHED, is_unbounded=reason == UNBOUNDED)
 
     def __str__(self) -> str:
         return "smo-keerthi"
 
 
 @jit
-def _scan(
-    rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, up_offset, low_offset,
-    memory, numbers, most, kkt_target,
-):  # fmt: skip
-    """Scan and move pairs; return (why it stopped, pairs moved, the two rows wanted)."""
-    n = residual.size
-    clock = stamp.max() + 1
+def _scan(problem, point, cache, scan, max_pairs, kkt_target):
+    """Scan and move pairs; return (reason to return, pairs moved, the two rows wanted)."""
+    integers, numbers = scan
+    n, clock = point.beta.size, next_stamp(cache)
     moved, work = 0, 0
     slow = pair.SLOW_AT_LEAST + pair.SLOW_PER_POINT * n
-    while moved < most:
-        if work >= pair.WORK_PER_QUESTION:
+    while moved < max_pairs:
+        if work >= compiled_loops.WORK_PER_QUESTION:
             return PAUSED, moved, NO_POINT, NO_POINT
         work += 1
         width = 2.0 * numbers[TOLERANCE]
-        if memory[NEXT_UP] != NO_POINT:  # a pair that had to wait for its rows
-            i, j = memory[NEXT_UP], memory[NEXT_DOWN]
-            memory[NEXT_UP] = NO_POINT
-        elif memory[EXAMINE_ALL] == 1:
-            k = memory[POSITION]
+        if integers[NEXT_UP] != NO_POINT:  # a pair that had to wait for its rows
+            i, j = integers[NEXT_UP], integers[NEXT_LOW]
+            integers[NEXT_UP] = NO_POINT
+        elif integers[EXAMINE_ALL] == 1:
+            k = integers[POSITION]
             if k == n:
-                why = _end_scan(memory, numbers, kkt_target, residual)
-                if why != SPENT:
-                    return why, moved, NO_POINT, NO_POINT
-                _thresholds(
-                    NO_POINT,
-                    NO_POINT,
-                    has_origin,
-                    eps,
-                    lower,
-                    upper,
-                    beta,
-                    residual,
-                    up_offset,
-                    low_offset,
-                    memory,
-                    numbers,
-                )
+                reason = _end_scan(scan, kkt_target, point.residual)
+                if reason != SPENT:
+                    return reason, moved, NO_POINT, NO_POINT
+                _update_thresholds(NO_POINT, NO_POINT, problem, point, scan)
                 work += n
                 continue
-            i, j = _examine(k, residual, up_offset, low_offset, memory, numbers, width)
-            memory[POSITION] = k + 1
+            i, j = _examine(k, point, scan, width)
+            integers[POSITION] = k + 1
         else:
-            i, j = memory[I_UP], memory[I_LOW]
+            i, j = integers[I_UP], integers[I_LOW]
             if i == NO_POINT or j == NO_POINT or numbers[B_UP] - numbers[B_LOW] <= width:
-                memory[EXAMINE_ALL], memory[POSITION], memory[CHANGED] = 1, 0, 0
+                integers[EXAMINE_ALL], integers[POSITION], integers[CHANGED] = 1, 0, 0
                 continue
         if i == NO_POINT or i == j:
             continue
         work += n
-        if memory[TAKEN] > slow:
-            i, j = _better_pair(i, j, rows, slot, diagonal, ridge, has_origin, residual, up_offset, low_offset)
-        if (i != ORIGIN and slot[i] < 0) or (j != ORIGIN and slot[j] < 0):
-            memory[NEXT_UP], memory[NEXT_DOWN] = i, j
+        if integers[MOVES] > slow:
+            i, j = _better_pair(i, j, cache, problem, point)
+        if (i != ORIGIN and not has_row(cache, i)) or (j != ORIGIN and not has_row(cache, j)):
+            integers[NEXT_UP], integers[NEXT_LOW] = i, j
             return NEEDS_ROW, moved, i, j
-        kij = rows[slot[i], j] if i != ORIGIN and j != ORIGIN else 0.0
-        step, bi, bj = pair.pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual)
+        kij = kernel_value(cache, i, j) if i != ORIGIN and j != ORIGIN else 0.0
+        step, bi, bj = pair.pair_step(i, j, kij, problem, point)
         if step == np.inf:
             return UNBOUNDED, moved, NO_POINT, NO_POINT
         if step <= 0:  # thresholds from before a refresh of the residual
-            memory[POSITION] *= memory[EXAMINE_ALL]
-            memory[EXAMINE_ALL] = 1
+            integers[POSITION] *= integers[EXAMINE_ALL]
+            integers[EXAMINE_ALL] = 1
             continue
-        pair.set_coefficients(i, j, bi, bj, step, ridge, lower, upper, eps, beta, residual, up_offset, low_offset)
-        pair.update_residual(i, j, step, rows, slot, residual)
+        pair.set_coefficients(i, j, bi, bj, step, problem, point)
+        pair.update_residual(i, j, step, cache, point)
         for m in (i, j):
             if m != ORIGIN:
-                stamp[slot[m]] = clock + moved
-        _thresholds(i, j, has_origin, eps, lower, upper, beta, residual, up_offset, low_offset, memory, numbers)
-        memory[CHANGED] += 1
-        memory[TAKEN] += 1
+                mark_used(cache, m, clock + moved)
+        _update_thresholds(i, j, problem, point, scan)
+        integers[CHANGED] += 1
+        integers[MOVES] += 1
         moved += 1
     return SPENT, moved, NO_POINT, NO_POINT
 
 
 @jit
-def _examine(k, residual, up_offset, low_offset, memory, numbers, width):
+def _examine(k, point, scan, width):
     """Bring the thresholds up to date with point k; return the pair to move if k violates one, else NO_POINT twice."""
-    below, above = residual[k] + up_offset[k], residual[k] + low_offset[k]
+    integers, numbers = scan
+    below, above = point.residual[k] + point.up_offset[k], point.residual[k] + point.low_offset[k]
     gain_up, gain_down = below - numbers[B_LOW], numbers[B_UP] - above
-    i_low, i_up = memory[I_LOW], memory[I_UP]
+    i_low, i_up = integers[I_LOW], integers[I_UP]
     if below > numbers[B_UP]:
-        numbers[B_UP], memory[I_UP] = below, k
+        numbers[B_UP], integers[I_UP] = below, k
     if above < numbers[B_LOW]:
-        numbers[B_LOW], memory[I_LOW] = above, k
+        numbers[B_LOW], integers[I_LOW] = above, k
     if gain_up > width and gain_up >= gain_down and i_low != NO_POINT:
         return k, i_low
     if gain_down > width and i_up != NO_POINT:
@@ -148,46 +136,41 @@ def _examine(k, residual, up_offset, low_offset, memory, numbers, width):
 
 
 @jit
-def _better_pair(i, j, rows, slot, diagonal, ridge, has_origin, residual, up_offset, low_offset):
+def _better_pair(i, j, cache, problem, point):
     """Return i_up with the partner that gains most; if i_up is the origin, i_low with its own."""
     if i == ORIGIN:
-        i_up = (
-            pair.best_i_up(j, rows[slot[j]], diagonal, ridge, has_origin, residual, up_offset, low_offset)
-            if slot[j] >= 0
-            else i
-        )
+        i_up = pair.best_i_up(j, row_of(cache, j), problem, point) if has_row(cache, j) else i
         return (i if i_up == NO_POINT else i_up), j
-    i_low = (
-        pair.best_i_low(i, rows[slot[i]], diagonal, ridge, has_origin, residual, up_offset, low_offset)
-        if slot[i] >= 0
-        else j
-    )
+    i_low = pair.best_i_low(i, row_of(cache, i), problem, point) if has_row(cache, i) else j
     return i, (j if i_low == NO_POINT else i_low)
 
 
 @jit
-def _thresholds(i, j, has_origin, eps, lower, upper, beta, residual, up_offset, low_offset, memory, numbers):
+def _update_thresholds(i, j, problem, point, scan):
     """Recompute both thresholds over the free points and the pair just moved."""
+    residual, up_offset, low_offset = point.residual, point.up_offset, point.low_offset
     b_up, b_low, i_up, i_low = -HUGE, HUGE, NO_POINT, NO_POINT
-    if has_origin:  # its bias is zero and it may always move
+    if problem.has_fixed_bias:  # the origin: its bias is zero and it may always move
         b_up, b_low, i_up, i_low = 0.0, 0.0, ORIGIN, ORIGIN
     for k in range(residual.size):
-        if k == i or k == j or pair.is_free(k, beta, lower, upper, eps):
+        if k == i or k == j or pair.is_free(k, problem, point):
             if residual[k] + up_offset[k] > b_up:
                 b_up, i_up = residual[k] + up_offset[k], k
             if residual[k] + low_offset[k] < b_low:
                 b_low, i_low = residual[k] + low_offset[k], k
-    numbers[B_UP], numbers[B_LOW], memory[I_UP], memory[I_LOW] = b_up, b_low, i_up, i_low
+    integers, numbers = scan
+    numbers[B_UP], numbers[B_LOW], integers[I_UP], integers[I_LOW] = b_up, b_low, i_up, i_low
 
 
 @jit
-def _end_scan(memory, numbers, kkt_target, residual):
+def _end_scan(scan, kkt_target, residual):
     """After a full scan: the free points if anything moved, else a tighter tolerance or the end."""
-    changed = memory[CHANGED]
-    memory[POSITION] = 0
-    memory[CHANGED] = 0
+    integers, numbers = scan
+    changed = integers[CHANGED]
+    integers[POSITION] = 0
+    integers[CHANGED] = 0
     if changed > 0:
-        memory[EXAMINE_ALL] = 0
+        integers[EXAMINE_ALL] = 0
         return SPENT
-    memory[TAKEN] = 0
+    integers[MOVES] = 0
     return pair.tighten(numbers, TOLERANCE, kkt_target, residual)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zerogap import limits
 from zerogap.compiled import HUGE, NO_POINT, inline, jit
-from zerogap.gram import Gram
+from zerogap.gram import row_of
 from zerogap.problem import DualProblem
+from zerogap.solvers.compiled_loops import FINISHED, LARGEST, QUIET, SPENT, land
 
 ORIGIN = -1  # index of the point that fixes the bias at zero
 
@@ -22,31 +22,34 @@ ORIGIN = -1  # index of the point that fixes the bias at zero
 SAME_POINT = 1e-15
 SMALLEST = 1e-290  # where a gain is only compared with others: no division by zero
 
-# A coefficient this large is on its way to infinity; its square, times a kernel value, is still finite.
-LARGEST = 1e140
-
-# Why a compiled loop came back; PAUSED: to ask whether it may go on.
-SPENT, QUIET, NEEDS_ROW, UNBOUNDED, FINISHED, PAUSED = range(6)
-
-# Between two questions whether the limit is over: so many updated residuals, and kernel values computed, some hundredths of a
-# second each.
-WORK_PER_QUESTION = 20_000_000
-VALUES_PER_QUESTION = 4_000_000
-
 # A rule that uses slopes alone takes about as many moves as the kernel matrix is badly conditioned.  After so many of them
 # without a quiet scan, per point and at least, a solver takes the partner with the largest gain instead.
 SLOW_PER_POINT, SLOW_AT_LEAST = 100, 1000
 
 
-class PairState(NamedTuple):
-    """What the next pair needs; arrays are updated in place."""
+class Iterate(NamedTuple):
+    """The point a compiled loop moves, with what follows from it; arrays are updated in place."""
 
     beta: np.ndarray  # (n,) feasible point
     residual: np.ndarray  # (n,) t - (K + diag(ridge)) beta, kept up to date with beta
     up_offset: np.ndarray  # (n,) residual + up_offset bounds the bias from below: b_up is its maximum
     low_offset: np.ndarray  # (n,) residual + low_offset bounds the bias from above: b_low is its minimum
+
+
+class PairState(NamedTuple):
+    """What the next pair needs: an ``Iterate``, and more; arrays are updated in place."""
+
+    beta: np.ndarray
+    residual: np.ndarray
+    up_offset: np.ndarray
+    low_offset: np.ndarray
     diagonal: np.ndarray  # (n,) of K + ridge, which may have lost a small ridge
     memory: Any  # what one rule alone needs
+
+    @property
+    def iterate(self) -> Iterate:
+        """The arrays that compiled loops change."""
+        return Iterate(self.beta, self.residual, self.up_offset, self.low_offset)
 
 
 class Scan(NamedTuple):
@@ -64,47 +67,7 @@ def start(problem: DualProblem, beta: np.ndarray | None, memory: Any) -> PairSta
     )
 
 
-def arguments(problem: DualProblem, state: PairState) -> tuple[Any, ...]:
-    """Return the arrays a compiled loop works on, in the order of its parameters."""
-    gram = problem.gram
-    return (
-        *(gram.rows, gram.slot, gram.stamp),
-        *(gram.diagonal, problem.ridge, problem.lower, problem.upper, problem.eps, problem.total is None),
-        *(state.beta, state.residual, state.up_offset, state.low_offset),
-    )
-
-
-def pairs_per_question(n: int) -> int:
-    """Return how many pairs a compiled loop moves before it comes back to ask whether it may go on."""
-    return max(1, WORK_PER_QUESTION // n)
-
-
-def rows_per_question(gram: Gram) -> int:
-    """Return how many kernel rows are computed before it is asked again: not so many that they drive each other out."""
-    some = VALUES_PER_QUESTION // gram.n
-    return max(1, some if len(gram.rows) == gram.n else min(some, len(gram.rows) // 4))
-
-
-def fetch(gram: Gram, rows: np.ndarray) -> bool:
-    """Bring rows into memory, some at a time; return False if the limit is over before all of them are there."""
-    at_once = rows_per_question(gram)
-    if not (gram.slot[rows] < 0).any():
-        gram.fetch(rows)
-        return True
-    try:
-        for start in range(0, rows.size, at_once):
-            limits.check()
-            gram.fetch(rows[start : start + at_once])
-    except limits.Exceeded:
-        return False
-    return True
-
-
-@inline
-def land(start, move, end):
-    """Return start + move, or the end itself if only rounding keeps them apart: a bound is met exactly or not at all."""
-    place = start + move
-    return end if abs(end - place) <= 4e-16 * (abs(start) + abs(move)) else place
+# In compiled functions ``problem`` is a ``ProblemArrays``, ``point`` an ``Iterate`` and ``cache`` a ``RowCache``.
 
 
 @inline
@@ -122,7 +85,7 @@ def curvature_of(kii, kjj, kij, ridge):
 
 
 @inline
-def pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual):
+def pair_step(i, j, kij, problem, point):
     """Minimise along e_i - e_j, i rising and j falling; either may be the origin.
 
     Returns the step and both new coefficients, which land on a bound exactly; an infinite step means no minimum exists.
@@ -130,10 +93,12 @@ def pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual):
     """
     kii, ri, bi, top, eps_i, ridge_i = 0.0, 0.0, 0.0, np.inf, 0.0, 0.0
     if i != ORIGIN:
-        kii, ri, bi, top, eps_i, ridge_i = diagonal[i], residual[i], beta[i], upper[i], eps, ridge[i]
+        kii, ri, bi = problem.kernel_diagonal[i], point.residual[i], point.beta[i]
+        top, eps_i, ridge_i = problem.upper[i], problem.eps, problem.ridge[i]
     kjj, rj, bj, bottom, eps_j, ridge_j = 0.0, 0.0, 0.0, -np.inf, 0.0, 0.0
     if j != ORIGIN:
-        kjj, rj, bj, bottom, eps_j, ridge_j = diagonal[j], residual[j], beta[j], lower[j], eps, ridge[j]
+        kjj, rj, bj = problem.kernel_diagonal[j], point.residual[j], point.beta[j]
+        bottom, eps_j, ridge_j = problem.lower[j], problem.eps, problem.ridge[j]
     curvature = curvature_of(kii, kjj, kij, ridge_i + ridge_j)
     is_flat = ridge_i + ridge_j == 0.0 and curvature <= 2.0 * SAME_POINT * (abs(kii) + abs(kjj))
     step = 0.0
@@ -158,21 +123,26 @@ def pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual):
 
 
 @inline
-def either_way(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual):
+def either_way(i, j, kij, problem, point):
     """Minimise over a pair, whichever of the two rises; returns (i_up, i_low, step and new coefficients)."""
-    step, bi, bj = pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual)
-    if step > 0:
-        return i, j, step, bi, bj
-    step, bj, bi = pair_step(j, i, kij, diagonal, ridge, lower, upper, eps, beta, residual)
-    return j, i, step, bj, bi
+    below, above = 0.0, 0.0  # bounds on the bias, of i from below and of j from above
+    if i != ORIGIN:
+        below = point.residual[i] + point.up_offset[i]
+    if j != ORIGIN:
+        above = point.residual[j] + point.low_offset[j]
+    if not below > above:
+        i, j = j, i
+    step, bi, bj = pair_step(i, j, kij, problem, point)
+    return i, j, step, bi, bj
 
 
 @jit
-def best_i_low(i, row, diagonal, ridge, has_origin, residual, up_offset, low_offset):
+def best_i_low(i, row, problem, point):
     """Return the point with which i gains most by rising, (r_i - r_j)² / curvature; the origin or NO_POINT if there is none."""
-    high = residual[i] + up_offset[i]
+    diagonal, ridge, residual, low_offset = problem.kernel_diagonal, problem.ridge, point.residual, point.low_offset
+    high = residual[i] + point.up_offset[i]
     best, partner = 0.0, NO_POINT
-    if has_origin and high > 0:
+    if problem.has_fixed_bias and high > 0:
         best, partner = _gain(high, curvature_of(diagonal[i], 0.0, 0.0, ridge[i])), ORIGIN
     for k in range(residual.size):
         slope = high - residual[k] - low_offset[k]
@@ -184,11 +154,12 @@ def best_i_low(i, row, diagonal, ridge, has_origin, residual, up_offset, low_off
 
 
 @jit
-def best_i_up(j, row, diagonal, ridge, has_origin, residual, up_offset, low_offset):
+def best_i_up(j, row, problem, point):
     """Return the point with which j gains most by falling."""
-    low = residual[j] + low_offset[j]
+    diagonal, ridge, residual, up_offset = problem.kernel_diagonal, problem.ridge, point.residual, point.up_offset
+    low = residual[j] + point.low_offset[j]
     best, partner = 0.0, NO_POINT
-    if has_origin and low < 0:
+    if problem.has_fixed_bias and low < 0:
         best, partner = _gain(-low, curvature_of(diagonal[j], 0.0, 0.0, ridge[j])), ORIGIN
     for k in range(residual.size):
         slope = residual[k] + up_offset[k] - low
@@ -206,60 +177,61 @@ def _gain(slope, curvature):
 
 
 @inline
-def reclassify(k, beta, lower, upper, eps, up_offset, low_offset):
+def update_offsets(k, problem, point):
     """Bring both offsets of one point up to date with its coefficient."""
-    b = beta[k]
-    up_offset[k] = (-eps if b >= 0 else eps) if b < upper[k] else -HUGE
-    low_offset[k] = (-eps if b > 0 else eps) if b > lower[k] else HUGE
+    b, eps = point.beta[k], problem.eps
+    point.up_offset[k] = (-eps if b >= 0 else eps) if b < problem.upper[k] else -HUGE
+    point.low_offset[k] = (-eps if b > 0 else eps) if b > problem.lower[k] else HUGE
 
 
 @inline
-def is_free(k, beta, lower, upper, eps):
+def is_free(k, problem, point):
     """Whether a coefficient can move both ways at one slope: off its bounds and, in regression, off zero."""
-    return lower[k] < beta[k] < upper[k] and (eps == 0 or beta[k] != 0)
+    b = point.beta[k]
+    return problem.lower[k] < b < problem.upper[k] and (problem.eps == 0 or b != 0)
 
 
 @inline
-def set_coefficients(i, j, bi, bj, step, ridge, lower, upper, eps, beta, residual, up_offset, low_offset):
+def set_coefficients(i, j, bi, bj, step, problem, point):
     """Give a pair its new coefficients, and its residuals their share of the ridge."""
     if i != ORIGIN:
-        beta[i] = bi
-        residual[i] -= step * ridge[i]
-        reclassify(i, beta, lower, upper, eps, up_offset, low_offset)
+        point.beta[i] = bi
+        point.residual[i] -= step * problem.ridge[i]
+        update_offsets(i, problem, point)
     if j != ORIGIN:
-        beta[j] = bj
-        residual[j] += step * ridge[j]
-        reclassify(j, beta, lower, upper, eps, up_offset, low_offset)
+        point.beta[j] = bj
+        point.residual[j] += step * problem.ridge[j]
+        update_offsets(j, problem, point)
 
 
 @jit
-def update_residual(i, j, step, rows, slot, residual):
+def update_residual(i, j, step, cache, point):
     """Bring the residual into step with a pair that has moved."""
     if i == ORIGIN:
         i, j, step = j, i, -step
-    row = rows[slot[i]]
+    row, residual = row_of(cache, i), point.residual
     if j == ORIGIN:
         for k in range(residual.size):
             residual[k] -= step * row[k]
     else:
-        other = rows[slot[j]]
+        other = row_of(cache, j)
         for k in range(residual.size):
             residual[k] -= step * (row[k] - other[k])
 
 
 @jit
-def platt_bias(i, j, lower, upper, eps, beta, residual, up_offset):
+def platt_bias(i, j, problem, point):
     """Return Platt's estimate of the bias after a step: that of a free point of the pair, else the middle of both."""
     for k in (i, j):
-        if is_free(k, beta, lower, upper, eps):
-            return residual[k] + up_offset[k]
-    return 0.5 * (residual[i] + residual[j])
+        if is_free(k, problem, point):
+            return point.residual[k] + point.up_offset[k]
+    return 0.5 * (point.residual[i] + point.residual[j])
 
 
 @inline
-def breaks_kkt(k, bias, tolerance, residual, up_offset, low_offset):
-    """Whether a point violates its KKT condition by more than the tolerance, at the present bias."""
-    return residual[k] + up_offset[k] > bias + tolerance or residual[k] + low_offset[k] < bias - tolerance
+def breaks_kkt(below, above, bias, tolerance):
+    """Whether the bias is off a point's bounds on it, from below and from above, by more than the tolerance."""
+    return below > bias + tolerance or above < bias - tolerance
 
 
 @jit

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from zerogap import limits
-from zerogap.compiled import jit
+from zerogap.compiled import NO_POINT, jit
+from zerogap.gram import has_row, kernel_value, mark_used, next_stamp, row_of
 from zerogap.problem import DualProblem
-from zerogap.solvers import pair
+from zerogap.solvers import compiled_loops, pair
 from zerogap.solvers.base import Info
-from zerogap.solvers.pair import FINISHED, NEEDS_ROW, NO_POINT, ORIGIN, PAUSED, SPENT, UNBOUNDED, PairState, Scan
+from zerogap.solvers.compiled_loops import FINISHED, NEEDS_ROW, PAUSED, SPENT, UNBOUNDED, arrays_of
+from zerogap.solvers.pair import ORIGIN, PairState, Scan
 
-# Places in a state's memory and numbers.  TAKEN: moves since the last full scan without one.
-POSITION, EXAMINE_ALL, CHANGED, PARTNER, RANDOM, PASSES, TAKEN = range(7)
+# Places in a scan's integers and numbers.  MOVES: those made since the last full scan without one.
+POSITION, EXAMINE_ALL, CHANGED, PARTNER, RANDOM, PASSES, MOVES = range(7)
 BIAS, TOLERANCE = range(2)
 
 LEAST_CHANGE = 1e-5  # of SMO-Simple: a random pair that would move less, relative to its size, is left alone
@@ -46,9 +48,9 @@ class PlattSMO:
             state.memory.numbers[BIAS] = 0.5 * sum(problem.bias_interval(state.beta, state.residual))
         return state
 
-    def step(self, problem: DualProblem, state: PairState, most: int, kkt_target: float) -> tuple[PairState, Info]:
-        """Move up to ``most`` pairs, or until a full scan breaks no condition by more than ``kkt_target`` / 2."""
-        return _run(problem, state, most, kkt_target, 0)
+    def step(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[PairState, Info]:
+        """Move up to ``max_steps`` pairs, or until a full scan breaks no condition by more than ``kkt_target`` / 2."""
+        return _run(problem, state, max_steps, kkt_target, 0)
 
     def __str__(self) -> str:
         return "smo-platt"
@@ -70,153 +72,150 @@ class SimpleSMO:
         """Start at beta, or at zero."""
         return PlattSMO(self.tolerance, self.random_state).init(problem, beta)
 
-    def step(self, problem: DualProblem, state: PairState, most: int, kkt_target: float) -> tuple[PairState, Info]:
-        """Move up to ``most`` pairs."""
-        return _run(problem, state, most, kkt_target, self.passes)
+    def step(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[PairState, Info]:
+        """Move up to ``max_steps`` pairs."""
+        return _run(problem, state, max_steps, kkt_target, self.passes)
 
     def __str__(self) -> str:
         return "smo-simple"
 
 
-def _run(problem: DualProblem, state: PairState, most: int, kkt_target: float, passes: int) -> tuple[PairState, Info]:
+def _run(
+    problem: DualProblem, state: PairState, max_steps: int, kkt_target: float, passes: int
+) -> tuple[PairState, Info]:
+    arrays, point, gram = arrays_of(problem), state.iterate, problem.gram
     moved = 0
     while True:
-        why, count, wanted = _scan(*pair.arguments(problem, state), *state.memory, passes, most - moved, kkt_target)
+        max_pairs = max_steps - moved
+        reason, count, wanted = _scan(arrays, point, gram.cache(), state.memory, passes, max_pairs, kkt_target)
         moved += count
-        if why == NEEDS_ROW and pair.fetch(problem.gram, np.array([wanted])):
+        if reason == NEEDS_ROW and compiled_loops.fetch(gram, np.array([wanted])):
             continue
-        if why == PAUSED and not limits.is_over():
+        if reason == PAUSED and not limits.is_over():
             continue
-        is_done = why == FINISHED
-        return state, Info(moved, is_done=is_done, is_own_rule=is_done and passes > 0, is_unbounded=why == UNBOUNDED)
+        is_done = reason == FINISHED
+        return state, Info(moved, is_done=is_done, is_own_rule=is_done and passes > 0, is_unbounded=reason == UNBOUNDED)
 
 
 @jit
-def _scan(
-    rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, up_offset, low_offset,
-    memory, numbers, passes, most, kkt_target,
-):  # fmt: skip
-    """Scan and move pairs; return (why it stopped, pairs moved, row wanted)."""
-    n = residual.size
-    clock = stamp.max() + 1
+def _scan(problem, point, cache, scan, passes, max_pairs, kkt_target):
+    """Scan and move pairs; return (reason to return, pairs moved, row wanted).  With ``passes`` above zero: SMO-Simple."""
+    integers, numbers = scan
+    residual, up_offset, low_offset = point.residual, point.up_offset, point.low_offset
+    n, has_origin, clock = residual.size, problem.has_fixed_bias, next_stamp(cache)
     moved, work = 0, 0
     slow = pair.SLOW_AT_LEAST + pair.SLOW_PER_POINT * n
-    while moved < most:
-        if work >= pair.WORK_PER_QUESTION:
+    while moved < max_pairs:
+        if work >= compiled_loops.WORK_PER_QUESTION:
             return PAUSED, moved, NO_POINT
         work += 1
-        if memory[POSITION] == n:
-            if passes > 0:
-                why = _end_simple_pass(memory, passes)
-            else:
-                why = _end_platt_scan(memory, numbers, kkt_target, has_origin, residual, up_offset, low_offset)
-            memory[POSITION] = 0
-            memory[CHANGED] = 0
-            if why != SPENT:
-                return why, moved, NO_POINT
+        if integers[POSITION] == n:
+            reason = _end_scan(scan, passes, kkt_target, has_origin, point)
+            integers[POSITION] = 0
+            integers[CHANGED] = 0
+            if reason != SPENT:
+                return reason, moved, NO_POINT
             continue
-        k = memory[POSITION]
-        candidate = passes > 0 or memory[EXAMINE_ALL] == 1 or pair.is_free(k, beta, lower, upper, eps)
-        if candidate and pair.breaks_kkt(k, numbers[BIAS], numbers[TOLERANCE], residual, up_offset, low_offset):
-            if slot[k] < 0:
+        k = integers[POSITION]
+        is_candidate = passes > 0 or integers[EXAMINE_ALL] == 1 or pair.is_free(k, problem, point)
+        below, above = residual[k] + up_offset[k], residual[k] + low_offset[k]
+        if is_candidate and pair.breaks_kkt(below, above, numbers[BIAS], numbers[TOLERANCE]):
+            if not has_row(cache, k):
                 return NEEDS_ROW, moved, k
-            stamp[slot[k]] = clock + moved
+            mark_used(cache, k, clock + moved)
             work += n
-            partner = memory[PARTNER]
+            partner = integers[PARTNER]
             if partner == NO_POINT:
-                if passes == 0 and memory[TAKEN] > slow:
-                    partner = _best_partner(
-                        k, rows[slot[k]], numbers[BIAS], diagonal, ridge, has_origin, residual, up_offset, low_offset
-                    )
+                if passes == 0 and integers[MOVES] > slow:
+                    partner = _best_partner(k, row_of(cache, k), numbers[BIAS], problem, point)
                 elif has_origin:
                     partner = ORIGIN
                 elif passes > 0:
-                    partner = (k + 1 + pair.draw(memory, RANDOM, n - 1)) % n
+                    partner = (k + 1 + pair.draw(integers, RANDOM, n - 1)) % n
                 else:
-                    partner = _second_choice(
-                        k, numbers[TOLERANCE], lower, upper, eps, beta, residual, up_offset, low_offset, memory
-                    )
+                    partner = _second_choice(k, scan, problem, point)
             if partner != NO_POINT:
-                if partner != ORIGIN and slot[partner] < 0:
-                    memory[PARTNER] = partner  # the scan goes on with this pair once its row is there
+                if partner != ORIGIN and not has_row(cache, partner):
+                    integers[PARTNER] = partner  # the scan goes on with this pair once its row is there
                     return NEEDS_ROW, moved, partner
-                memory[PARTNER] = NO_POINT
-                kij = rows[slot[k], partner] if partner != ORIGIN else 0.0
-                i, j, step, bi, bj = pair.either_way(
-                    k, partner, kij, diagonal, ridge, lower, upper, eps, beta, residual
-                )
+                integers[PARTNER] = NO_POINT
+                kij = kernel_value(cache, k, partner) if partner != ORIGIN else 0.0
+                i, j, step, bi, bj = pair.either_way(k, partner, kij, problem, point)
                 if step == np.inf:
                     return UNBOUNDED, moved, NO_POINT
                 if step > (LEAST_CHANGE * (abs(bi) + abs(bj)) if passes > 0 else 0.0):
-                    pair.set_coefficients(
-                        i, j, bi, bj, step, ridge, lower, upper, eps, beta, residual, up_offset, low_offset
-                    )
-                    pair.update_residual(i, j, step, rows, slot, residual)
+                    pair.set_coefficients(i, j, bi, bj, step, problem, point)
+                    pair.update_residual(i, j, step, cache, point)
                     if not has_origin:
-                        numbers[BIAS] = pair.platt_bias(i, j, lower, upper, eps, beta, residual, up_offset)
+                        numbers[BIAS] = pair.platt_bias(i, j, problem, point)
                     if partner != ORIGIN:
-                        stamp[slot[partner]] = clock + moved
-                    memory[CHANGED] += 1
-                    memory[TAKEN] += 1
+                        mark_used(cache, partner, clock + moved)
+                    integers[CHANGED] += 1
+                    integers[MOVES] += 1
                     moved += 1
-        memory[POSITION] = k + 1
+        integers[POSITION] = k + 1
     return SPENT, moved, NO_POINT
 
 
 @jit
-def _end_simple_pass(memory, passes):
-    memory[PASSES] = memory[PASSES] + 1 if memory[CHANGED] == 0 else 0
-    return FINISHED if memory[PASSES] >= passes else SPENT
+def _end_scan(scan, passes, kkt_target, has_origin, point):
+    """Choose the next scan: the free points after a full one, all points after a free one without a change.
 
-
-@jit
-def _end_platt_scan(memory, numbers, kkt_target, has_origin, residual, up_offset, low_offset):
-    """Choose the next scan: the free points after a full one, all points after a free one without a change."""
-    if memory[EXAMINE_ALL] == 0:
-        memory[EXAMINE_ALL] = 1 if memory[CHANGED] == 0 else 0
+    SMO-Simple scans all points every time, and ends after so many passes without a change.
+    """
+    integers, numbers = scan
+    if passes > 0:
+        integers[PASSES] = integers[PASSES] + 1 if integers[CHANGED] == 0 else 0
+        return FINISHED if integers[PASSES] >= passes else SPENT
+    if integers[EXAMINE_ALL] == 0:
+        integers[EXAMINE_ALL] = 1 if integers[CHANGED] == 0 else 0
         return SPENT
-    if memory[CHANGED] > 0:
-        memory[EXAMINE_ALL] = 0
+    if integers[CHANGED] > 0:
+        integers[EXAMINE_ALL] = 0
         return SPENT
-    memory[TAKEN] = 0
+    integers[MOVES] = 0
     if not has_origin:
         # The bias of the last pair may suit no other point (Keerthi's remark on Platt): take the middle of all.
-        numbers[BIAS] = 0.5 * ((residual + up_offset).max() + (residual + low_offset).min())
-    return pair.tighten(numbers, TOLERANCE, kkt_target, residual)
+        b_up, b_low = (point.residual + point.up_offset).max(), (point.residual + point.low_offset).min()
+        numbers[BIAS] = 0.5 * (b_up + b_low)
+    return pair.tighten(numbers, TOLERANCE, kkt_target, point.residual)
 
 
 @jit
-def _best_partner(k, row, bias, diagonal, ridge, has_origin, residual, up_offset, low_offset):
+def _best_partner(k, row, bias, problem, point):
     """Return the partner with which k gains most, on the side to which it breaks its condition."""
-    if residual[k] + up_offset[k] - bias >= bias - residual[k] - low_offset[k]:
-        return pair.best_i_low(k, row, diagonal, ridge, has_origin, residual, up_offset, low_offset)
-    return pair.best_i_up(k, row, diagonal, ridge, has_origin, residual, up_offset, low_offset)
+    r = point.residual[k]
+    if r + point.up_offset[k] - bias >= bias - r - point.low_offset[k]:
+        return pair.best_i_low(k, row, problem, point)
+    return pair.best_i_up(k, row, problem, point)
 
 
 @jit
-def _second_choice(k, tolerance, lower, upper, eps, beta, residual, up_offset, low_offset, memory):
+def _second_choice(k, scan, problem, point):
     """Return a partner with which k makes progress, by the three tiers of §7.5.2, or NO_POINT."""
+    residual, tolerance = point.residual, scan.numbers[TOLERANCE]
     n = residual.size
-    best, partner = -1.0, NO_POINT
+    largest, partner = -1.0, NO_POINT
     for m in range(n):
-        if m != k and pair.is_free(m, beta, lower, upper, eps) and abs(residual[m] - residual[k]) > best:
-            best, partner = abs(residual[m] - residual[k]), m
-    if partner != NO_POINT and _makes_progress(k, partner, tolerance, residual, up_offset, low_offset):
+        if m != k and pair.is_free(m, problem, point) and abs(residual[m] - residual[k]) > largest:
+            largest, partner = abs(residual[m] - residual[k]), m
+    if partner != NO_POINT and _makes_progress(k, partner, tolerance, point):
         return partner
     for only_free in (True, False):
-        start = pair.draw(memory, RANDOM, n)
-        for offset in range(n):
-            m = (start + offset) % n
-            if m == k or (only_free and not pair.is_free(m, beta, lower, upper, eps)):
+        start = pair.draw(scan.integers, RANDOM, n)
+        for shift in range(n):
+            m = (start + shift) % n
+            if m == k or (only_free and not pair.is_free(m, problem, point)):
                 continue
-            if _makes_progress(k, m, tolerance, residual, up_offset, low_offset):
+            if _makes_progress(k, m, tolerance, point):
                 return m
     return NO_POINT
 
 
 @jit
-def _makes_progress(k, m, tolerance, residual, up_offset, low_offset):
+def _makes_progress(k, m, tolerance, point):
     """Whether the dual objective rises along the pair at more than the tolerance: no step on it is then wasted."""
+    residual, up_offset, low_offset = point.residual, point.up_offset, point.low_offset
     up = residual[k] + up_offset[k] - residual[m] - low_offset[m]
     down = residual[m] + up_offset[m] - residual[k] - low_offset[k]
     return max(up, down) > tolerance

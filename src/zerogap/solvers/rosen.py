@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zerogap import limits, validation
-from zerogap.compiled import jit, jit_sums
+from zerogap.compiled import NO_POINT, jit, jit_sums
 from zerogap.problem import DualProblem
-from zerogap.solvers import pair
+from zerogap.solvers import compiled_loops
 from zerogap.solvers.base import Info
-from zerogap.solvers.pair import LARGEST, PAUSED, QUIET, SPENT, UNBOUNDED, land
+from zerogap.solvers.compiled_loops import LARGEST, PAUSED, QUIET, SPENT, UNBOUNDED, land
 
 STARTS = ("zero", "pair", "interior")
 DROPS = ("one", "pair", "all")
@@ -38,7 +38,7 @@ WORK_PER_PASS = 100_000  # what a pass costs besides its steps, in the same unit
 TARGET_SHARE = 0.25  # of what the stopping rule asks for: free points this close to their mean hold nothing up
 PRICE_AFTER = 0.01  # of the spread: after a pass that has brought it down this far all points are priced again
 TIE = 1e-9  # violations this close, relatively, are equal but for rounding
-MOST_TIED = 256  # of them are compared
+MAX_TIED = 256  # of them are compared
 NOISE = 1e-14  # of the radius squared, times the 1-norm of a direction squared: a curvature below may be rounding
 NO_MARGIN = 1e-12  # the share of a radius squared below which two hulls touch, as in DualProblem.is_unbounded
 
@@ -49,7 +49,7 @@ class Face:
     def __init__(self) -> None:
         self.points = np.empty(0, dtype=np.int64)
         self.direction = np.empty(0)
-        self.square = 0.0  # |d|² of the projected gradient before it, 0: start afresh
+        self.squared_norm = 0.0  # |q - m|² it was made from; 0: the next direction is that of steepest descent
 
 
 class RosenState(NamedTuple):
@@ -70,6 +70,27 @@ class Pricing(NamedTuple):
     spread: float  # largest |d| over J
     worst: float  # largest point_violation
     violation: float  # KKT violation
+
+
+class WorkingArrays(NamedTuple):
+    """A working set for compiled code; beta, q, direction and is_free are updated in place."""
+
+    ridge: np.ndarray  # (m,)
+    low: np.ndarray  # (m,) ends of the way of each coefficient: its box or, where eps kinks |beta|, zero
+    high: np.ndarray  # (m,)
+    beta: np.ndarray  # (m,)
+    q: np.ndarray  # (m,) minus the gradient of D
+    direction: np.ndarray  # (m,) d
+    is_free: np.ndarray  # (m,) False once a coefficient has met an end
+
+
+class LineSearch(NamedTuple):
+    """What directions and steps depend on besides the point."""
+
+    has_sum: bool  # directions must sum to zero
+    is_conjugate: bool
+    is_hard: bool  # no box on one side: the objective may fall for ever
+    radius_squared: float  # largest |K_ii|
 
 
 @dataclass(frozen=True)
@@ -145,28 +166,31 @@ class Rosen:
         beta[down] = 0.5 * np.maximum(problem.lower[down], -1.0)
         return problem.feasible(beta)
 
-    def step(self, problem: DualProblem, state: RosenState, most: int, kkt_target: float) -> tuple[RosenState, Info]:
-        """Make up to ``most`` steps, or until the violation is at most ``kkt_target``."""
+    def step(
+        self, problem: DualProblem, state: RosenState, max_steps: int, kkt_target: float
+    ) -> tuple[RosenState, Info]:
+        """Make up to ``max_steps`` steps, or until the violation is at most ``kkt_target``."""
+        rule = self._line_search(problem)
         taken, effort = 0, 0
         while True:
             pricing = _price(problem, state)
             is_done = pricing.violation <= 0 or self._ends(pricing)
-            if is_done or pricing.violation <= kkt_target or taken >= most or effort >= WORK_PER_STEP:
+            if is_done or pricing.violation <= kkt_target or taken >= max_steps or effort >= WORK_PER_STEP:
                 return state, Info(taken, is_done=is_done, is_own_rule=self.multiplier_rule is not None)
             tolerance = max(TARGET_SHARE * kkt_target, PRICE_AFTER * pricing.spread)
             tol, dropped = max(self._threshold(pricing), tolerance), np.empty(0, dtype=np.int64)
             if pricing.spread <= tol:
                 dropped = _choose(problem, pricing, self._how_many(state.beta), self.ties)
                 tol = tol if dropped.size else tolerance  # none to drop: then only the free points violate
-            work = _Work(problem, state, pricing, dropped)
-            if not work.points.size:  # what is left of the violation is rounding
+            working_set = _WorkingSet(problem, state, pricing, dropped)
+            if not working_set.points.size:  # what is left of the violation is rounding
                 return state, Info(taken, is_done=True)
-            affordable = max(1, (WORK_PER_STEP - effort) // work.cost)
-            why, count = self._pass(work, state, min(most - taken, affordable), tol)
+            affordable = max(1, (WORK_PER_STEP - effort) // working_set.cost)
+            reason, count = _run_pass(working_set, state, rule, min(max_steps - taken, affordable), tol)
             taken += count
-            effort += WORK_PER_PASS + count * work.cost
-            if why in (UNBOUNDED, PAUSED):
-                return state, Info(taken, is_unbounded=why == UNBOUNDED)
+            effort += WORK_PER_PASS + count * working_set.cost
+            if reason in (UNBOUNDED, PAUSED):
+                return state, Info(taken, is_unbounded=reason == UNBOUNDED)
 
     def _how_many(self, beta: np.ndarray) -> str | int:
         if not isinstance(self.drop, float):
@@ -182,21 +206,9 @@ class Rosen:
         rule = self.multiplier_rule
         return rule is not None and pricing.worst <= rule and pricing.spread <= self._threshold(pricing)
 
-    def _pass(self, work: "_Work", state: RosenState, most: int, tol: float) -> tuple[int, int]:
-        """A type I pass: iterate on the free and the dropped points; return (why it ended, steps taken).
-
-        It is PAUSED if a limit came first; its steps count all the same.
-        """
-        problem = work.problem
-        rule = (problem.total is not None, self.conjugate, problem.is_hard, float(np.abs(problem.gram.diagonal).max()))
-        if not work.fits:
-            why, taken, square = _descend_rows(work, *rule, state.face.square, most, tol, work.is_forced)
-        elif (K := work.kernel()) is None:
-            return PAUSED, 0
-        else:
-            why, taken, square = _descend_square(work, K, *rule, state.face.square, most, tol, work.is_forced)
-        work.finish(state, square)
-        return why, taken
+    def _line_search(self, problem: DualProblem) -> LineSearch:
+        radius_squared = float(np.abs(problem.gram.diagonal).max())
+        return LineSearch(problem.total is not None, self.conjugate, problem.is_hard, radius_squared)
 
     def __str__(self) -> str:
         return "rosen"
@@ -243,10 +255,11 @@ def _worst_two(problem: DualProblem, pricing: Pricing, order: np.ndarray, ties: 
     rising, falling = (_tied(pricing, side) for side in (order[is_rising], order[~is_rising]))
     if ties == "nearest" and rising.size * falling.size > 1:
         gram = problem.gram
-        if len(gram.rows) >= min(gram.n, 2 * rising.size):
+        if gram.capacity >= min(gram.n, 2 * rising.size):
             gram.fetch(rising)
-        squared = gram.diagonal[rising][:, None] + gram.diagonal[falling] - 2.0 * gram.block(rising)[:, falling]
-        i, j = np.unravel_index(np.argmin(squared), squared.shape)
+        K = gram.block(rising)[:, falling]
+        squared_distance = gram.diagonal[rising][:, None] + gram.diagonal[falling] - 2.0 * K
+        i, j = np.unravel_index(np.argmin(squared_distance), squared_distance.shape)
         return np.array([rising[i], falling[j]])
     return np.concatenate([rising[:1], falling[:1]])
 
@@ -254,7 +267,7 @@ def _worst_two(problem: DualProblem, pricing: Pricing, order: np.ndarray, ties: 
 def _tied(pricing: Pricing, side: np.ndarray) -> np.ndarray:
     """Return the points of one side, worst first, that violate as much as the first of them."""
     tied = side[pricing.point_violation[side] >= (1.0 - TIE) * pricing.point_violation[side[:1]]]
-    return tied[:MOST_TIED]
+    return tied[:MAX_TIED]
 
 
 def _outward(pricing: Pricing, chosen: np.ndarray) -> np.ndarray:
@@ -272,34 +285,26 @@ def _outward(pricing: Pricing, chosen: np.ndarray) -> np.ndarray:
 # Type I passes: the working set.
 
 
-class _Work:
+class _WorkingSet:
     """The working set of a pass: the free points and the dropped, with arrays of their own."""
 
     def __init__(self, problem: DualProblem, state: RosenState, pricing: Pricing, dropped: np.ndarray):
         self.problem, self.points = problem, np.concatenate([np.flatnonzero(pricing.free), dropped])
         self.is_forced = dropped.size > 0  # the first step is made, however small: it frees the dropped points
         points = self.points
-        self.beta, self.q, self.ridge = state.beta[points], pricing.q[points], problem.ridge[points]
-        self.low, self.high = problem.lower[points], problem.upper[points]
+        beta, q = state.beta[points], pricing.q[points]
+        low, high = problem.lower[points], problem.upper[points]
         if problem.eps:  # the kink is an end like any other; a dropped point goes to the side it was dropped for
-            is_above = (self.beta > 0) | ((self.beta == 0) & (self.q > pricing.mean))
-            self.low = np.where(is_above, np.maximum(self.low, 0.0), self.low)
-            self.high = np.where(is_above, self.high, np.minimum(self.high, 0.0))
-        self.active = np.ones(points.size, dtype=np.bool_)
-        self.product: np.ndarray | None = (
-            None  # K times the change so far, for all points, if it has been summed on the way
-        )
-        face = state.face
-        self.direction = np.zeros(points.size)
+            is_above = (beta > 0) | ((beta == 0) & (q > pricing.mean))
+            low = np.where(is_above, np.maximum(low, 0.0), low)
+            high = np.where(is_above, high, np.minimum(high, 0.0))
+        face, direction, is_free = state.face, np.zeros(points.size), np.ones(points.size, dtype=np.bool_)
         if face.points.size == points.size and (face.points == points).all():
-            self.direction[:] = face.direction
+            direction[:] = face.direction
         else:
-            face.square = 0.0
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """What the compiled loops change, and the ends they stop at, in the order of their parameters."""
-        return self.low, self.high, self.beta, self.q, self.direction, self.active
+            face.squared_norm = 0.0
+        self.arrays = WorkingArrays(problem.ridge[points], low, high, beta, q, direction, is_free)
+        self.product: np.ndarray | None = None  # K times the change of all coefficients, if summed on the way
 
     @property
     def cost(self) -> int:
@@ -308,16 +313,14 @@ class _Work:
 
     @property
     def fits(self) -> bool:
-        """Whether the rows can be kept, and with them the square of the matrix a pass works on."""
-        rows = self.problem.gram.rows
-        return len(rows) == self.problem.n or 2 * self.points.size <= len(rows)
+        """Whether the rows can be kept, and with them the kernel matrix of the working set."""
+        gram = self.problem.gram
+        return gram.holds_all or 2 * self.points.size <= gram.capacity
 
     def kernel(self) -> np.ndarray | None:
         """Return the kernel matrix of the working set; None if a limit came before its rows were there."""
         gram = self.problem.gram
-        if not pair.fetch(gram, self.points):
-            return None
-        return _square(gram.rows, gram.slot[self.points], self.points)
+        return gram.submatrix(self.points) if compiled_loops.fetch(gram, self.points) else None
 
     def kernel_times(self, direction: np.ndarray) -> np.ndarray:
         """Return the whole kernel matrix times a direction of the working set, from rows that are not kept."""
@@ -325,188 +328,163 @@ class _Work:
         whole[self.points] = direction
         return self.problem.gram.dot(whole)
 
-    def finish(self, state: RosenState, square: float) -> None:
+    def finish(self, state: RosenState, squared_norm: float) -> None:
         """Give the state the new coefficients, and the residual of all points what they change."""
         change = np.zeros(self.problem.n)
-        change[self.points] = self.beta - state.beta[self.points]
+        change[self.points] = self.arrays.beta - state.beta[self.points]
         if self.product is None:
             with limits.unlimited():  # the rows are in memory
                 self.product = self.problem.gram.dot(change)
-        state.beta[self.points] = self.beta
+        state.beta[self.points] = self.arrays.beta
         state.residual[:] -= self.product + self.problem.ridge * change
-        face = state.face
-        order = np.argsort(self.points[self.active])
-        face.points, face.direction = self.points[self.active][order], self.direction[self.active][order]
-        face.square = square
+        face, is_free = state.face, self.arrays.is_free
+        order = np.argsort(self.points[is_free])
+        face.points, face.direction = self.points[is_free][order], self.arrays.direction[is_free][order]
+        face.squared_norm = squared_norm
 
 
-def _descend_square(
-    work: _Work,
-    K: np.ndarray,
-    has_sum: bool,
-    conjugate: bool,
-    is_hard: bool,
-    radius_squared: float,
-    square: float,
-    most: int,
-    tol: float,
-    is_forced: bool,
+def _run_pass(
+    working_set: _WorkingSet, state: RosenState, rule: LineSearch, max_steps: int, tol: float
+) -> tuple[int, int]:
+    """Iterate on the free and the dropped points; return (reason it ended, steps taken).
+
+    It is PAUSED if a limit came first; its steps count all the same.
+    """
+    squared_norm = state.face.squared_norm
+    if not working_set.fits:
+        reason, taken, squared_norm = _descend_by_rows(working_set, rule, squared_norm, max_steps, tol)
+    elif (K := working_set.kernel()) is None:
+        return PAUSED, 0
+    else:
+        reason, taken, squared_norm = _descend_in_memory(working_set, K, rule, squared_norm, max_steps, tol)
+    working_set.finish(state, squared_norm)
+    return reason, taken
+
+
+def _descend_in_memory(
+    working_set: _WorkingSet, K: np.ndarray, rule: LineSearch, squared_norm: float, max_steps: int, tol: float
 ) -> tuple[int, int, float]:
     """Step along projected gradients, asking now and then whether the limit is over; return what _descend does."""
-    some, taken = max(1, WORK_PER_CALL // work.points.size**2), 0
+    steps_per_call, taken = max(1, WORK_PER_CALL // working_set.points.size**2), 0
     while True:
-        goal = min(some, most - taken)
-        forced = is_forced and taken == 0
-        why, count, square = _descend(
-            K, work.ridge, *work.arrays, has_sum, conjugate, is_hard, radius_squared, square, goal, tol, forced
-        )
+        goal, is_forced = min(steps_per_call, max_steps - taken), working_set.is_forced and taken == 0
+        reason, count, squared_norm = _descend(K, working_set.arrays, rule, squared_norm, goal, tol, is_forced)
         taken += count
-        if why != SPENT or taken >= most:
-            return why, taken, square
+        if reason != SPENT or taken >= max_steps:
+            return reason, taken, squared_norm
         if limits.is_over():
-            return PAUSED, taken, square
+            return PAUSED, taken, squared_norm
 
 
-def _descend_rows(
-    work: _Work,
-    has_sum: bool,
-    conjugate: bool,
-    is_hard: bool,
-    radius_squared: float,
-    square: float,
-    most: int,
-    tol: float,
-    is_forced: bool,
+def _descend_by_rows(
+    working_set: _WorkingSet, rule: LineSearch, squared_norm: float, max_steps: int, tol: float
 ) -> tuple[int, int, float]:
     """Do what _descend does with products from the Gram matrix: the working set is larger than its memory.
 
     Each product is for all points, so the residuals of all can follow on the way.
     """
-    work.product = np.zeros(work.problem.n)
-    for taken in range(most):
-        limit = 0.0 if is_forced and taken == 0 else tol
-        last = work.direction.copy()
-        slope, now = _direction(work.q, work.direction, work.active, has_sum, conjugate, square, limit)
+    arrays, working_set.product = working_set.arrays, np.zeros(working_set.problem.n)
+    for taken in range(max_steps):
+        threshold = 0.0 if working_set.is_forced and taken == 0 else tol
+        last = arrays.direction.copy()
+        slope, new_squared_norm = _set_direction(arrays, rule, squared_norm, threshold)
         if slope == 0:
-            return QUIET, taken, square
+            return QUIET, taken, squared_norm
         try:
-            Kd = work.kernel_times(work.direction)
+            Kd = working_set.kernel_times(arrays.direction)
         except limits.Exceeded:
-            work.direction[:] = last
-            return PAUSED, taken, square
-        is_clipped, step = _advance(Kd[work.points], work.ridge, *work.arrays, slope, is_hard, radius_squared)
+            arrays.direction[:] = last
+            return PAUSED, taken, squared_norm
+        is_clipped, step = _advance(Kd[working_set.points], arrays, rule, slope)
         if step == np.inf:
             return UNBOUNDED, taken, 0.0
-        work.product += step * Kd
-        square = 0.0 if is_clipped else now
-    return SPENT, most, square
+        working_set.product += step * Kd
+        squared_norm = 0.0 if is_clipped else new_squared_norm
+    return SPENT, max_steps, squared_norm
 
 
 @jit
-def _square(rows, slots, points):
-    m = points.size
-    K = np.empty((m, m))
-    for a in range(m):
-        row = rows[slots[a]]
-        for b in range(m):
-            K[a, b] = row[points[b]]
-    return K
-
-
-@jit
-def _descend(
-    K,
-    ridge,
-    low,
-    high,
-    beta,
-    q,
-    direction,
-    active,
-    has_sum,
-    conjugate,
-    is_hard,
-    radius_squared,
-    square,
-    most,
-    tol,
-    is_forced,
-):
-    """Step along projected gradients; return (why it stopped, steps taken, |d|² for the next conjugate direction)."""
-    for taken in range(most):
-        limit = 0.0 if is_forced and taken == 0 else tol
-        slope, now = _direction(q, direction, active, has_sum, conjugate, square, limit)
+def _descend(K, arrays, rule, squared_norm, max_steps, tol, is_forced):
+    """Step along projected gradients; return (reason to return, steps taken, |q - m|² for the next conjugate direction)."""
+    for taken in range(max_steps):
+        threshold = 0.0 if is_forced and taken == 0 else tol
+        slope, new_squared_norm = _set_direction(arrays, rule, squared_norm, threshold)
         if slope == 0:
-            return QUIET, taken, square
-        Kd = np.dot(K, direction)
-        is_clipped, step = _advance(Kd, ridge, low, high, beta, q, direction, active, slope, is_hard, radius_squared)
+            return QUIET, taken, squared_norm
+        Kd = np.dot(K, arrays.direction)
+        is_clipped, step = _advance(Kd, arrays, rule, slope)
         if step == np.inf:
             return UNBOUNDED, taken, 0.0
-        square = 0.0 if is_clipped else now
-    return SPENT, most, square
+        squared_norm = 0.0 if is_clipped else new_squared_norm
+    return SPENT, max_steps, squared_norm
 
 
 @jit
-def _direction(q, direction, active, has_sum, conjugate, square, tol):
-    """Set the direction d = q - m of the active points, conjugate to the one before if square is given.
+def _set_direction(arrays, rule, squared_norm, tol):
+    """Set d = q - m on the free points, made conjugate to the d before it if the |q - m|² of that one is given.
 
-    Returns its slope d'q, zero if it counts as no direction, and |q - m|².  Sums keep their order: in another, the compiler
-    would find that what the mean leaves over is zero.
+    Returns its slope d'q, zero if no component is above ``tol``, and the new |q - m|².  Sums keep their order: in another, the
+    compiler would find that what the mean leaves over is zero.
     """
+    q, direction, is_free = arrays.q, arrays.direction, arrays.is_free
     count, mean = 0, 0.0
     for k in range(q.size):
-        if active[k]:
+        if is_free[k]:
             count += 1
             mean += q[k]
-    mean = mean / count if has_sum and count > 0 else 0.0
+    mean = mean / count if rule.has_sum and count > 0 else 0.0
     rest = 0.0  # digits of a large mean that one number cannot hold: without them the direction would not sum to zero
-    if has_sum:
+    if rule.has_sum:
         for k in range(q.size):
-            if active[k]:
+            if is_free[k]:
                 rest += q[k] - mean
         rest = rest / count if count > 0 else 0.0
-    spread, now = 0.0, 0.0
+    spread, new_squared_norm = 0.0, 0.0
     for k in range(q.size):
-        if active[k]:
+        if is_free[k]:
             g = (q[k] - mean) - rest
             spread = max(spread, abs(g))
-            now += g * g
+            new_squared_norm += g * g
     if spread <= tol:
-        return 0.0, now
-    ratio = now / square if conjugate and square > 0 else 0.0
+        return 0.0, new_squared_norm
+    ratio = new_squared_norm / squared_norm if rule.is_conjugate and squared_norm > 0 else 0.0  # Fletcher and Reeves
     slope = 0.0
     for k in range(q.size):
-        g = (q[k] - mean) - rest if active[k] else 0.0
-        direction[k] = g + ratio * direction[k] if active[k] else 0.0
+        g = (q[k] - mean) - rest if is_free[k] else 0.0
+        direction[k] = g + ratio * direction[k] if is_free[k] else 0.0
         slope += g * direction[k]
-    if abs(slope - now) > 0.5 * now:  # rounding has spoilt it: the old direction is far from orthogonal to the gradient
+    if abs(slope - new_squared_norm) > 0.5 * new_squared_norm:
+        # Rounding has spoilt it: the old direction is far from orthogonal to the gradient.
         for k in range(q.size):
-            direction[k] = (q[k] - mean) - rest if active[k] else 0.0
-        slope = now
-    return slope, now
+            direction[k] = (q[k] - mean) - rest if is_free[k] else 0.0
+        slope = new_squared_norm
+    return slope, new_squared_norm
 
 
 @jit_sums
-def _advance(Kd, ridge, low, high, beta, q, direction, active, slope, is_hard, radius_squared):
+def _advance(Kd, arrays, rule, slope):
     """Move to the minimum along the direction, or to the first bound; return (whether a bound was met, step).
 
     Without curvature, or with a negative one, the minimum is at a bound; the step is infinite if there is none.
     """
-    own, added, length, room, first = 0.0, 0.0, 0.0, np.inf, -1
+    ridge, low, high, beta, q, direction, is_free = arrays
+    radius_squared = rule.radius_squared
+    kernel_curvature, ridge_curvature, length, room, first = 0.0, 0.0, 0.0, np.inf, NO_POINT
     for k in range(beta.size):
         d = direction[k]
-        own += d * Kd[k]
-        added += d * d * ridge[k]
+        kernel_curvature += d * Kd[k]
+        ridge_curvature += d * d * ridge[k]
         length += abs(d)
         if d != 0:
             r = (high[k] - beta[k]) / d if d > 0 else (low[k] - beta[k]) / d
             if r < room:
                 room, first = r, k
     # Of dependent points d'Kd may be less than nothing by rounding: then no step is longer than it allows.
-    if own != 0.0 and abs(own) <= NOISE * radius_squared * length**2:
-        own = NOISE * radius_squared * length**2
-    curvature = own + added
-    if room == np.inf and curvature <= (NO_MARGIN * radius_squared * (0.5 * length) ** 2 if is_hard else 0.0):
+    if kernel_curvature != 0.0 and abs(kernel_curvature) <= NOISE * radius_squared * length**2:
+        kernel_curvature = NOISE * radius_squared * length**2
+    curvature = kernel_curvature + ridge_curvature
+    least = NO_MARGIN * radius_squared * (0.5 * length) ** 2 if rule.is_hard else 0.0
+    if room == np.inf and curvature <= least:
         return False, np.inf
     step = slope / curvature if curvature > 0 else np.inf  # lambda'
     is_clipped = step >= room
@@ -520,7 +498,7 @@ def _advance(Kd, ridge, low, high, beta, q, direction, active, slope, is_hard, r
             end = high[k] if direction[k] > 0 else low[k]
             beta[k] = end if is_clipped and k == first else land(beta[k], step * direction[k], end)
             if beta[k] == end:
-                active[k] = False
+                is_free[k] = False
                 is_clipped = True
         else:
             q[k] -= step * Kd[k]

@@ -16,13 +16,13 @@ import numpy as np
 from sklearn.metrics import pairwise_distances_argmin_min
 
 from zerogap import limits, validation
-from zerogap.active_set import NO_POINT, ActiveSet, violation_of
-from zerogap.compiled import jit
-from zerogap.gram import Gram
+from zerogap.active_set import ActiveSet, violation_of
+from zerogap.compiled import NO_POINT, jit
+from zerogap.gram import Gram, has_row, kernel_value, row_of
 from zerogap.problem import DualProblem
-from zerogap.solvers import pair
+from zerogap.solvers import compiled_loops
 from zerogap.solvers.base import Info
-from zerogap.solvers.pair import LARGEST
+from zerogap.solvers.compiled_loops import LARGEST, ProblemArrays, arrays_of
 
 WORK_PER_STEP = 600_000_000  # multiplications after which a step comes back, so that Ctrl-C and time limits are seen
 ROWS_AT_ONCE = 16  # kernel rows computed together where not all can be kept
@@ -36,6 +36,14 @@ class SimpleState(NamedTuple):
     residual: np.ndarray  # (n,) in step with beta between two calls of ``step``
     active: ActiveSet | None  # None once it has gone wrong, as an indefinite kernel may make it
     position: np.ndarray  # (1,) next point to scan
+
+
+class ActiveArrays(NamedTuple):
+    """The arrays of an active set, for compiled code; a scan updates the residual in place."""
+
+    beta: np.ndarray  # (n,)
+    residual: np.ndarray  # (n,)
+    side: np.ndarray  # (n,) zero for points that are not free
 
 
 @dataclass(frozen=True)
@@ -71,8 +79,10 @@ class SimpleSVM:
         is_wrong = _has_gone_wrong(problem, active, problem.objective(start, residual))
         return _back_to(state, start, residual) if is_wrong else state
 
-    def step(self, problem: DualProblem, state: SimpleState, most: int, kkt_target: float) -> tuple[SimpleState, Info]:
-        """Let up to ``most`` violators enter, or until no point breaks its condition by more than ``kkt_target`` / 2."""
+    def step(
+        self, problem: DualProblem, state: SimpleState, max_steps: int, kkt_target: float
+    ) -> tuple[SimpleState, Info]:
+        """Let up to ``max_steps`` violators enter, or until no point breaks its condition by more than ``kkt_target`` / 2."""
         active, before = state.active, state.beta.copy()
         objective = problem.objective(before, state.residual)
         if active is None:
@@ -81,7 +91,7 @@ class SimpleSVM:
         active.refine(problem)
         smallest = 4.0 * problem.rounding(active.beta)
         tolerance = max(min(self.tolerance, 0.5 * kkt_target), smallest)
-        entered, is_quiet = self._exchange(problem, state, active, most, tolerance)
+        entered, is_quiet = self._exchange(problem, state, active, max_steps, tolerance)
         _bring_into_step(problem, active, is_quiet)
         if _has_gone_wrong(problem, active, objective):
             with limits.unlimited():
@@ -93,22 +103,26 @@ class SimpleSVM:
         return state, Info(entered, is_done=is_done, is_unbounded=is_unbounded)
 
     def _exchange(
-        self, problem: DualProblem, state: SimpleState, active: ActiveSet, most: int, tolerance: float
+        self, problem: DualProblem, state: SimpleState, active: ActiveSet, max_steps: int, tolerance: float
     ) -> tuple[int, bool]:
         """Let violators enter, one after the other; return how many did, and whether none is left."""
+        arrays = arrays_of(problem), ActiveArrays(active.beta, active.residual, active.side)
+        max_idle = 2 * problem.n + 100
         entered, idle, work = 0, 0, 0
-        while entered < most and work < WORK_PER_STEP and not active.is_unbounded and not limits.is_over():
-            i, cost = self._violator(problem, state, tolerance)
+        while entered < max_steps and work < WORK_PER_STEP and not active.is_unbounded and not limits.is_over():
+            i, cost = self._violator(problem, state, arrays, tolerance)
             work += cost
             if limits.is_over():
                 break
-            if i == NO_POINT or idle > 2 * problem.n + 100:  # no violator, or the exchanges cycle
+            if i == NO_POINT or idle > max_idle:  # no violator, or the exchanges cycle
                 return entered, True
             idle = 0 if active.enter(problem, i) else idle + 1
             entered, work = entered + 1, work + 2 * active.free.size**2
         return entered, False
 
-    def _violator(self, problem: DualProblem, state: SimpleState, tolerance: float) -> tuple[int, int]:
+    def _violator(
+        self, problem: DualProblem, state: SimpleState, arrays: tuple[ProblemArrays, ActiveArrays], tolerance: float
+    ) -> tuple[int, int]:
         """Return a point that violates its condition, or NO_POINT, and the work it took to find it."""
         active, n = state.active, problem.n
         assert active is not None
@@ -116,7 +130,7 @@ class SimpleSVM:
         if self.choice == "worst" or has_no_free_point:
             active.sync(problem)
             return active.worst(problem, np.full(n, tolerance)), n * max(1, active.free.size)
-        return _next_violator(problem, state, tolerance)
+        return _next_violator(problem, state, arrays, tolerance)
 
     def __str__(self) -> str:
         return "simple-svm" if self.choice == "greedy" else "simple-svm-worst"
@@ -175,30 +189,32 @@ def _closest_pair(problem: DualProblem) -> tuple[int, int]:
     for start in range(0, few.size, at_once):
         if limits.is_over():  # any pair will do
             break
-        some = few[start : start + at_once]
-        a, b, square = _nearest(gram, some, many, is_radial)
-        if square < best:
-            best, closest = square, (int(some[a]), int(many[b]))
+        chunk = few[start : start + at_once]
+        a, b, distance = _nearest(gram, chunk, many, is_radial)
+        if distance < best:
+            best, closest = distance, (int(chunk[a]), int(many[b]))
     return closest[::-1] if is_swapped else closest
 
 
-def _nearest(gram: Gram, some: np.ndarray, many: np.ndarray, is_radial: bool) -> tuple[int, int, float]:
-    """Return which of some points is closest to which of many, and how close: a number to compare."""
+def _nearest(gram: Gram, few: np.ndarray, many: np.ndarray, is_radial: bool) -> tuple[int, int, float]:
+    """Return which of the few is closest to which of the many, and how close: a number to compare."""
     if is_radial:
-        nearest, distance = pairwise_distances_argmin_min(gram.X[some], gram.X[many])
+        nearest, distance = pairwise_distances_argmin_min(gram.X[few], gram.X[many])
         a = int(np.argmin(distance))
         return a, int(nearest[a]), float(distance[a])
-    if len(gram.rows) == gram.n:
-        gram.fetch(some)  # they will most likely be wanted again
-    squares = gram.diagonal[some][:, None] + gram.diagonal[many] - 2.0 * gram.block(some)[:, many]
-    a, b = divmod(int(np.argmin(squares)), many.size)
-    return a, b, float(squares[a, b])
+    if gram.holds_all:
+        gram.fetch(few)  # they will most likely be wanted again
+    squared_distance = gram.diagonal[few][:, None] + gram.diagonal[many] - 2.0 * gram.block(few)[:, many]
+    a, b = divmod(int(np.argmin(squared_distance)), many.size)
+    return a, b, float(squared_distance[a, b])
 
 
 # The scan.
 
 
-def _next_violator(problem: DualProblem, state: SimpleState, tolerance: float) -> tuple[int, int]:
+def _next_violator(
+    problem: DualProblem, state: SimpleState, arrays: tuple[ProblemArrays, ActiveArrays], tolerance: float
+) -> tuple[int, int]:
     """Scan from where the last scan stopped; residuals are computed for the points met, from the candidates' rows.
 
     Where not all rows can be kept those of the points met are fetched instead.  NO_POINT is returned when a limit is over.
@@ -206,48 +222,47 @@ def _next_violator(problem: DualProblem, state: SimpleState, tolerance: float) -
     gram, active, n = problem.gram, state.active, problem.n
     assert active is not None
     support = np.flatnonzero(active.beta)
-    by_own_row = len(gram.rows) < n
-    if not by_own_row and not pair.fetch(gram, support):
+    by_own_row = not gram.holds_all
+    if not by_own_row and not compiled_loops.fetch(gram, support):
         return NO_POINT, 0
-    scanned, some = 0, max(1, pair.WORK_PER_QUESTION // max(1, support.size))
+    scanned, points_per_call = 0, max(1, compiled_loops.WORK_PER_QUESTION // max(1, support.size))
     while scanned < n and not (scanned and limits.is_over()):
-        found, count, wants_row = _scan(
-            *(gram.rows, gram.slot, by_own_row, support, problem.target, problem.ridge, problem.lower, problem.upper),
-            *(problem.eps, active.beta, active.residual, active.side, active.bias, tolerance, state.position),
-            min(some, n - scanned),
+        max_points = min(points_per_call, n - scanned)
+        violator, count, needs_row = _scan(
+            *arrays, active.bias, gram.cache(), support, by_own_row, tolerance, state.position, max_points
         )
         scanned += count
-        if wants_row:
+        if needs_row:
             ahead = (state.position[0] + np.arange(min(ROWS_AT_ONCE, n))) % n
-            if not pair.fetch(gram, ahead[active.side[ahead] == 0]):
+            if not compiled_loops.fetch(gram, ahead[active.side[ahead] == 0]):
                 break
-        elif found != NO_POINT:
-            return found, scanned * support.size
+        elif violator != NO_POINT:
+            return violator, scanned * support.size
     return NO_POINT, scanned * support.size
 
 
 @jit
-def _scan(
-    rows, slot, by_own_row, support, target, ridge, lower, upper, eps, beta, residual, side, bias, tolerance, position, most,
-):  # fmt: skip
+def _scan(problem, active, bias, cache, support, by_own_row, tolerance, position, max_points):
     """Compute residuals of points in turn; return (violator or NO_POINT, points scanned, whether a row is missing)."""
-    n = target.size
-    for scanned in range(most):
+    beta, residual, side = active
+    n = beta.size
+    for scanned in range(max_points):
         i = position[0]
         if side[i] == 0:
-            if by_own_row and slot[i] < 0:
+            if by_own_row and not has_row(cache, i):
                 return NO_POINT, scanned, True
             f = 0.0
             if by_own_row:
-                row = rows[slot[i]]
+                row = row_of(cache, i)
                 for k in support:
                     f += row[k] * beta[k]
             else:
                 for k in support:
-                    f += rows[slot[k], i] * beta[k]
-            residual[i] = target[i] - f - ridge[i] * beta[i]
-            if violation_of(beta[i], residual[i] - bias, lower[i], upper[i], eps) > tolerance:
+                    f += kernel_value(cache, k, i) * beta[k]
+            residual[i] = problem.target[i] - f - problem.ridge[i] * beta[i]
+            r = residual[i] - bias
+            if violation_of(beta[i], r, problem.lower[i], problem.upper[i], problem.eps) > tolerance:
                 position[0] = (i + 1) % n
                 return i, scanned + 1, False
         position[0] = (i + 1) % n
-    return NO_POINT, most, False
+    return NO_POINT, max_points, False

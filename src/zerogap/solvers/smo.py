@@ -10,18 +10,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from zerogap import limits
-from zerogap.compiled import HUGE, fmax, fmin, jit
-from zerogap.gram import Gram
+from zerogap.compiled import HUGE, NO_POINT, fmax, fmin, jit
+from zerogap.gram import Gram, has_row, mark_used, next_stamp, row_of
 from zerogap.problem import DualProblem
-from zerogap.solvers import pair
+from zerogap.solvers import compiled_loops, pair
 from zerogap.solvers.base import Info
-from zerogap.solvers.pair import NEEDS_ROW, NO_POINT, ORIGIN, QUIET, SPENT, UNBOUNDED, PairState
+from zerogap.solvers.compiled_loops import NEEDS_ROW, QUIET, SPENT, UNBOUNDED, arrays_of
+from zerogap.solvers.pair import ORIGIN, PairState
 
 BLOCK = 128  # points a reduction covers before it is asked where its extreme was
 
 # Rows computed together: one matrix product is far cheaper than as many calls, even if not all of it is used; and for few
 # points the whole matrix is cheaper than finding out which rows are.
-FEWEST_FETCHED, MOST_FETCHED, SMALL = 8, 64, 1500
+MIN_FETCHED, MAX_FETCHED, SMALL = 8, 64, 1500
 
 # Shrinking.
 SHRINK_FROM = 1000  # points; with fewer it does not pay
@@ -74,51 +75,54 @@ class SMO:
         """Start at beta, or at zero."""
         return pair.start(problem, beta, Shrunk())
 
-    def step(self, problem: DualProblem, state: PairState, most: int, kkt_target: float) -> tuple[PairState, Info]:
-        """Move up to ``most`` pairs, or until the violation is at most ``kkt_target``."""
+    def step(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[PairState, Info]:
+        """Move up to ``max_steps`` pairs, or until the violation is at most ``kkt_target``."""
         if not self.shrinking or problem.n < SHRINK_FROM:
-            return state, self._descend(problem, state, most, kkt_target)
+            return state, self._descend(problem, state, max_steps, kkt_target)
         moved = 0
         while True:
             if not _expand(problem, state):
                 return state, Info(moved)
             b_up, b_low = _bounds(problem, state)
-            if b_up - b_low <= kkt_target or moved >= most or (moved > 0 and limits.is_over()):
+            if b_up - b_low <= kkt_target or moved >= max_steps or (moved > 0 and limits.is_over()):
                 return state, Info(moved, is_done=b_up <= b_low)
-            info = self._descend_part(problem, state, most - moved, kkt_target, b_up, b_low)
+            info = self._descend_part(problem, state, max_steps - moved, kkt_target, b_up, b_low)
             moved += info.iterations
             if info.is_unbounded or (not moved and limits.is_over()):
                 _expand(problem, state)
                 return state, replace(info, iterations=moved, is_done=False)
 
     def _descend_part(
-        self, problem: DualProblem, state: PairState, most: int, kkt_target: float, b_up: float, b_low: float
+        self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float, b_up: float, b_low: float
     ) -> Info:
         """Move pairs of the working set, or of all points; the others are brought into step by ``_expand``."""
         shrunk = state.memory
         is_start = not state.beta.any() and not shrunk.points.size
         points = _sample(problem.n) if is_start else _working_set(problem, state, b_up, b_low)
         if points is None:
-            return self._descend(problem, state, min(SHRINK_AFTER, most), kkt_target)
+            return self._descend(problem, state, min(SHRINK_AFTER, max_steps), kkt_target)
         part, part_state = _restrict(problem, state, points)
         # Bounds of points left out go stale as the others move: evaluate them again after some progress.
-        info = self._descend(part, part_state, most, max(kkt_target, 0.1 * (b_up - b_low)))
+        info = self._descend(part, part_state, max_steps, max(kkt_target, 0.1 * (b_up - b_low)))
         shrunk.moved = Moved(points, part_state, state.beta[points], state.residual)
         return info
 
-    def _descend(self, problem: DualProblem, state: PairState, most: int, kkt_target: float) -> Info:
-        moved, nothing = 0, np.zeros(problem.n)
+    def _descend(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> Info:
+        arrays, point, gram, zero_row = arrays_of(problem), state.iterate, problem.gram, np.zeros(problem.n)
+        moved, pairs_per_call = 0, compiled_loops.pairs_per_question(problem.n)
         while True:
-            some = min(most - moved, pair.pairs_per_question(problem.n))
-            why, count, violation, wanted = _descend(
-                *pair.arguments(problem, state), state.diagonal, nothing, self.second_order, some, kkt_target
+            max_pairs = min(max_steps - moved, pairs_per_call)
+            reason, count, violation, wanted = _descend(
+                arrays, point, gram.cache(), state.diagonal, zero_row, self.second_order, max_pairs, kkt_target
             )
             moved += count
-            if why == NEEDS_ROW and pair.fetch(problem.gram, _likely(problem, state, wanted, self.rows_at_once)):
+            if reason == NEEDS_ROW:
+                rows = _rows_to_fetch(problem, state, wanted, self.rows_at_once)
+                if compiled_loops.fetch(gram, rows):
+                    continue
+            if reason == SPENT and moved < max_steps and not limits.is_over():
                 continue
-            if why == SPENT and moved < most and not limits.is_over():
-                continue
-            return Info(moved, is_done=violation <= 0, is_unbounded=why == UNBOUNDED)
+            return Info(moved, is_done=violation <= 0, is_unbounded=reason == UNBOUNDED)
 
     def __str__(self) -> str:
         return "smo" if self.second_order else "smo-mvp"
@@ -145,11 +149,11 @@ def _working_set(problem: DualProblem, state: PairState, b_up: float, b_low: flo
     """
     bias = min(max(problem.best_bias(state.residual + problem.ridge * state.beta), b_low), b_up)
     violations = np.maximum(state.residual + state.up_offset - bias, bias - state.residual - state.low_offset)
-    most = int(WORKING_SET_FACTOR * np.count_nonzero(violations > 0)) + WORKING_SET_SPARE
-    if most > WORTH_SHRINKING * violations.size:
+    size = int(WORKING_SET_FACTOR * np.count_nonzero(violations > 0)) + WORKING_SET_SPARE
+    if size > WORTH_SHRINKING * violations.size:
         return None
-    least = max(np.partition(violations, -most)[-most], -SLACK * (b_up - b_low))
-    movable = violations >= least
+    threshold = max(np.partition(violations, -size)[-size], -SLACK * (b_up - b_low))
+    movable = violations >= threshold
     count = np.count_nonzero(movable)
     last = state.memory.points
     if last.size and np.count_nonzero(movable[last]) == count > 0.5 * last.size:
@@ -176,10 +180,10 @@ def _expand(problem: DualProblem, state: PairState) -> bool:
     moved = state.memory.moved
     if moved is None:
         return True
-    at_once = pair.rows_per_question(problem.gram)
+    at_once = compiled_loops.rows_per_question(problem.gram)
     while moved.left.size:
         some = moved.left[:at_once]
-        if not pair.fetch(problem.gram, moved.points[some]):
+        if not compiled_loops.fetch(problem.gram, moved.points[some]):
             return False
         problem.gram.subtract(moved.points[some], moved.change[some], moved.residual)
         moved.left = moved.left[at_once:]
@@ -198,14 +202,14 @@ def _expand(problem: DualProblem, state: PairState) -> bool:
 # The pairs.
 
 
-def _likely(problem: DualProblem, state: PairState, wanted: int, at_once: int | None) -> np.ndarray:
+def _rows_to_fetch(problem: DualProblem, state: PairState, wanted: int, at_once: int | None) -> np.ndarray:
     """The row that is wanted now, and those most likely to be wanted next: the other large violators."""
     gram = problem.gram
-    if at_once is None and problem.n <= min(SMALL, len(gram.rows)):
+    if at_once is None and problem.n <= min(SMALL, gram.capacity):
         return np.arange(problem.n)
-    missing = gram.slot < 0
+    missing = ~gram.has_rows(slice(None))
     known = problem.n - int(np.count_nonzero(missing))
-    room = (min(MOST_FETCHED, max(FEWEST_FETCHED, known // 4)) if at_once is None else at_once - 1) // 2
+    room = (min(MAX_FETCHED, max(MIN_FETCHED, known // 4)) if at_once is None else at_once - 1) // 2
     room = min(room, problem.n - 1)
     if room == 0:
         return np.array([wanted])
@@ -307,24 +311,25 @@ def _place(residual, offset, wanted, start):
 
 
 @jit
-def _descend(
-    rows, slot, stamp, diagonal, ridge, lower, upper, eps, has_origin, beta, residual, up_offset, low_offset,
-    squares, nothing, second_order, most, kkt_target,
-):  # fmt: skip
-    """Move pairs; return (why it stopped, pairs moved, violation, row wanted)."""
-    clock = stamp.max() + 1
+def _descend(problem, point, cache, diagonal, zero_row, second_order, max_pairs, kkt_target):
+    """Move pairs; return (reason to return, pairs moved, violation, row wanted).
+
+    ``diagonal`` is that of K + diag(ridge), ``zero_row`` the kernel row of the origin.
+    """
+    residual, up_offset, low_offset = point.residual, point.up_offset, point.low_offset
+    has_origin, clock = problem.has_fixed_bias, next_stamp(cache)
     i, b_up = _highest(residual, up_offset)
-    for moved in range(most):
+    for moved in range(max_pairs):
         if has_origin and b_up < 0:
             i, b_up = ORIGIN, 0.0
         if b_up <= -HUGE / 2:
             return QUIET, moved, 0.0, NO_POINT
-        if i != ORIGIN and slot[i] < 0 and second_order:
+        if i != ORIGIN and not has_row(cache, i) and second_order:
             return NEEDS_ROW, moved, np.inf, i
-        row_i = rows[slot[i]] if i != ORIGIN and slot[i] >= 0 else nothing
-        kii = squares[i] if i != ORIGIN else 0.0
+        row_i = row_of(cache, i) if i != ORIGIN and has_row(cache, i) else zero_row
+        kii = diagonal[i] if i != ORIGIN else 0.0
         if second_order:
-            j, gain, b_low = _most_gain(row_i, kii, squares, b_up, residual, low_offset)
+            j, gain, b_low = _most_gain(row_i, kii, diagonal, b_up, residual, low_offset)
             if has_origin and b_up > 0 and b_up * b_up / max(kii, pair.SMALLEST) > gain:
                 j = ORIGIN
         else:
@@ -336,22 +341,22 @@ def _descend(
         violation = b_up - b_low
         if violation <= kkt_target or j == NO_POINT:
             return QUIET, moved, max(violation, 0.0), NO_POINT
-        if i != ORIGIN and slot[i] < 0:
+        if i != ORIGIN and not has_row(cache, i):
             return NEEDS_ROW, moved, violation, i
-        if j != ORIGIN and slot[j] < 0:
+        if j != ORIGIN and not has_row(cache, j):
             if i != ORIGIN:
-                stamp[slot[i]] = clock + moved
+                mark_used(cache, i, clock + moved)
             return NEEDS_ROW, moved, violation, j
 
         kij = row_i[j] if j != ORIGIN else 0.0
-        step, bi, bj = pair.pair_step(i, j, kij, diagonal, ridge, lower, upper, eps, beta, residual)
+        step, bi, bj = pair.pair_step(i, j, kij, problem, point)
         if step == np.inf:
             return UNBOUNDED, moved, violation, NO_POINT
-        pair.set_coefficients(i, j, bi, bj, step, ridge, lower, upper, eps, beta, residual, up_offset, low_offset)
+        pair.set_coefficients(i, j, bi, bj, step, problem, point)
         if i != ORIGIN:
-            stamp[slot[i]] = clock + moved
+            mark_used(cache, i, clock + moved)
         if j != ORIGIN:
-            stamp[slot[j]] = clock + moved
-        row_j = rows[slot[j]] if j != ORIGIN else nothing
+            mark_used(cache, j, clock + moved)
+        row_j = row_of(cache, j) if j != ORIGIN else zero_row
         i, b_up = _update_and_highest(row_i, row_j, step, residual, up_offset)
-    return SPENT, most, np.inf, NO_POINT
+    return SPENT, max_pairs, np.inf, NO_POINT
