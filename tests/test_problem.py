@@ -352,3 +352,35 @@ def test_a_margin_is_none_below_a_millionth_of_the_radius(scale, margin, is_none
     problem = DualProblem.hard_margin(Gram(X, "linear"), [1, -1])
     beta = np.array([1.0, -1.0]) / (scale * margin) ** 2  # so that the residual has digits of K beta
     assert problem.is_unbounded(beta, problem.residual(beta)) is is_none
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"lower": 0.5, "upper": 1.0}, "lower <= 0 <= upper"),
+        ({"lower": -1.0, "upper": -0.5}, "lower <= 0 <= upper"),
+        ({"lower": 1.0, "upper": -1.0}, "lower <= 0 <= upper"),
+        ({"lower": np.nan}, "lower <= 0 <= upper"),
+        ({"target": np.nan}, "target must be finite"),
+        ({"ridge": -1.0}, "ridge finite and not negative"),
+        ({"ridge": np.inf}, "ridge finite and not negative"),
+        ({"eps": -0.1}, "eps must be"),
+        ({"eps": np.zeros(4)}, "eps must be"),
+        ({"total": 5.0}, "total must be between -4 and 4"),
+        ({"total": np.nan}, "total must be between -4 and 4"),
+    ],
+)
+def test_what_is_no_normal_form_is_refused(wrong, said):
+    """Solvers would take it, and the certificate of a point outside its box means nothing."""
+    fields = {"target": np.ones(4), "lower": -np.ones(4), "upper": np.ones(4), "ridge": np.zeros(4)}
+    wrong = {k: v * np.ones(4) if k in fields else v for k, v in wrong.items()}
+    with pytest.raises((ValueError, TypeError), match=said):
+        DualProblem(Gram(np.arange(4.0)[:, None]), **(fields | wrong))
+
+
+@pytest.mark.parametrize("name", ["target", "lower", "upper", "ridge"])
+def test_arrays_of_another_length_are_refused(name):
+    fields = {"target": np.ones(4), "lower": -np.ones(4), "upper": np.ones(4), "ridge": np.zeros(4)}
+    for value in (1.0, np.zeros(3)):
+        with pytest.raises(ValueError, match=rf"{name} must hold one number for each of the 4 points; got shape"):
+            DualProblem(Gram(np.arange(4.0)[:, None]), **(fields | {name: value}))

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zerogap import precision
+from zerogap import precision, validation
 from zerogap.certificate import Certificate, Residual, dual_error, stretched_gap, summed_gap
 from zerogap.compiled import HUGE, jit
 from zerogap.formulations import Formulations
@@ -80,6 +80,32 @@ class DualProblem(Formulations):
     total: float | None = 0.0
     known: Known | None = None
 
+    def __post_init__(self) -> None:
+        if self.known is not None:  # a part of a problem that was looked at, at a point that may be beyond float64
+            return
+        for name in ("target", "lower", "upper", "ridge"):
+            value = np.asarray(getattr(self, name), dtype=np.float64)
+            if value.shape != (self.gram.n,):
+                raise ValueError(
+                    f"{name} must hold one number for each of the {self.gram.n} points; got shape {value.shape}."
+                )
+            object.__setattr__(self, name, value)
+        if not (np.isfinite(self.target).all() and (self.ridge >= 0.0).all() and np.isfinite(self.ridge).all()):
+            raise ValueError("target must be finite, and ridge finite and not negative, at points of weight zero too.")
+        if not ((self.lower <= 0.0).all() and (self.upper >= 0.0).all()):
+            raise ValueError(
+                "The box must hold zero, lower <= 0 <= upper at every point, as the box of a loss does that is zero where the "
+                "prediction is right. Shift the loss: a slope common to both sides belongs into the target."
+            )
+        validation.check_positive("eps", self.eps, zero=True, advice="It is the half width of the tube.")
+        if self.total is not None:
+            below, above = float(self.lower.sum()), float(self.upper.sum())
+            slack = UNIT * self.gram.n * max(abs(self.total), min(-below, above))
+            if not below - slack <= self.total <= above + slack:
+                raise ValueError(
+                    f"total must be between {below:g} and {above:g}, the sums of the bounds; got {self.total!r}."
+                )
+
     def restricted(
         self,
         points: np.ndarray,
@@ -112,26 +138,18 @@ class DualProblem(Formulations):
         DualProblem
             The problem of m points.
         """
-        part = replace(
-            self,
-            gram=self.gram.subset(points) if gram is None else gram,
-            target=self.target[points],
-            lower=self.lower[points],
-            upper=self.upper[points],
-            ridge=self.ridge[points],
-            known=None,
-        )
-        if beta is None:
-            return part
-        own, r = beta[points], (self.residual(beta) if residual is None else residual)[points]
-        others_are_zero = np.count_nonzero(own) == np.count_nonzero(beta)  # then K_WW beta_W follows from the residual
-        product = part.target - r - part.ridge * own if others_are_zero else part.gram.dot(own)
-        return replace(
-            part,
-            target=r + product + part.ridge * own,
-            total=None if self.total is None else float(own.sum()),
-            known=Known(own, product),
-        )
+        gram = self.gram.subset(points) if gram is None else gram
+        target, ridge, total, known = self.target[points], self.ridge[points], self.total, None
+        if beta is not None:
+            own, r = beta[points], (self.residual(beta) if residual is None else residual)[points]
+            others_are_zero = np.count_nonzero(own) == np.count_nonzero(
+                beta
+            )  # then K_WW beta_W follows from the residual
+            product = target - r - ridge * own if others_are_zero else gram.dot(own)
+            target, known = r + product + ridge * own, Known(own, product)
+            total = None if total is None else float(own.sum())
+        lower, upper = self.lower[points], self.upper[points]
+        return replace(self, gram=gram, target=target, lower=lower, upper=upper, ridge=ridge, total=total, known=known)
 
     def reweighted(self, point: int, share: float) -> "DualProblem":
         """Return the problem in which a point has only a share of its weight: a smaller box, or a larger ridge.
