@@ -173,7 +173,7 @@ def test_a_matrix_is_not_copied_while_its_rows_are_moved():
     K = gram.fresh().matrix()
     other = threading.Thread(target=lambda: found.append(gram.dot(beta)))
     with gram._lock, gram._layout:
-        gram._complete, gram._cache = K, gram._cache._replace(rows=K)
+        gram._complete, gram._rows = K, K
         other.start()
         other.join(0.2)
         assert other.is_alive()

@@ -167,15 +167,19 @@ class Gram:
         self._prepared = self._columns.prepare(self.X)
         capacity = min(n, max(MIN_ROWS, int(memory / (8 * n))))
         # Memory not yet written to costs nothing, so the whole budget can be laid out at once.
-        self._cache = RowCache(np.empty((capacity, n)), np.full(n, -1), np.zeros(capacity, dtype=np.int64))
+        self._keep(RowCache(np.empty((capacity, n)), np.full(n, -1), np.zeros(capacity, dtype=np.int64)))
         self._row_in = np.full(capacity, -1)  # whose row each is
         self._used = 0  # rows are laid down one after the other
         self._clock = 0
 
+    def _keep(self, cache: RowCache) -> None:
+        self._cache = cache
+        self._rows, self._slot, self._stamp = cache
+
     def _keep_all(self, K: np.ndarray) -> None:
         with self._layout:
             self._complete, self._row_in = K, np.arange(self.n)
-            self._cache = RowCache(K, np.arange(self.n), np.zeros(self.n, dtype=np.int64))
+            self._keep(RowCache(K, np.arange(self.n), np.zeros(self.n, dtype=np.int64)))
             self._used, self._clock = self.n, 0
 
     def fresh(self) -> "Gram":
@@ -253,18 +257,6 @@ class Gram:
 
     def __len__(self) -> int:
         return self.n
-
-    @property
-    def _rows(self) -> np.ndarray:
-        return self._cache.rows
-
-    @property
-    def _slot(self) -> np.ndarray:
-        return self._cache.slot
-
-    @property
-    def _stamp(self) -> np.ndarray:
-        return self._cache.stamp
 
     @property
     def capacity(self) -> int:

@@ -64,10 +64,11 @@ def rows_per_question(gram: Gram) -> int:
 
 def fetch(gram: Gram, rows: np.ndarray) -> bool:
     """Bring rows into memory, some at a time; return False if the limit is over before all of them are there."""
-    at_once = rows_per_question(gram)
     if gram.has_rows(rows).all():
-        gram.fetch(rows)
+        if not gram.holds_all:
+            gram.fetch(rows)  # marks them as used, so that others make room
         return True
+    at_once = rows_per_question(gram)
     try:
         for start in range(0, rows.size, at_once):
             limits.check()
