@@ -19,9 +19,10 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 from test_properties import awkward_points, slow
 
-from zerogap import SVC, Status, limits
+from zerogap import SVC, Status, leave_one_out, limits
 from zerogap.estimators import svc
 from zerogap.estimators.incremental import Training
+from zerogap.kernels import RBF
 
 
 def cancer(n=None):
@@ -416,3 +417,16 @@ def test_only_a_point_short_of_the_tolerance_was_cut_short(status, monkeypatch):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.forget([0])
     assert model.status_ is (Status.CONVERGED if status is Status.CONVERGED else Status.MAX_TIME)
+
+
+@pytest.mark.parametrize("change", [{"kernel": "linear"}, {"gamma": 2.0}, {"kernel": RBF(2.0), "gamma": "scale"}])
+def test_a_kernel_changed_since_the_fit_is_refused(change):
+    X, y = make_moons(40, noise=0.3, random_state=0)
+    model = SVC(gamma=1.0).fit(X[:30], y[:30]).set_params(**change)
+    for call in (lambda: model.partial_fit(X[30:], y[30:]), lambda: model.forget([0]), lambda: leave_one_out(model)):
+        with pytest.raises(
+            ValueError, match=r"kernel was changed since the model was fitted: it has RBF.*Fit it again"
+        ):
+            call()
+    model.set_params(kernel="rbf", gamma="scale")  # a name may stand for the number it has
+    assert model.partial_fit(X[30:], y[30:]).shape_fit_ == X.shape

@@ -373,7 +373,7 @@ def test_other_data_are_refused(moons, tmp_path):
     for part in (path, Path.load(tmp_path / "p", path.gram)):
         with pytest.raises(ValueError, match="200 rows; X has 199"):
             svm_path(X[:-1], y[:-1], resume=part)
-        with pytest.raises(ValueError, match="X is not what"):
+        with pytest.raises(ValueError, match="X or y is not what"):
             svm_path(X[::-1] + 1.0, y[::-1], resume=part)
         moved = X.copy()
         moved[7, 1] += 1e-9
@@ -548,3 +548,38 @@ def test_a_path_of_shifted_points_is_gone_on_with(moons):
     assert path.gram.kernel.centre is not None
     svm_path(X + 1e4, y, kernel="linear", C_max=10.0, resume=path)
     assert path.status == "complete"
+
+
+def test_a_path_that_was_ended_early_says_how_to_go_on(moons):
+    path = svm_path(*moons, C_max=100.0, max_events=20)
+    with pytest.raises(ValueError, match=r"ended early \(max_events\): go on with svm_path\(\.\.\., resume=path\)"):
+        path.coefficients_at(50.0)
+    with pytest.raises(ValueError, match="Follow it over a wider range"):
+        path.coefficients_at(1e-9)
+
+
+@pytest.mark.parametrize("other", ["path.npz", SVCPath()])
+def test_only_a_path_can_be_resumed(moons, other):
+    with pytest.raises(TypeError, match=r"resume= takes the Path .* got (str|SVCPath)"):
+        svm_path(*moons, resume=other)
+
+
+def test_labels_the_other_way_round_are_not_blamed_on_x(moons):
+    X, y = np.vstack([moons[0], moons[0][:3]]), np.concatenate([moons[1], moons[1][:3]])
+    path = svm_path(X, y, max_events=20)
+    with pytest.raises(ValueError, match="y is not what"):
+        svm_path(X, 1 - y, resume=path)
+
+
+def test_a_path_is_loaded_with_its_own_kernel_matrix_only(moons, tmp_path):
+    X, y = moons
+    svm_path(X, y, gamma=1.0, C_max=10.0).save(tmp_path / "path")
+    rows = Path.load(tmp_path / "path").points.rows
+    loaded = Path.load(tmp_path / "path", gram=Gram(X[rows], gamma=1.0))
+    assert loaded.certificate_at(1.0).relative_gap <= 1e-9
+    for wrong in (Gram(X[rows], gamma=2.0), Gram(X[rows][::-1], gamma=1.0)):
+        with pytest.raises(ValueError, match="With this gram the path is not optimal"):
+            Path.load(tmp_path / "path", gram=wrong)
+    for wrong in (Gram(X[:7], gamma=1.0), X):
+        with pytest.raises(ValueError, match=r"gram must be the Gram of the \d+ distinct points"):
+            Path.load(tmp_path / "path", gram=wrong)

@@ -64,8 +64,9 @@ class LeaveOneOut:
 def leave_one_out(model: SVC, *, max_time: float | None = None) -> LeaveOneOut:
     """Return, for each training row of a fitted two-class SVC, the decision value of the exact model without it.
 
-    All else stays as it was: the number gamma stands for, and the weights of the classes.  Where a row is the only one of its
-    class no model is left; its decision value is infinite, for the other class.  Rows of weight zero were never seen.
+    All else is as the model's parameters have it now, so that a C changed by ``set_params`` since the fit counts; the number
+    gamma stands for stays, and so do the weights of the classes.  Where a row is the only one of its class no model is left;
+    its decision value is infinite, for the other class.  Rows of weight zero were never seen.
 
     Parameters
     ----------

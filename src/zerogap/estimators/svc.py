@@ -20,6 +20,7 @@ from zerogap.duplicates import Distinct
 from zerogap.estimators.base import KernelMachine, Outcome
 from zerogap.estimators.incremental import Rows, Training, certified, cut_short
 from zerogap.gram import Gram
+from zerogap.kernels import Kernel
 from zerogap.limits import Exceeded, Limit, limits, unlimited
 from zerogap.loop import Solution, Status
 from zerogap.problem import DualProblem
@@ -270,7 +271,7 @@ class SVC(ClassifierMixin, KernelMachine):
         )
         if not present.all():
             raise ValueError(
-                f"Without these rows no point of class {self.classes_[~present][0]!r} is left to separate from others. "
+                f"Without these rows no point of class {self.classes_[~present][0]} is left to separate from others. "
                 "Add rows of that class with partial_fit first."
             )
         if self.classes_.size > 2:
@@ -342,6 +343,12 @@ class SVC(ClassifierMixin, KernelMachine):
         if training is None:
             raise ValueError(
                 "This model no longer holds its training rows: it was loaded from a file, or not made by fit. Fit it again."
+            )
+        asked = self._asked_kernel()
+        if not _may_be(asked, self._kernel):
+            raise ValueError(
+                f"kernel was changed since the model was fitted: it has {self._kernel!r}, and is asked for {asked!r}. "
+                "Fit it again."
             )
         return training
 
@@ -518,3 +525,10 @@ class SVC(ClassifierMixin, KernelMachine):
             of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
             row[of_a], row[of_b] = self.dual_coef_[b - 1, of_a], self.dual_coef_[a, of_b]
         return rows
+
+
+def _may_be(asked: Kernel, fitted: Kernel) -> bool:
+    """Whether a fitted kernel is one the parameters ask for; a gamma that has a name was computed once, and stays."""
+    values = {name: getattr(asked, name, None) for name in ("gamma", "degree", "coef0")}
+    given = {name: value for name, value in values.items() if value is not None and not isinstance(value, str)}
+    return type(asked) is type(fitted) and all(getattr(fitted, name) == value for name, value in given.items())

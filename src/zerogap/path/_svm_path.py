@@ -27,7 +27,6 @@ from zerogap.progress import PathProgress
 EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have, at any C
 
 ROUGH = 1e-7  # the same with all that rounding may have done to kernel values and sums, much of which is only a bound
-LOADED = 1e-6  # relative gap above which a path that was loaded cannot be one of the kernel it is resumed with
 SURE = 0.1 * ROUGH  # a bound below this at all those C leaves enough for what is between them
 SOME_COORDINATES, MOST_COORDINATES = 5_000_000, 50_000_000  # read to compute kernel values there, at one C and at all
 SAMPLES = 5  # C at which that is asked, and about as many segments
@@ -91,7 +90,8 @@ def svm_path(
     max_time : float, optional
         Stop after so many seconds, wherever that is; ``resume`` goes on from there.
     resume : Path, optional
-        A path of the same data that ended early, or at a smaller C_max; it is extended in place.
+        A path of the same data that ended early, or at a smaller C_max; it is extended in place.  It keeps its C_min, and
+        its engine if that is in memory still; one that was loaded goes on with ``engine``.
     verbose : bool, default False
         Show progress.
 
@@ -199,12 +199,19 @@ class _Data:
 
     def check_same(self, path: Path) -> Path:
         """Return the path, if it was made from these data."""
+        if not isinstance(path, Path):
+            raise TypeError(
+                f"resume= takes the Path that an earlier call returned, or Path.load(file); got {type(path).__name__}. "
+                "That of a fitted SVCPath is its path_."
+            )
         if self.points.group.size != path.points.group.size:
             raise ValueError(
                 f"resume= goes on with a path of {path.points.group.size} rows; X has {self.points.group.size}. {SAME}"
             )
         if not all(map(np.array_equal, (self.points.rows, self.points.group), (path.points.rows, path.points.group))):
-            raise ValueError(f"X is not what the path of resume= was made from, or merge_duplicates is not. {SAME}")
+            raise ValueError(
+                f"X or y is not what the path of resume= was made from, or merge_duplicates is not. {SAME}"
+            )
         if not np.array_equal(self.y, path.y):
             raise ValueError(f"y is not what the path of resume= was made from. {SAME}")
         if not np.array_equal(self.points.weight, path.points.weight):
@@ -213,8 +220,7 @@ class _Data:
             raise ValueError(f"X is not what the path of resume= was made from. {SAME}")
         if path.X is None:  # it was loaded, and does not know its kernel: but it is optimal with no other
             path.gram = Gram(self.X, self.kernel)
-            known = max(LOADED, 10.0 * path.proved.gap)
-            if path.has_segments and not path.certificate_at(path.C[-1]).relative_gap <= known:
+            if path.has_segments and not path.certificate_at(path.C[-1]).relative_gap <= path._largest_expected:
                 path.gram = None
                 raise ValueError(
                     f"The path of resume= was not made with kernel {self.kernel!r}: it is not optimal. {SAME}"

@@ -24,6 +24,7 @@ from zerogap.storage import read_arrays, write_arrays
 
 SHARP = 1e-11  # a relative gap above this is computed again in twice the precision, if rounding is most of it
 FAR = 1e-7  # relative gap of f(x) about an origin far from the points, above which there is a warning
+LOADED = 1e-6  # relative gap above which a path that was loaded cannot be one of the kernel matrix it is given
 SETS = ("right", "elbow", "left")
 
 
@@ -488,9 +489,10 @@ class Path:
         self.check_not_empty()
         first, last = 1.0 / self.lam[0], 1.0 / self.lam[-1]
         if not first * (1 - 1e-12) <= C <= last * (1 + 1e-12):
-            raise ValueError(
-                f"This path runs from C={first:g} to C={last:g}; got C={C:g}. Follow it over a wider range."
-            )
+            advice = "Follow it over a wider range."
+            if last < C and self.status != "complete":
+                advice = f"It was ended early ({self.status}): go on with svm_path(..., resume=path)."
+            raise ValueError(f"This path runs from C={first:g} to C={last:g}; got C={C:g}. {advice}")
         return 1.0 / C
 
     def _for_each(self, C: Any, value: Any) -> Any:
@@ -593,14 +595,37 @@ class Path:
         file : str or path
             Its name.
         gram : Gram, optional
-            Kernel matrix of the distinct points; without it nothing can be certified.
+            Kernel matrix of the distinct points, the rows ``X[path.points.rows]``; without it nothing can be certified.
 
         Returns
         -------
         Path
             The same path.
         """
-        return cls.from_dict(read_arrays(file, "path"), gram)
+        data = read_arrays(file, "path")
+        n = len(data["y"])
+        if gram is not None and (not isinstance(gram, Gram) or gram.n != n):
+            found = f"that of {gram.n}" if isinstance(gram, Gram) else type(gram).__name__
+            raise ValueError(
+                f"gram must be the Gram of the {n} distinct points, Gram(X[path.points.rows], kernel); got {found}."
+            )
+        path = cls.from_dict(data, gram)
+        if gram is not None:
+            path._check_gram()
+        return path
+
+    def _check_gram(self) -> None:
+        """Refuse a kernel matrix with which the path is not what it was proved to be."""
+        if self._segments and not self.certificate_at(self.C[-1]).relative_gap <= self._largest_expected:
+            raise ValueError(
+                "With this gram the path is not optimal: it was made with other points, in another order, or with another "
+                "kernel. It takes Gram(X[path.points.rows], kernel)."
+            )
+
+    @property
+    def _largest_expected(self) -> float:
+        """The relative gap a loaded path may have at some C: that it was proved to have, and rounding."""
+        return max(LOADED, 10.0 * self.proved.gap)
 
 
 def digest_of(X: Any) -> str:
