@@ -583,3 +583,11 @@ def test_a_path_is_loaded_with_its_own_kernel_matrix_only(moons, tmp_path):
     for wrong in (Gram(X[:7], gamma=1.0), X):
         with pytest.raises(ValueError, match=r"gram must be the Gram of the \d+ distinct points"):
             Path.load(tmp_path / "path", gram=wrong)
+
+
+def test_warnings_point_to_the_line_that_called(moons, monkeypatch):
+    monkeypatch.setattr(_svm_path, "_promised", lambda *_: -1.0)
+    for call in (lambda: svm_path(*moons, C_max=0.1), lambda: SVCPath(C_max=0.1).fit(*moons)):
+        with pytest.warns(RuntimeWarning, match="not exact") as told:
+            call()
+        assert {warning.filename for warning in told} == {__file__}

@@ -1,6 +1,7 @@
 """Every check on what a user passes: what was expected, what came, what to do.  Further in, inputs are trusted."""
 
 import numbers
+import sys
 from typing import Any
 
 import numpy as np
@@ -195,3 +196,11 @@ def is_positive_semidefinite(K: np.ndarray, tolerance: float = ROUNDING) -> bool
     except scipy.linalg.LinAlgError:
         return False
     return True
+
+
+def callers_level() -> int:
+    """Return the stack level of the first caller outside this package, the line a warning should point to."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("zerogap."):
+        level, frame = level + 1, frame.f_back
+    return level

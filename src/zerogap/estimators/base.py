@@ -2,7 +2,6 @@
 
 import math
 import os
-import sys
 import time
 import warnings
 from collections.abc import Sequence
@@ -215,7 +214,7 @@ class KernelMachine(BaseEstimator):
             if status is not Status.CONVERGED:
                 alike = [outcome for outcome in outcomes if outcome.status is status]
                 message = self._shortfall(status, alike, len(outcomes))
-                warnings.warn(message, ConvergenceWarning, stacklevel=callers_level())
+                warnings.warn(message, ConvergenceWarning, stacklevel=validation.callers_level())
 
     def _shortfall(self, status: Status, outcomes: Sequence[Outcome | Solution], count: int) -> str:
         """Return the message on outcomes of one status, which are some of so many."""
@@ -237,7 +236,7 @@ class KernelMachine(BaseEstimator):
                 f"The {gram.kernel.name} kernel is not positive semidefinite on this data: the dual problem is not convex, and "
                 "the duality gap proves a stationary point only. Another kernel, such as rbf, has no such problem.",
                 UserWarning,
-                stacklevel=callers_level(),
+                stacklevel=validation.callers_level(),
             )
 
     def _store_support(self, X: Any, support: np.ndarray) -> None:
@@ -307,11 +306,3 @@ def _alike(X: Any, Z: Any) -> Any:
     if sp.issparse(X) == sp.issparse(Z):
         return X
     return X.toarray() if sp.issparse(X) else sp.csr_matrix(X)
-
-
-def callers_level() -> int:
-    """Return the stack level of the first caller outside this package, the line a warning should point to."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("zerogap."):
-        level, frame = level + 1, frame.f_back
-    return level

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
-from zerogap.estimators.base import KernelMachine, callers_level
+from zerogap.estimators.base import KernelMachine
 from zerogap.gram import Gram
 from zerogap.limits import limits
 from zerogap.problem import DualProblem
@@ -263,7 +263,7 @@ class GaussianProcessRegressor(RegressorMixin, KernelMachine):
                 f"Predicted variances may be {worst:.1g} of the prior variance too large, not the std_tol={self.std_tol:g} "
                 "asked for: rounding errors hold conjugate gradient up. Raise std_tol or noise, or use solver='cholesky'.",
                 ConvergenceWarning,
-                stacklevel=callers_level(),
+                stacklevel=validation.callers_level(),
             )
         return solved.x, V + solved.residual
 

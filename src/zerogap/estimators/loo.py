@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.active_set import ActiveSet
-from zerogap.estimators.base import callers_level
 from zerogap.estimators.incremental import Training, cut_short, is_good
 from zerogap.estimators.svc import SVC
 from zerogap.limits import Exceeded, check, limits
@@ -134,7 +133,7 @@ def _result(model: SVC, codes: np.ndarray, values: np.ndarray, status: Status) -
         f"leave_one_out stopped after {found.sum()} of {found.size} rows: "
         f"{'interrupted' if status is Status.INTERRUPTED else 'the time limit was reached; raise it'}.",
         ConvergenceWarning,
-        stacklevel=callers_level(),
+        stacklevel=validation.callers_level(),
     )
     predictions = np.full(found.size, None, dtype=object)
     predictions[found] = model.classes_[predicted]

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
-from zerogap.estimators.base import KernelMachine, Outcome, callers_level
+from zerogap.estimators.base import KernelMachine, Outcome
 from zerogap.estimators.svc import SVC
 from zerogap.loop import Status, Trace
 from zerogap.path import ScoreCurve, score_curve, svm_path
@@ -168,7 +168,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
             f"SVCPath was stopped ({cause}) on its way to C_max={self.C_max:g}: the path {reached}. Raise the limit, or go on "
             "with svm_path(X, y, ..., resume=model.path_).",
             ConvergenceWarning,
-            stacklevel=callers_level(),
+            stacklevel=validation.callers_level(),
         )
 
     @property

@@ -414,7 +414,7 @@ def _warn_if_inexact(path: Path, options: Options) -> bool:
             f"The path is not exact: the relative gap at C={C:g} is {gap:.1e}, where {promised:.1g} or less was expected. "
             "Look at path.certificate_at(C), and fit SVC where it is large; scaled features and a smaller C_max help.",
             RuntimeWarning,
-            stacklevel=4,
+            stacklevel=validation.callers_level(),
         )
     return gap > promised
 
@@ -473,7 +473,7 @@ def _warn_of_precision(path: Path, C: float, gap: float, cause: str) -> None:
         f"The {path.gram.kernel.name} kernel has too few digits on this data: the path is exact for its values as float64 has "
         f"them, but at C={C:g} {cause} a relative gap of {gap:.1e}. Centre and scale the features, or end at a smaller C.",
         RuntimeWarning,
-        stacklevel=5,
+        stacklevel=validation.callers_level(),
     )
 
 

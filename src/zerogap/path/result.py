@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from zerogap import limits
+from zerogap import limits, validation
 from zerogap.compiled import HUGE
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
@@ -371,7 +371,7 @@ class Path:
                 f"C={C:g}: a relative gap of {gap / primal if primal > 0 else math.inf:.1e}. Centre the features, or use "
                 "SVCPath, which moves the origin.",
                 RuntimeWarning,
-                stacklevel=5,
+                stacklevel=validation.callers_level(),
             )
 
     def certificate_at(self, C: Any) -> Any:
