@@ -116,7 +116,7 @@ def test_a_circle_of_ties_is_settled_as_a_whole(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_every_tie_can_be_settled_as_a_whole(seed, monkeypatch):
-    monkeypatch.setattr(single, "MAX_EXCHANGES", 3)
+    monkeypatch.setattr(single, "TRANSITIONS_PER_TIE", 3)
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, size=(150, 7)).astype(float)
     y = np.where((X[:, :5].sum(axis=1) >= 3) ^ (rng.random(150) < 0.1), 1, -1)

@@ -27,14 +27,14 @@ def drawn(seed, n=12, m=4):
     v = rng.standard_normal(m)
     u = y[E] * a - lam * v
     points = rng.permutation(n)[: n // 2 + 2]
-    position = np.full(n, -1)
-    position[points] = np.arange(points.size)
+    place_of = np.full(n, -1)
+    place_of[points] = np.arange(points.size)
     p, q = rng.standard_normal((2, points.size))
     return (
         lam,
         PointArrays(y, w, status, np.zeros(n), np.zeros(n)),
         ElbowLines(E, u, v),
-        Candidates(points, position, p, q),
+        Candidates(points, place_of, p, q),
     )
 
 
@@ -91,7 +91,7 @@ def test_what_the_ratio_test_tells_of_the_lines():
         a = points.y[E] * (u + lam * v)
         assert found.outside == pytest.approx(max(0.0, (-a / points.w[E]).max(), (a / points.w[E] - 1.0).max()))
         assert found.size == pytest.approx(np.abs(u).sum() + lam * np.abs(v).sum())
-        seen = [(i, candidates.position[i]) for i in E if candidates.position[i] >= 0]
+        seen = [(i, candidates.place_of[i]) for i in E if candidates.place_of[i] >= 0]
         left = [abs(candidates.p[j]) + lam * abs(candidates.q[j] - points.y[i]) for i, j in seen]
         assert found.left_over == pytest.approx(max(left, default=0.0))
         assert (found.left_over, found.size) == line_residual(lam, points.y, elbow, candidates)
@@ -118,7 +118,7 @@ def test_of_ties_the_fastest_that_leaves_comes_first_else_all_that_enter_are_tol
 def test_a_point_alone_on_the_elbow_does_not_leave():
     lam, points, elbow, candidates = drawn(0)
     alone = ElbowLines(*(x[:1] for x in elbow))
-    none = Candidates(candidates.points[:0], candidates.position, candidates.p[:0], candidates.q[:0])
+    none = Candidates(candidates.points[:0], candidates.place_of, candidates.p[:0], candidates.q[:0])
     found = ratio_test(1e-3, lam, points, alone, none, Reference(alone.points, alone.v, 0.0), 1.0)
     assert (found.point, found.lam) == (NO_POINT, 1e-3)
     assert tied_candidates(1e-3, lam, points, alone, none, 1.0)[:2] == (NO_POINT, NO_POINT)
@@ -126,7 +126,7 @@ def test_a_point_alone_on_the_elbow_does_not_leave():
 
 def test_a_rate_that_is_rounding_is_none():
     lam, points, elbow, candidates = drawn(3)
-    none = Candidates(candidates.points[:0], candidates.position, candidates.p[:0], candidates.q[:0])
+    none = Candidates(candidates.points[:0], candidates.place_of, candidates.p[:0], candidates.q[:0])
     slow = elbow._replace(v=np.array([1.0, 1e-14, 1e-14, 1e-14]) * points.y[elbow.points])
     slow = slow._replace(u=points.y[elbow.points] * 0.9 * points.w[elbow.points])
     found = ratio_test(1e-30, lam, points, slow, none, Reference(slow.points, slow.v, 0.0), 1.0)
@@ -190,7 +190,7 @@ def test_entering_and_leaving_keep_the_lines_of_all_candidates(is_screened):
         np.testing.assert_allclose(v, v_exact, atol=1e-9)
         assert (u0, v0) == (pytest.approx(u0_exact, abs=1e-9), pytest.approx(v0_exact, abs=1e-9))
         seen = screening.points
-        np.testing.assert_array_equal(screening.position[seen], np.arange(seen.size))
+        np.testing.assert_array_equal(screening.place_of[seen], np.arange(seen.size))
         np.testing.assert_allclose(screening.p, (rest + K[:, E] @ u_exact + u0_exact)[seen], atol=1e-8)
         np.testing.assert_allclose(screening.q, (K[:, E] @ v_exact + v0_exact)[seen], atol=1e-8)
 

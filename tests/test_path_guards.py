@@ -72,7 +72,7 @@ def test_what_stays_unsure_is_refined_further(engine, monkeypatch):
 def test_refining_with_the_pull_forgets_what_is_wrong_in_it(engine):
     E = engine.lines.system.points
     x, bias = np.stack([engine.lines.u, engine.lines.v]), np.array([engine.lines.u0, engine.lines.v0])
-    totals = np.array([-engine.sets.capped, 0.0])
+    totals = np.array([-engine.sets.capped_sum, 0.0])
     engine.sets.g += 1e-5 * np.random.default_rng(0).standard_normal(engine.y.size)
     left = engine.status == LEFT
     exact = engine.K[np.ix_(E, np.flatnonzero(left))] @ (engine.y * engine.w)[left]
@@ -125,7 +125,7 @@ def test_without_capped_points_nothing_is_left_of_their_pull(engine):
         engine._set(int(i), 0)
     assert engine.sets.n_capped == 0
     assert not engine.sets.g.any()
-    assert engine.sets.capped == 0.0
+    assert engine.sets.capped_sum == 0.0
 
 
 def test_a_watch_covers_moves_as_long_as_they_are_allowed():

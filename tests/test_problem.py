@@ -27,7 +27,9 @@ def textbook_loss(name, y):
     if name in ("insensitive", "absolute"):
         epsilon = 0.1 if name == "insensitive" else 0.0
         return lambda i, r: 1.5 * max(0.0, abs(r) - epsilon)
-    return lambda i, r: 5.0 / 2 * max(0.0, abs(r) - 0.1) ** 2
+    if name == "squared-insensitive":
+        return lambda i, r: 5.0 / 2 * max(0.0, abs(r) - 0.1) ** 2
+    raise KeyError(f"no textbook loss for {name!r}")
 
 
 @pytest.mark.parametrize("name", [name for name in FORMULATIONS if name != "hard-margin"])

@@ -38,8 +38,8 @@ def set_direction(q, direction, last_squared_norm=0.0):
     """Set the direction of free points with a free bias; conjugate to the last one, if its squared norm is given."""
     zero, is_free = np.zeros(q.size), np.ones(q.size, dtype=bool)
     arrays = WorkingArrays(zero, zero, zero, zero, q, direction, is_free)
-    rule = LineSearch(has_sum=True, is_conjugate=last_squared_norm > 0, is_hard=False, radius_squared=1.0)
-    return _set_direction(arrays, rule, last_squared_norm, 0.0)
+    search = LineSearch(has_sum=True, is_conjugate=last_squared_norm > 0, is_hard=False, radius_squared=1.0)
+    return _set_direction(arrays, search, last_squared_norm, 0.0)
 
 
 def projection(M):

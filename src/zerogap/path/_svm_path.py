@@ -397,8 +397,8 @@ def _scaled(segment: Segment, unit: float) -> Segment:
     """Return the lines for lam and decision values in their own units."""
     if unit == 1.0:
         return segment
-    E, u, v, u0, v0, origin = segment
-    return Segment(E, u, v / unit, u0 * unit, v0, origin * unit)
+    E, u, v, u0, v0, anchor = segment
+    return Segment(E, u, v / unit, u0 * unit, v0, anchor * unit)
 
 
 def _scaled_back(transition: Transition, unit: float) -> Transition:

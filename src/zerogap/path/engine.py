@@ -1,9 +1,19 @@
 """What the engines of the path have in common: sets, segments, transitions, and the solution they start from.
 
 Symbols: lam = 1/C, decreasing; b = lam beta, so 0 <= y b <= w; F = K b + bias, all scaled by lam.
-Sets: right (b = 0, y F >= lam), elbow E (y F = lam), left L (y b = w, y F <= lam).
-On a segment b_E = u + lam v, the scaled bias is u0 + lam v0, and F = p + lam q (the p of ong's (35) is y q - 1).
+excess = y F - lam, by how much a point is beyond its margin: minus the slack lam xi of ong.
+Sets: right (b = 0, excess >= 0), elbow E (excess = 0), left L (y b = w, excess <= 0).
+On a segment b_E = u + lam v, the scaled bias is u0 + lam v0, and F = p + lam q, so that excess = y p + lam (y q - 1).
 g = K_L b_L, the bound contribution; a = y b; d and d0, the response of elbow and bias to another coefficient.
+
+Letters that mean other things in ong:
+
+    ours                                                in ong
+    p, q    F = p + lam q                               p_i = y_i q - 1, the slope of the excess; q_i = U'k_i (35)
+    u, v    b_E = u + lam v                             u_j, directions of the elbow that move no decision value (27)
+    w       cap of y b: the weight of a point           the normal vector, here N
+    b       lam beta, signed (y_i alpha^_i in ong)      the bias, minus ours: alpha^_0 = lam b is -(u0 + lam v0)
+    d, d0   response to a coefficient                   d_p, rates in lam (23): y v, and -v0 for the bias
 """
 
 from dataclasses import dataclass
@@ -21,22 +31,22 @@ RIGHT, ELBOW, LEFT = 0, 1, 2
 
 
 class Segment(NamedTuple):
-    """The solution between two breakpoints, linear in lam: b_E = u + (lam - origin) v, scaled bias = u0 + (lam - origin) v0."""
+    """The solution between two breakpoints, linear in lam: b_E = u + (lam - anchor) v, scaled bias = u0 + (lam - anchor) v0."""
 
     points: np.ndarray
     u: np.ndarray
     v: np.ndarray
     u0: float
     v0: float
-    origin: float = 0.0  # lam itself where a segment is so short that its slope is steep
+    anchor: float = 0.0  # the lam at which b_E = u; the end of one so short and steep that u at zero has no digits
 
     def coefficients(self, lam: float) -> np.ndarray:
         """Return b_E at lam."""
-        return self.u + (lam - self.origin) * self.v
+        return self.u + (lam - self.anchor) * self.v
 
     def bias(self, lam: float) -> float:
         """Return the scaled bias at lam."""
-        return self.u0 + (lam - self.origin) * self.v0
+        return self.u0 + (lam - self.anchor) * self.v0
 
 
 def segment_between(

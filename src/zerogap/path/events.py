@@ -1,8 +1,9 @@
 """Which event is next, and a compiled loop over the ordinary ones.
 
-Symbols: as in ``engine``.  An event is ordinary if it is alone at its lam, its lines are known well enough, screening is
-safe for it, and the point that enters does not depend on the elbow.  All other events are left to ``single``, which can do
-these as well: the loop gives the same segments, without returning to the interpreter between them.
+Symbols: as in ``engine``; a point gets to its margin where its excess is zero.  An event is ordinary if it is alone at its lam,
+its lines are known well enough, screening is safe for it, and the point that enters does not depend on the elbow.  All other
+events are left to ``single``, which can do these as well: the loop gives the same segments, without returning to the
+interpreter between them.
 """
 
 from typing import NamedTuple
@@ -57,7 +58,7 @@ class Moving(NamedTuple):
     size: int  # of the elbow
     age: int  # events since the lines were solved for
     largest_rounding: float  # of the steepest lines since then
-    capped: float  # sum of b_L
+    capped_sum: float  # of the b_L
     n_capped: int
     n_candidates: int
     filled: int  # kernel rows that are kept
@@ -83,7 +84,7 @@ class FirstEnd(NamedTuple):
     left_over: float  # what the lines leave of p_E = 0 and q_E = y_E
     size: float  # of the coefficients
     departure: float  # of the normal vector's direction since all points were evaluated
-    outside: float  # how far a coefficient is outside its box
+    outside: float  # how far a coefficient is outside its box; not measured for one that is alone in the elbow
 
 
 class Log(NamedTuple):
@@ -114,7 +115,7 @@ def line_residual(lam, y, elbow, candidates):
     E, u, v = elbow
     worst, size = 0.0, 0.0
     for k in range(E.size):
-        j = candidates.position[E[k]]
+        j = candidates.place_of[E[k]]
         if j != SCREENED_OUT:
             worst = max(worst, abs(candidates.p[j]) + lam * abs(candidates.q[j] - y[E[k]]))
         size += abs(u[k]) + lam * abs(v[k])
@@ -123,8 +124,10 @@ def line_residual(lam, y, elbow, candidates):
 
 @inline
 def _margin_root(status, lam, p, slope, tiny):
-    """Return the lam at which a point at a bound gets to its margin, (49) of ong, y F - lam there being p + lam slope.
+    """Return the lam at which a point at a bound gets to its margin, where its excess p + lam slope is zero; (49) of ong.
 
+    That gives delta = lam xi / p_i, the change of lam.  Ong's p_i is our slope, y q - 1, and lam xi = -(p + lam slope): the new
+    lam is lam + delta = -p / slope.  (The p here is y times that of the point.)
     Only one that moves towards it as lam falls counts; one that is past it by rounding gets there at once.
     """
     if (status == RIGHT and slope > tiny) or (status == LEFT and slope < -tiny):
@@ -168,6 +171,8 @@ def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
                 best, second, point = root, best if point != NO_POINT else NEVER, i
             elif root > second and point != NO_POINT:
                 second = root
+    # The last point of the elbow stays, even at a bound, so that there is always a system to solve; ong's elbow may be empty
+    # (Remark 4).  As b sums to zero its v is zero and its b stays, so that what seems to be outside the box is rounding.
     if E.size > 1:
         for k in range(E.size):
             i = E[k]
@@ -192,7 +197,7 @@ def tied_candidates(near, lam, points, elbow, candidates, largest):
     E, u, v = elbow
     slow, tiny = _slow(v, largest)
     position, point, entering, count = NO_POINT, NO_POINT, np.empty(candidates.points.size, dtype=np.int64), 0
-    if E.size > 1:
+    if E.size > 1:  # the last one stays, as in ``ratio_test``
         fastest = 0.0
         for k in range(E.size):
             i = E[k]
@@ -235,15 +240,15 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
     """Pass up to so many ordinary events; return a log of them, and what is moving behind the last."""
     y, w, status, b, g = points
     K, E_all, factor, forward_ones, tau = system
-    lam, u, v, u0, v0, m, age, largest_rounding, capped, n_capped, n_candidates, filled, since = moving
-    room = max_events * (m + max_events)
-    log_E, log_u, log_v = np.empty(room, dtype=np.int64), np.empty(room), np.empty(room)
+    lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since = moving
+    size_of_log = max_events * (m + max_events)
+    log_E, log_u, log_v = np.empty(size_of_log, dtype=np.int64), np.empty(size_of_log), np.empty(size_of_log)
     edges, numbers = np.zeros(max_events + 1, dtype=np.int64), np.empty((max_events, 3))
     moves, count = np.empty((max_events, 3), dtype=np.int64), 0
     while count < max_events and 0 < age < FRESH_EVERY and lam >= scale.least:
         elbow, values = ElbowLines(E_all[:m], u, v), screening.values
         p, q = values[0, :n_candidates], values[1, :n_candidates]
-        candidates = Candidates(screening.columns[:n_candidates], screening.position, p, q)
+        candidates = Candidates(screening.columns[:n_candidates], screening.place_of, p, q)
         first = ratio_test(lam_end, lam, points, elbow, candidates, screening.reference, scale.largest)
         is_good, rounding = lines_hold(first.left_over, first.size, lam, largest_rounding, scale)
         if not is_good or not _is_ordinary(first, lam, n_capped, status, m == E_all.size):
@@ -282,7 +287,7 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
         sign = int(target == LEFT) - int(origin == LEFT)
         if sign:
             add_row(K, i, sign * (y[i] * w[i]), g)
-            capped += sign * (y[i] * w[i])
+            capped_sum += sign * (y[i] * w[i])
             n_capped += sign
         status[i] = target
         moves[count, 0], moves[count, 1], moves[count, 2] = i, origin, target
@@ -298,4 +303,4 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
         numbers[:count],
         moves[:count],
     )
-    return log, Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped, n_capped, n_candidates, filled, since)
+    return log, Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since)

@@ -1,8 +1,8 @@
 """Engine "hastie": the plain algorithm that the others improve on (Hastie, Rosset, Tibshirani and Zhu, 2004; §II.A of ong).
 
-Symbols: as in ``increments``.  The elbow system is taken to be regular (23), every lam at which some point reaches a boundary
-is a candidate, whichever way it moves, and the largest below the present one is the next event.  On data with duplicates,
-dependent points or ties that goes wrong, and it says so: it is here to compare with.
+Symbols: as in ``increments``; p is ong's (35).  The elbow system is taken to be regular (23), every lam at which some point
+reaches a boundary is a candidate, whichever way it moves, and the largest below the present one is the next event.  On data
+with duplicates, dependent points or ties that goes wrong, and it says so: it is here to compare with.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 """What engines "lp" and "hastie" share: coefficients and slacks carried from event to event by increments, (36)-(46) of ong.
 
-Symbols: as in ``engine``; alpha = y b (ong's alpha hat), slack = lam xi = lam - y F, so that slack <= 0 on the right, zero on
-the elbow, >= 0 on the left.  A move changes lam by delta, and the bias and the elbow's alpha by d, which solves A d = 1 delta.
+Symbols: as in ``engine``; alpha = y b (ong's alpha hat), slack = lam xi = lam - y F, minus the excess, so that slack <= 0 on
+the right, zero on the elbow, >= 0 on the left.  A move changes lam by delta, and the bias and the elbow's alpha by d, which
+solves A d = 1 delta.
 """
 
 import numpy as np

@@ -38,9 +38,11 @@ from zerogap.path.tolerances import (
     MAX_COORDINATES,
     NEAR,
     REFRESH_BELOW,
+    ROUNDS,
     SHORT,
     UNIT_ERROR,
     UNSURE,
+    VISIBLE,
 )
 from zerogap.precision import with_sum_zero
 
@@ -125,7 +127,7 @@ class Lines:
 
     def solve(self, lam: float, *, exactly: bool = False) -> None:
         """Solve the elbow's system for both coefficients of lam, with refinement, and evaluate all points."""
-        E, g, screening, totals = self.points, self.sets.g, self.screening, np.array([-self.sets.capped, 0.0])
+        E, g, screening, totals = self.points, self.sets.g, self.screening, np.array([-self.sets.capped_sum, 0.0])
         x, bias = self.system.solve(np.stack([-g[E], self.y[E]]), totals)
         screening.evaluate_all(_segment(E, x, bias), g)
         # On the elbow p is zero and q is y: what they are instead refines the solution.
@@ -138,7 +140,7 @@ class Lines:
         if exactly or is_unsure:
             x, bias = self._refine(x, bias, totals, with_bound_contribution=exactly)
         tolerance = LEFT_OVER * lam + self.sets.rounding
-        is_visible = np.abs(left_over[0]).max() + lam * np.abs(left_over[1]).max() > 0.1 * tolerance
+        is_visible = np.abs(left_over[0]).max() + lam * np.abs(left_over[1]).max() > VISIBLE * tolerance
         if exactly or is_unsure or is_visible:
             screening.evaluate_all(_segment(E, x, bias), g)
         self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
@@ -161,7 +163,7 @@ class Lines:
             at_caps, rhs[0] = self.y[capped] * self.w[capped], 0.0
             add_exactly(self.K, capped, -at_caps, E, rhs[0], lost[0])
             totals = np.array([-math.fsum(at_caps), 0.0])
-        for _ in range(2):
+        for _ in range(ROUNDS):
             left_over, error = rhs.copy(), lost.copy()
             for k in range(2):
                 add_exactly(self.K, E, -x[k], E, left_over[k], error[k])
@@ -175,7 +177,8 @@ class Lines:
         """Stretch the last segment by about its rounding error, so that every margin is met however large C becomes.
 
         Without capped points F = lam q, and a margin short by 1e-14 costs C times that at each of the points on it.  Rounding
-        v changes margins anew every time: a few lengths are tried.
+        v changes margins anew every time: a few lengths are tried.  If none will do, the line stays as it is, and the proof
+        tells what gap that leaves.
         """
         is_near, stretch = self.y * self.screening.q < 1.0 + NEAR, 1.0
         is_near[self.points] = True  # whatever rounding made of their margins: there are some of either class
@@ -183,6 +186,7 @@ class Lines:
         for _ in range(LENGTHS):
             v = with_sum_zero(self.v * stretch)
             least, largest = self._bias_between(v, near)
+            # Half way between the two biases both classes are short by the same.
             short = 0.5 * (least - largest) + CLEAR * (1.0 + abs(least))
             if short > SHORT:
                 return
@@ -190,6 +194,7 @@ class Lines:
                 self.v, self.v0 = v, 0.5 * (least + largest)
                 self.screening.q *= stretch
                 return
+            # About ``short`` itself would make up for it.  Half of that does not overshoot, which would cost objective.
             stretch += max(0.5 * short, CLEAR)
 
     def _bias_between(self, v: np.ndarray, near: np.ndarray) -> tuple[float, float]:
@@ -239,14 +244,14 @@ class Lines:
             lam_end, min(max_events, FRESH_EVERY), self._point_arrays,
             ElbowFactor(self.K, system._points, system._factor, system._forward_ones, system.tau), screening.arrays(),
             Moving(
-                lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped,
+                lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped_sum,
                 sets.n_capped, *screening.progress(),
             ),
             self.scale,
         )  # fmt: skip
         if len(log.moves):
             (
-                lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped,
+                lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped_sum,
                 sets.n_capped, *progress,
             ) = moving  # fmt: skip
             screening.take(len(log.moves), *progress)

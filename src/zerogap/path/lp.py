@@ -1,9 +1,9 @@
 """Engine "lp": SVMP, the path on degenerate data by linear programs (Ong, Shao and Yang).
 
-Symbols: as in ``increments``; d_p and U solve the bordered system of the elbow (27); p = d_p'k_i - 1 and q = U'k_i
-(35), so that
-after a move (delta, beta) the slacks are slack - p delta - q'beta.  IR, SR and BR are the paper's routines: the start by SMO,
-the special events, and the backup by SMO.  Where its outline leaves a choice:
+Symbols: as in ``increments``, but p and q are the paper's: d_p and U solve the bordered system of the elbow (27);
+p = d_p'k_i - 1 and q = U'k_i (35), so that after a move (delta, beta) the slacks are slack - p delta - q'beta.
+IR, SR and BR are the paper's routines: the start by SMO, the special events, and the backup by SMO.
+Where its outline leaves a choice:
 the sets are updated after every linear program, also one that moves nothing, else nothing would ever change;
 after more than ``ell`` special events in a row the linear program has its turn, whatever they say;
 of the constraints that hold with equality, those count that the move has reached or that stop it, not those that merely
@@ -78,8 +78,8 @@ def _balanced(y: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Every point at its cap, but for the first ones of the larger class, as many as it has too many; (55)."""
     alpha = w.copy()
     larger = np.flatnonzero(y * (y @ w) > 0)
-    excess = abs(y @ w) - np.concatenate([[0.0], np.cumsum(w[larger])[:-1]])
-    alpha[larger] -= np.clip(excess, 0.0, w[larger])
+    too_many = abs(y @ w) - np.concatenate([[0.0], np.cumsum(w[larger])[:-1]])
+    alpha[larger] -= np.clip(too_many, 0.0, w[larger])
     return alpha
 
 

@@ -179,7 +179,7 @@ class Points(NamedTuple):
 class Stacked(NamedTuple):
     """The segments of a block, one behind another."""
 
-    numbers: np.ndarray  # (segments, 5) lam at the beginning and at the end, u0, v0, origin
+    numbers: np.ndarray  # (segments, 5) lam at the beginning and at the end, u0, v0, anchor
     edges: np.ndarray  # (segments + 1,) where each begins in the next three
     E: np.ndarray
     u: np.ndarray
@@ -231,7 +231,7 @@ def _parts(piece: Piece) -> list[Piece]:
     There lam v is exact, where the rounding of v would be seen at every larger C; a little more of C is covered then.
     """
     lam, end, segment, transitions = piece
-    if segment.origin != 0.0 or segment.u0 != 0.0 or segment.u.any():
+    if segment.anchor != 0.0 or segment.u0 != 0.0 or segment.u.any():
         return [piece]
     cut, beyond = (float(np.ldexp(0.5, int(np.frexp(at)[1]))) for at in (lam, end))
     parts = [Piece(lam, max(cut, beyond), segment, transitions)] if lam > max(cut, beyond) else []
@@ -320,8 +320,8 @@ def _lay_out(K, points, status, b, F, lost, stacked, at_ends):
     lam, end, bias = np.empty(count), np.empty(count), np.empty((count, 2))
     first, last = np.empty(E.size), np.empty(E.size)
     for k in range(count):
-        lam[k], end[k], u0, v0, origin = numbers[k]
-        before, behind = lam[k] - origin, end[k] - origin
+        lam[k], end[k], u0, v0, anchor = numbers[k]
+        before, behind = lam[k] - anchor, end[k] - anchor
         bias[k, 0], bias[k, 1] = u0 + before * v0, u0 + behind * v0
         for e in range(edges[k], edges[k + 1]):
             first[e], last[e] = before * v[e] + u[e], behind * v[e] + u[e]

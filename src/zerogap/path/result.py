@@ -304,7 +304,7 @@ class Path:
         segment, status, cap = self._segments[k := self._position(lam)], self.sets_at(k), C * self.points.weight
         beta = np.where(status == LEFT, self.y * cap, 0.0)
         # On the last segment u is zero and beta is v itself, without any rounding, however large C is.
-        is_plain = segment.origin == 0.0
+        is_plain = segment.anchor == 0.0
         beta[segment.points] = C * segment.u + segment.v if is_plain else C * segment.coefficients(lam)
         return with_sum_zero(self.y * np.clip(self.y * beta, 0.0, cap), cap, *self._visibility(C))
 
@@ -528,7 +528,8 @@ class Path:
             "squared_centre": self.squared_centre, "share": self.points.share, "norm": self.norm,
             "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
             "elbow": joined[0].astype(np.int64), "u": joined[1], "v": joined[2],
-            **{name: np.array([getattr(s, name) for s in self._segments]) for name in ("u0", "v0", "origin")},
+            **{name: np.array([getattr(s, name) for s in self._segments]) for name in ("u0", "v0")},
+            "origin": np.array([s.anchor for s in self._segments]),
             "before": np.array(self._before, dtype=np.int64), **asdict(self.counts),
             "proved": len(self._segments) - self.n_unproved, "largest_gap": self.proved.gap,
             "largest_gap_C": self.proved.C,

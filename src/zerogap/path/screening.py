@@ -51,7 +51,7 @@ class ScreeningArrays(NamedTuple):
     slots: np.ndarray  # which of them are the elbow's, in its order
     columns: np.ndarray  # the candidates; more than are in use
     values: np.ndarray  # their p and q
-    position: np.ndarray  # of a point among the candidates
+    place_of: np.ndarray  # of a point among the candidates
     reference: Reference
     allowed: Displacement
 
@@ -60,7 +60,7 @@ class Candidates(NamedTuple):
     """The points that are not screened out, where each is among them, and their F = p + lam q."""
 
     points: np.ndarray
-    position: np.ndarray
+    place_of: np.ndarray
     p: np.ndarray
     q: np.ndarray
 
@@ -73,14 +73,14 @@ class Screening:
         self.K, self.y, self._ahead = K, y, ahead  # ahead: changes of the elbow that a screening is to last for
         self._indices, self._norm = np.arange(n), np.sqrt(np.maximum(np.diagonal(K), 0.0))
         self._all, self._store = np.empty((2, n)), np.empty(0)
-        self.position = np.arange(n)  # of a candidate among them
+        self.place_of = np.arange(n)  # of a candidate among them
         self._since, self._allowed, self._moves = NOTHING, NO_LIMIT, 0
         self._keep_all()
 
     def _keep_all(self) -> None:
         self.points, self._rows, self.is_screened = self._indices, self.K, False
         self.p, self.q = self._all
-        self.position[:] = self._indices
+        self.place_of[:] = self._indices
 
     def evaluate_all(self, segment: Segment, g: np.ndarray) -> None:
         """Evaluate the lines of all points; ``g`` is the bound contribution K_L b_L."""
@@ -94,16 +94,17 @@ class Screening:
         """Screen: keep the points whose margin can be reached in the displacement to come, and in some more as last time."""
         if self.is_screened:
             return
-        share = self._ahead / max(self._moves, 1)
-        before, self._since, self._moves = self._since, NOTHING, 0
-        if share > self._ahead / 2:  # too little is known of what is to come
+        before, moves = self._since, self._moves
+        self._since, self._moves = NOTHING, 0
+        if moves < 2:  # too little is known of what is to come
             return
+        times = self._ahead / moves  # as many moves are to come as were made since the last screening
         # With every event lam falls about as much as of late.  Departures grow from event to event, so that their sum grows
         # like the square of the number of events.
         allowed = Displacement(
-            displacement.decrease + share * before.decrease,
-            displacement.normal + share**2 * before.normal,
-            displacement.bias + share**2 * before.bias,
+            displacement.decrease + times * before.decrease,
+            displacement.normal + times**2 * before.normal,
+            displacement.bias + times**2 * before.bias,
         )
         E = self.line.points
         near = _reachable(self.y, self.p, self.q, lam, self._norm, E, allowed)
@@ -113,8 +114,8 @@ class Screening:
         self._columns = np.concatenate([near, np.zeros(self._ahead, dtype=np.int64)])
         self._values = np.zeros((2, self._columns.size))
         self._values[:, : near.size] = self._all[:, near]
-        self.position[:] = SCREENED_OUT
-        self.position[near] = self._indices[: near.size]
+        self.place_of[:] = SCREENED_OUT
+        self.place_of[near] = self._indices[: near.size]
         self._show()
         size = (E.size + self._ahead) * self._columns.size
         if self._store.size < size:
@@ -145,7 +146,7 @@ class Screening:
     @property
     def candidates(self) -> Candidates:
         """The candidates, for compiled code."""
-        return Candidates(self.points, self.position, self.p, self.q)
+        return Candidates(self.points, self.place_of, self.p, self.q)
 
     @property
     def reference(self) -> Reference:
@@ -158,7 +159,7 @@ class Screening:
         if self.is_screened:
             slots, columns, values = self._slots, self._columns, self._values
         return ScreeningArrays(
-            self.is_screened, self._rows, slots, columns, values, self.position, self.reference, self._allowed
+            self.is_screened, self._rows, slots, columns, values, self.place_of, self.reference, self._allowed
         )
 
     def progress(self) -> tuple[int, int, Displacement]:
@@ -204,7 +205,7 @@ def enter_candidates(K, i, label, bound, elbow, d, d0, screening, n_candidates, 
         filled += 1
     p, q = screening.values[0, :n_candidates], screening.values[1, :n_candidates]
     kernel = ElbowRows(rows, slots, slot)
-    return lines_after_entering(K, i, label, bound, elbow, kernel, d, d0, screening.position[i], p, q), filled
+    return lines_after_entering(K, i, label, bound, elbow, kernel, d, d0, screening.place_of[i], p, q), filled
 
 
 @jit
@@ -220,12 +221,12 @@ def leave_candidates(K, i, label, position, bound, elbow, d, d0, screening, n_ca
         for k in range(position, m):
             screening.slots[k] = screening.slots[k + 1]
         slots = screening.slots[:m]
-        if screening.position[i] == SCREENED_OUT:  # it was on the elbow, where p = 0 and q = y
+        if screening.place_of[i] == SCREENED_OUT:  # it was on the elbow, where p = 0 and q = y
             k = n_candidates
             for j in range(m):
                 rows[slots[j], k] = K[i, elbow.points[j]]
             rows[slot, k] = K[i, i]
-            screening.columns[k], values[0, k], values[1, k], screening.position[i] = i, 0.0, label, k
+            screening.columns[k], values[0, k], values[1, k], screening.place_of[i] = i, 0.0, label, k
             n_candidates += 1
     p, q = values[0, :n_candidates], values[1, :n_candidates]
     kernel = ElbowRows(rows, slots, slot)
@@ -237,9 +238,10 @@ def _reachable(y, p, q, lam, norm, E, allowed):
     """Return some of E, and the points that reach the margin within a displacement, on their line or by their departure."""
     is_near, floor = np.zeros(y.size, dtype=np.bool_), allowed.bias + ON * lam
     for i in range(y.size):
-        now = y[i] * (p[i] + lam * q[i]) - lam
-        end = now - allowed.decrease * (y[i] * q[i] - 1.0)
-        is_near[i] = now * end <= 0.0 or min(abs(now), abs(end)) <= allowed.normal * norm[i] + floor
+        excess = y[i] * (p[i] + lam * q[i]) - lam
+        excess_end = excess - allowed.decrease * (y[i] * q[i] - 1.0)
+        is_crossed = excess * excess_end <= 0.0
+        is_near[i] = is_crossed or min(abs(excess), abs(excess_end)) <= allowed.normal * norm[i] + floor
     for k in range(E.size):
         is_near[E[k]] = k < SAMPLE
     return np.flatnonzero(is_near)
@@ -247,13 +249,17 @@ def _reachable(y, p, q, lam, norm, E, allowed):
 
 @jit
 def departure(y, elbow, reference, candidates):
-    """Return |dN - dN_then|: points of the elbow of then are candidates or in it still, so that their q tells K v there."""
+    """Return |dN - dN_then|, whose square is v'y + v_then'(y - 2 q), each product over the elbow of its v.
+
+    |dN|² = v'y and |dN_then|² = v_then'y, as above; and dN'dN_then = v_then'K v = v_then'q, since q = K v + v0 and v_then sums
+    to zero.  Points of the elbow of then are candidates, whose q is known, or screened out and in it still, where q = y.
+    """
     squared = 0.0
     for k in range(elbow.points.size):
         squared += elbow.v[k] * y[elbow.points[k]]
     for k in range(reference.points.size):
         i = reference.points[k]
-        j = candidates.position[i]
+        j = candidates.place_of[i]
         squared += reference.v[k] * (y[i] - 2.0 * (candidates.q[j] if j != SCREENED_OUT else y[i]))
     return np.sqrt(max(squared, 0.0))
 

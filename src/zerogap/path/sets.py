@@ -16,7 +16,7 @@ class Sets:
     def __init__(self, K: np.ndarray, y: np.ndarray, w: np.ndarray, status: np.ndarray):
         self.K, self.y, self.w, self.status = K, y, w, status
         self.b, self.g = np.zeros(y.size), np.zeros(y.size)
-        self.capped, self.n_capped = 0.0, 0  # sum and number of the b_L
+        self.capped_sum, self.n_capped = 0.0, 0  # of the b_L
         self.summed_at, self.rounding = np.inf, 0.0  # the lam at which g was last summed, and what rounding left in it
 
     def place(self, b: np.ndarray, status: np.ndarray | None = None) -> None:
@@ -39,11 +39,12 @@ class Sets:
         if not sign:
             return False
         add_row(self.K, i, sign * at_cap, self.g)
-        self.capped += sign * at_cap
+        self.capped_sum += sign * at_cap
         self.n_capped += sign
         if self.n_capped:
             return False
-        self.g[:], self.capped = 0.0, 0.0  # from here on b is in proportion to lam: what rounding left must not stay
+        # From here on b is in proportion to lam: what rounding left must not stay.
+        self.g[:], self.capped_sum = 0.0, 0.0
         return True
 
     def is_due(self, events: int, lam: float) -> bool:
@@ -55,5 +56,5 @@ class Sets:
         left = np.flatnonzero(self.status == LEFT)
         at_caps = self.y[left] * self.w[left]
         self.g = weighted_rows(self.K, left, at_caps)
-        self.capped, self.n_capped = float(at_caps.sum()), left.size
+        self.capped_sum, self.n_capped = float(at_caps.sum()), left.size
         self.summed_at, self.rounding = lam, SUM_ERROR * float(np.abs(self.g).max())

@@ -33,16 +33,19 @@ from zerogap.path.sets import Sets
 from zerogap.path.start import optimal_elbow
 from zerogap.path.tie import entering_points
 from zerogap.path.tolerances import (
+    BACKUP_NEAR,
     BACKUP_STEP,
+    LARGEST_BACKUP,
     LONG,
     MAX_DEGENERATE,
-    MAX_EXCHANGES,
     NOISE,
     OUTSIDE,
     REFRESH_EVERY,
+    SHORTENED,
     START,
     TIE,
     TIED,
+    TRANSITIONS_PER_TIE,
 )
 
 
@@ -132,8 +135,8 @@ class SingleEngine(Engine):
         self._sum_bound_contribution()
         segment = self.segment()
         E, a = segment.points, self.y[segment.points] * segment.coefficients(self.lam)
-        h = self.y * lines.decision_values(self.lam) - self.lam
-        violations = np.where(status == RIGHT, -h, np.where(status == LEFT, h, 0.0))
+        excess = self.y * lines.decision_values(self.lam) - self.lam
+        violations = np.where(status == RIGHT, -excess, np.where(status == LEFT, excess, 0.0))
         is_inside = (np.maximum(-a, a - self.w[E]) <= TIED * self.w[E]).all()
         sets.b[E] = self.y[E] * np.clip(a, 0.0, self.w[E])
         return bool(is_inside and violations.max() <= TIED * self.lam)
@@ -171,7 +174,7 @@ class SingleEngine(Engine):
         """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
         if self._degenerate_steps > MAX_DEGENERATE:
             return self._back_up(lam_end)
-        if self._degenerate_steps % MAX_EXCHANGES == MAX_EXCHANGES - 1:
+        if self._degenerate_steps % TRANSITIONS_PER_TIE == TRANSITIONS_PER_TIE - 1:
             segment = self.segment()
             self._resolve_tie()
             return segment, self.lam
@@ -216,6 +219,8 @@ class SingleEngine(Engine):
             # lam stays that of the first: beyond it a coefficient would be outside its box.
             position, point = lines.choose_among_tied(lam - width, self.lam)
         if point != NO_POINT and lam > (1.0 - TIE) * self.lam:
+            # What is left of the way is rounding.  As no way at all it counts among the degenerate steps, so that a circle of
+            # ties is noticed, and leaves no segment whose two ends differ by rounding alone.
             lam = self.lam
         target = ELBOW
         if position != NO_POINT:
@@ -261,19 +266,20 @@ class SingleEngine(Engine):
             RuntimeWarning,
             stacklevel=5,
         )
-        since, before, bias = self.lam, self.status.copy(), self.segment().bias(self.lam)
+        began_at, before, bias = self.lam, self.status.copy(), self.segment().bias(self.lam)
         self._update_elbow_coefficients()
         b = self.sets.b
         # Where the last one has led to the next, farther every time: few of them get over any number of ties.
-        is_near = self._last_backup - since < 10.0 * self._backup_step * since
-        self._backup_step = min(2.0 * self._backup_step, 0.1) if is_near else BACKUP_STEP
-        self._last_backup = since
-        lam = max(since * (1.0 - self._backup_step), lam_end)
+        is_near = self._last_backup - began_at < BACKUP_NEAR * self._backup_step * began_at
+        self._backup_step = min(2.0 * self._backup_step, LARGEST_BACKUP) if is_near else BACKUP_STEP
+        self._last_backup = began_at
+        lam = max(began_at * (1.0 - self._backup_step), lam_end)
         self._place(lam, self.solve_at(lam, b, START).beta * lam)
         self.record(before)
         self.counts.loop_backups += 1
         moved = np.flatnonzero((b != self.sets.b) | (before == ELBOW))
-        return segment_between(moved, since, lam, b[moved], self.sets.b[moved], bias, self.segment().bias(lam)), lam
+        end_bias = self.segment().bias(lam)
+        return segment_between(moved, began_at, lam, b[moved], self.sets.b[moved], bias, end_bias), lam
 
     # Changes of the sets.
 
@@ -330,10 +336,10 @@ class SingleEngine(Engine):
         self.lines.solve(self.lam)  # which evaluates all points
         self._update_elbow_coefficients()
         E, a = self.lines.points, self.y * self.sets.b
-        margin = self.y * self.lines.decision_values(self.lam) - self.lam
+        excess = self.y * self.lines.decision_values(self.lam) - self.lam
         inside = np.minimum(a, self.w - a) > TIED * self.w
         inner = E[inside[E]]
-        is_tied = (self.status == ELBOW) & ~inside | (self.status != ELBOW) & (np.abs(margin) <= TIED * self.lam)
+        is_tied = (self.status == ELBOW) & ~inside | (self.status != ELBOW) & (np.abs(excess) <= TIED * self.lam)
         tied = np.flatnonzero(is_tied)
         self._degenerate_steps += 1
         self.counts.events += 1
@@ -354,9 +360,9 @@ class SingleEngine(Engine):
 
 def _shortened(event: NextEvent, lam: float) -> NextEvent:
     """Return a part of the way to an event, on which no point changes sets."""
-    part = 0.25 * lam / (lam - event.lam)
+    part = (1.0 - SHORTENED) * lam / (lam - event.lam)
     return NextEvent(
-        0.75 * lam, NO_POINT, NO_POINT, ELBOW, Displacement(*(part * x for x in event.displacement)), event.outside
+        SHORTENED * lam, NO_POINT, NO_POINT, ELBOW, Displacement(*(part * x for x in event.displacement)), event.outside
     )
 
 

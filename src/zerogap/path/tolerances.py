@@ -17,29 +17,39 @@ ROUGH = 10.0  # lines that were so many times steeper in between have left their
 UNSURE = (
     1e-10  # a coefficient that refinement changes by more than this part of its box is refined in twice the precision
 )
+VISIBLE = 0.1  # part of what they may leave: more of it, and all points are evaluated again once it is made up for
+ROUNDS = 2  # of refinement in twice the precision: what a solve leaves, times the same again, is below all rounding
 LONG = 0.5  # where lam falls below this share of itself on one segment, what is left over grows relative to lam
-UNIT_ERROR = 1e-16  # rounding of a decision value, for each unit of coefficients and kernel values: half an ulp
-SUM_ERROR = 1e-14  # rounding of the bound contribution, relative to its largest value: that of some hundred terms
+SHORTENED = 0.75  # share of lam to which a segment is cut that must not be long: above ``LONG``, and still some way on
+UNIT_ERROR = 1e-16  # rounding of a decision value, for each unit of coefficients and kernel values: about half an ulp
+# Rounding of the bound contribution, relative to its largest value.  This is an estimate, a hundred roundings: about what ten
+# thousand terms leave if their errors are independent.  It only says when to solve and evaluate afresh; no proof rests on it.
+SUM_ERROR = 1e-14
 
 # When the bound contribution is summed afresh: an update rounds like one term of the sum, and counts relative to lam.
 REFRESH_EVERY = 500  # events
 REFRESH_BELOW = 0.5  # of the lam at which that was done last
 
 # Which event is next.
-SLOW = 1e-13  # part of the fastest rate that may be rounding: such a point does not move
+SLOW = 1e-13  # part of the fastest rate that may be rounding: such a point does not move, or by this part of a box
 TIE = 1e-10  # events nearer than this, relative to lam or to the box, happen at once: their order is not known
 OUTSIDE = 1e-14  # a coefficient beyond its bound by more than this part of its box is not there by rounding alone
-NOISE = 1e-12  # part of the fastest rate of an exchange that is rounding
+# Part of the fastest rate of an exchange that may be rounding.  More than ``SLOW``: the exchange multiplies the determinant of
+# the elbow's system by the squared rate of the point that leaves, so that to take rounding for a rate makes it singular, while
+# in the ratio test that is one event too many.
+NOISE = 1e-12
 
 # Ties.
 TIED = 1e-9  # what is nearer to the boundary of its set than this is tied: ten times what ``TIE`` leaves between events
-MAX_EXCHANGES = 50  # transitions at one and the same C before the tie is resolved as a whole
-MAX_DEGENERATE = 10 * MAX_EXCHANGES  # and before that is given up
+TRANSITIONS_PER_TIE = 50  # transitions at one and the same C before the tie is resolved as a whole
+MAX_DEGENERATE = 10 * TRANSITIONS_PER_TIE  # and before that is given up
 BACKUP_STEP = 1e-6  # part of lam by which the backup goes on: past all that is tied, and no farther
+BACKUP_NEAR = 10.0  # of its steps: a backup as soon as this was led to by the last, and goes twice as far
+LARGEST_BACKUP = 0.1  # part of lam: seventeen in a row get there, and each goes on by a tenth of what is left at most
 
 # The last segment, on which no point is capped: a margin short by 1e-14 costs C times that.
 NEAR = 1e-6  # margins are measured for points this near to them
 SHORT = 1e-9  # they are made up for if they are short by no more than this
-LENGTHS = 50  # trials: rounding changes the margins anew every time
+LENGTHS = 50  # trials: rounding changes the margins anew every time; halving, fourteen get from ``SHORT`` to ``CLEAR``
 CLEAR = 1e-13  # by which they are then met, more than rounding makes of it
 MAX_COORDINATES = 20_000  # read to compute kernel values in twice the precision: half a millisecond

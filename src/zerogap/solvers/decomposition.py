@@ -1,7 +1,8 @@
 """Chunking and decomposition: the whole problem by way of small ones (chapter7 §7.4, Table 7.2).
 
-Symbols: working set = the points that may move; r = t - (K + diag(ridge)) beta; b_up, b_low = largest r of points that can
-rise and smallest r of points that can fall, each less eps s, so that b_up - b_low is the KKT violation.
+Symbols: working set = the points that may move, S^ in Table 7.2; r = t - (K + diag(ridge)) beta; b_up, b_low = largest r of
+points that can rise and smallest r of points that can fall, each less eps times the sign of the side it moves to, so that
+b_up - b_low is the KKT violation.
 
 The points outside the working set keep their coefficients, and all they do is shift the target of those inside
 (``DualProblem.restricted``), so the subproblem is a DualProblem like any other and every solver can do it.  Its solution goes
@@ -28,7 +29,9 @@ RULES = ("violation", "gap")
 # A subproblem is solved to this share of the violation that chose it: more would be undone by the next.
 SUBPROBLEM_SHARE = 0.1
 
-# A subproblem is left as it is after so many iterations for each of its points, but not before the second number.
+# A subproblem is left as it is after so many iterations for each of its points, but not before the second number.  SMO takes
+# fewer than ten for each as a rule: with a hundred it crawls, and another set may gain faster.  What it has reached is kept.
+# In a small set iterations cost next to nothing, and ten thousand are soon made.
 ITERATIONS_PER_POINT, MIN_ITERATIONS = 100, 10_000
 
 
@@ -90,14 +93,16 @@ class WorkingSetMethod:
         inner, working_set = get_solver(self.inner), state.working_set
         if not _write_back(problem, state):
             return state, Info(0)
-        if working_set.subproblem is not None:  # the last step ran out of iterations
+        if working_set.subproblem is not None:  # the last step ended before it was solved: by max_steps, or by a limit
             info = _work(problem, state, working_set.subproblem, inner, max_steps)
             if info.iterations:
                 return state, info
+            # Nothing moved: it was solved after all, or a limit is over, which another set would meet as well.
         b_up, b_low = problem.bias_interval(state.beta, state.residual)
         if b_up - b_low <= kkt_target:
             return state, Info(0, is_done=b_up <= b_low)
         points = self._choose(problem, state)
+        # Half of what is asked for: at the target itself what rounding adds would have the same set chosen again.
         try:
             subproblem = _open(problem, state, points, inner, max(SUBPROBLEM_SHARE * (b_up - b_low), 0.5 * kkt_target))
         except limits.Exceeded:  # nothing has moved
@@ -131,10 +136,11 @@ class Chunking(WorkingSetMethod):
 
 @dataclass(frozen=True)
 class Decomposition(WorkingSetMethod):
-    """Decomposition: a working set of ``size`` points (q in SVM-Light), however many support vectors there are.
+    """Decomposition: a working set of ``size`` points, however many support vectors there are.
 
-    Of these ``size`` - ``kept`` are the points that violate most, as SVM-Light chooses them; the others stay from the
-    last set, free points first, lest pairs of sets undo each other's work.  ``kept`` is half of ``size`` by default.
+    ``size`` is q of SVM-Light (Joachims, 1999).  Of these points ``size`` - ``kept`` are those that violate most, as it chooses
+    them; the others stay from the last set, free points first, lest pairs of sets undo each other's work.  ``kept`` is half of
+    ``size`` by default.
     ``rule`` and ``inner`` are those of Chunking.
     """
 
@@ -180,7 +186,10 @@ def _most_violating(problem: DualProblem, state: WorkingState, count: int, rule:
     beta, residual = state.beta, state.residual
     below, above = residual + problem.up_offset(beta), residual + problem.low_offset(beta)
     top, bottom = below.argmax(), above.argmin()  # the most violating pair
-    if not beta.any():  # all violate alike: an arbitrary set, as Table 7.2 has it
+    # The first set is arbitrary, as Table 7.2 has it.  At beta = 0 all points of a class violate alike, and in regression those
+    # with the largest targets most: the first in order, or the extremes alone, would say little of the rest.  The seed is
+    # fixed, since it is only there to mix the points: the optimum does not depend on it.
+    if not beta.any():
         sample = np.random.default_rng(0).permutation(problem.n)
         return np.union1d([top, bottom], sample[: count - 2])
     if rule == "gap":

@@ -5,11 +5,14 @@ r = t - (K + diag(ridge)) beta and every factor y_i y_j is gone:
 
     J           free points: off their bounds and, where eps kinks |beta| at zero, off zero
     q = r - eps sign(beta), minus the gradient of D;  a point at zero has two, one for either way it may go
-    m           mean of q over J: the projection P takes it off, since directions must sum to zero; 0 with a fixed bias
+    m           mean of q over J: the projection P takes it off, since directions must sum to zero; 0 with a fixed bias.
+                Where J is empty, and (4) would divide by zero, the middle between b_up and b_low: both ends then violate alike
     d = q - m   on J, zero elsewhere                                                          (the projection P of section 3)
     u = m - q   for a point at a bound it could leave by rising, q - m by falling             (4)
     d^ = q - m^ on J and the points p^ whose constraints are dropped, m^ the mean over them   (5)
-    lambda' = d'q / d'(K + diag(ridge)) d, clipped at the first bound or kink on the way      (lambda* of section 3)
+    s           direction of a step: d or, on a face where one was made before, d + ratio s_last, the conjugate gradient of
+                Fletcher and Reeves (1964), ratio = |d|² / |d_last|²
+    lambda' = s'q / s'(K + diag(ridge)) s, clipped at the first bound or kink on the way      (lambda* of section 3, there of d)
 
 What the paper leaves to further work is here: the kernel rows of the working set are kept, and passes alternate as Platt's do.
 A type I pass iterates on the working set alone, with the residual of its points alone, and at its end updates that of all
@@ -44,12 +47,12 @@ NO_MARGIN = 1e-12  # the share of a radius squared below which two hulls touch, 
 
 
 class Face:
-    """The last direction and where it lived: the next one is conjugate to it if the face is still the same."""
+    """The last direction s and where it lived: the next one is conjugate to it if the face is still the same."""
 
     def __init__(self) -> None:
         self.points = np.empty(0, dtype=np.int64)
         self.direction = np.empty(0)
-        self.squared_norm = 0.0  # |q - m|² it was made from; 0: the next direction is that of steepest descent
+        self.squared_norm = 0.0  # |d|² of the d it was made from; 0: the next is d alone, that of steepest descent
 
 
 class RosenState(NamedTuple):
@@ -80,7 +83,7 @@ class WorkingArrays(NamedTuple):
     high: np.ndarray  # (m,)
     beta: np.ndarray  # (m,)
     q: np.ndarray  # (m,) minus the gradient of D
-    direction: np.ndarray  # (m,) d
+    direction: np.ndarray  # (m,) s
     is_free: np.ndarray  # (m,) False once a coefficient has met an end
 
 
@@ -170,23 +173,24 @@ class Rosen:
         self, problem: DualProblem, state: RosenState, max_steps: int, kkt_target: float
     ) -> tuple[RosenState, Info]:
         """Make up to ``max_steps`` steps, or until the violation is at most ``kkt_target``."""
-        rule = self._line_search(problem)
+        search = self._line_search(problem)
         taken, effort = 0, 0
         while True:
             pricing = _price(problem, state)
             is_done = pricing.violation <= 0 or self._ends(pricing)
             if is_done or pricing.violation <= kkt_target or taken >= max_steps or effort >= WORK_PER_STEP:
                 return state, Info(taken, is_done=is_done, is_own_rule=self.multiplier_rule is not None)
-            tolerance = max(TARGET_SHARE * kkt_target, PRICE_AFTER * pricing.spread)
-            tol, dropped = max(self._threshold(pricing), tolerance), np.empty(0, dtype=np.int64)
+            # A pass ends where |d| <= tol: where the direction counts as zero by the options, but not below what is of use.
+            least_tol = max(TARGET_SHARE * kkt_target, PRICE_AFTER * pricing.spread)
+            tol, dropped = max(self._threshold(pricing), least_tol), np.empty(0, dtype=np.int64)
             if pricing.spread <= tol:
                 dropped = _choose(problem, pricing, self._how_many(state.beta), self.ties)
-                tol = tol if dropped.size else tolerance  # none to drop: then only the free points violate
+                tol = tol if dropped.size else least_tol  # none to drop: then only the free points violate
             working_set = _WorkingSet(problem, state, pricing, dropped)
             if not working_set.points.size:  # what is left of the violation is rounding
                 return state, Info(taken, is_done=True)
             affordable = max(1, (WORK_PER_STEP - effort) // working_set.cost)
-            reason, count = _run_pass(working_set, state, rule, min(max_steps - taken, affordable), tol)
+            reason, count = _run_pass(working_set, state, search, min(max_steps - taken, affordable), tol)
             taken += count
             effort += WORK_PER_PASS + count * working_set.cost
             if reason in (UNBOUNDED, PAUSED):
@@ -242,6 +246,7 @@ def _choose(problem: DualProblem, pricing: Pricing, drop: str | int, ties: str =
     has_sum = problem.total is not None
     needs_two = has_sum and not pricing.free.any()  # (5) is zero for one point alone
     if drop == "pair" or (drop in ("one", 1) and needs_two):
+        # Both leave their bounds by (5): m^ - m lies between q - m > 0 of the one and q - m < 0 of the other.
         return _worst_two(problem, pricing, order, ties)
     chosen = order if drop == "all" else order[: 1 if drop == "one" else int(drop)]
     if needs_two:
@@ -271,7 +276,11 @@ def _tied(pricing: Pricing, side: np.ndarray) -> np.ndarray:
 
 
 def _outward(pricing: Pricing, chosen: np.ndarray) -> np.ndarray:
-    """Return those that still leave their bounds when the mean is taken over all of them; the worst one always does."""
+    """Return those that still leave their bounds when the mean is taken over J and all of them, m^ of (5).
+
+    The worst one always does: m^ - m is a mean of q - m over them and zeros over J, so less than its own q - m.  If by rounding
+    none does, all are returned.
+    """
     size, total = np.count_nonzero(pricing.free), pricing.q[pricing.free].sum()
     while True:
         q = pricing.q[chosen]
@@ -344,40 +353,42 @@ class _WorkingSet:
 
 
 def _run_pass(
-    working_set: _WorkingSet, state: RosenState, rule: LineSearch, max_steps: int, tol: float
+    working_set: _WorkingSet, state: RosenState, search: LineSearch, max_steps: int, tol: float
 ) -> tuple[int, int]:
     """Iterate on the free and the dropped points; return (reason it ended, steps taken).
 
     It is PAUSED if a limit came first; its steps count all the same.
     """
-    squared_norm = state.face.squared_norm
+    last_squared_norm = state.face.squared_norm
     if not working_set.fits:
-        reason, taken, squared_norm = _descend_by_rows(working_set, rule, squared_norm, max_steps, tol)
+        reason, taken, last_squared_norm = _descend_by_rows(working_set, search, last_squared_norm, max_steps, tol)
     elif (K := working_set.kernel()) is None:
         return PAUSED, 0
     else:
-        reason, taken, squared_norm = _descend_in_memory(working_set, K, rule, squared_norm, max_steps, tol)
-    working_set.finish(state, squared_norm)
+        reason, taken, last_squared_norm = _descend_in_memory(working_set, K, search, last_squared_norm, max_steps, tol)
+    working_set.finish(state, last_squared_norm)
     return reason, taken
 
 
 def _descend_in_memory(
-    working_set: _WorkingSet, K: np.ndarray, rule: LineSearch, squared_norm: float, max_steps: int, tol: float
+    working_set: _WorkingSet, K: np.ndarray, search: LineSearch, last_squared_norm: float, max_steps: int, tol: float
 ) -> tuple[int, int, float]:
     """Step along projected gradients, asking now and then whether the limit is over; return what _descend does."""
     steps_per_call, taken = max(1, WORK_PER_CALL // working_set.points.size**2), 0
     while True:
         goal, is_forced = min(steps_per_call, max_steps - taken), working_set.is_forced and taken == 0
-        reason, count, squared_norm = _descend(K, working_set.arrays, rule, squared_norm, goal, tol, is_forced)
+        reason, count, last_squared_norm = _descend(
+            K, working_set.arrays, search, last_squared_norm, goal, tol, is_forced
+        )
         taken += count
         if reason != SPENT or taken >= max_steps:
-            return reason, taken, squared_norm
+            return reason, taken, last_squared_norm
         if limits.is_over():
-            return PAUSED, taken, squared_norm
+            return PAUSED, taken, last_squared_norm
 
 
 def _descend_by_rows(
-    working_set: _WorkingSet, rule: LineSearch, squared_norm: float, max_steps: int, tol: float
+    working_set: _WorkingSet, search: LineSearch, last_squared_norm: float, max_steps: int, tol: float
 ) -> tuple[int, int, float]:
     """Do what _descend does with products from the Gram matrix: the working set is larger than its memory.
 
@@ -387,44 +398,44 @@ def _descend_by_rows(
     for taken in range(max_steps):
         threshold = 0.0 if working_set.is_forced and taken == 0 else tol
         last = arrays.direction.copy()
-        slope, new_squared_norm = _set_direction(arrays, rule, squared_norm, threshold)
+        slope, squared_norm = _set_direction(arrays, search, last_squared_norm, threshold)
         if slope == 0:
-            return QUIET, taken, squared_norm
+            return QUIET, taken, last_squared_norm
         try:
-            Kd = working_set.kernel_times(arrays.direction)
+            Ks = working_set.kernel_times(arrays.direction)
         except limits.Exceeded:
             arrays.direction[:] = last
-            return PAUSED, taken, squared_norm
-        is_clipped, step = _advance(Kd[working_set.points], arrays, rule, slope)
+            return PAUSED, taken, last_squared_norm
+        is_clipped, step = _advance(Ks[working_set.points], arrays, search, slope)
         if step == np.inf:
             return UNBOUNDED, taken, 0.0
-        working_set.product += step * Kd
-        squared_norm = 0.0 if is_clipped else new_squared_norm
-    return SPENT, max_steps, squared_norm
+        working_set.product += step * Ks
+        last_squared_norm = 0.0 if is_clipped else squared_norm
+    return SPENT, max_steps, last_squared_norm
 
 
 @jit
-def _descend(K, arrays, rule, squared_norm, max_steps, tol, is_forced):
-    """Step along projected gradients; return (reason to return, steps taken, |q - m|² for the next conjugate direction)."""
+def _descend(K, arrays, search, last_squared_norm, max_steps, tol, is_forced):
+    """Step along projected gradients; return (reason to return, steps taken, |d|² for the next conjugate direction)."""
     for taken in range(max_steps):
         threshold = 0.0 if is_forced and taken == 0 else tol
-        slope, new_squared_norm = _set_direction(arrays, rule, squared_norm, threshold)
+        slope, squared_norm = _set_direction(arrays, search, last_squared_norm, threshold)
         if slope == 0:
-            return QUIET, taken, squared_norm
-        Kd = np.dot(K, arrays.direction)
-        is_clipped, step = _advance(Kd, arrays, rule, slope)
+            return QUIET, taken, last_squared_norm
+        Ks = np.dot(K, arrays.direction)
+        is_clipped, step = _advance(Ks, arrays, search, slope)
         if step == np.inf:
             return UNBOUNDED, taken, 0.0
-        squared_norm = 0.0 if is_clipped else new_squared_norm
-    return SPENT, max_steps, squared_norm
+        last_squared_norm = 0.0 if is_clipped else squared_norm
+    return SPENT, max_steps, last_squared_norm
 
 
 @jit
-def _set_direction(arrays, rule, squared_norm, tol):
-    """Set d = q - m on the free points, made conjugate to the d before it if the |q - m|² of that one is given.
+def _set_direction(arrays, search, last_squared_norm, tol):
+    """Set the direction s of the free points: d = q - m, made conjugate to the s before if the |d|² of that one is given.
 
-    Returns its slope d'q, zero if no component is above ``tol``, and the new |q - m|².  Sums keep their order: in another, the
-    compiler would find that what the mean leaves over is zero.
+    Returns its slope s'q = s'd, zero if no component of d is above ``tol``, and the new |d|².  Sums keep their order: in
+    another, the compiler would find that what the mean leaves over is zero.
     """
     q, direction, is_free = arrays.q, arrays.direction, arrays.is_free
     count, mean = 0, 0.0
@@ -432,58 +443,63 @@ def _set_direction(arrays, rule, squared_norm, tol):
         if is_free[k]:
             count += 1
             mean += q[k]
-    mean = mean / count if rule.has_sum and count > 0 else 0.0
+    mean = mean / count if search.has_sum and count > 0 else 0.0
     rest = 0.0  # digits of a large mean that one number cannot hold: without them the direction would not sum to zero
-    if rule.has_sum:
+    if search.has_sum:
         for k in range(q.size):
             if is_free[k]:
                 rest += q[k] - mean
         rest = rest / count if count > 0 else 0.0
-    spread, new_squared_norm = 0.0, 0.0
+    spread, squared_norm = 0.0, 0.0
     for k in range(q.size):
         if is_free[k]:
-            g = (q[k] - mean) - rest
-            spread = max(spread, abs(g))
-            new_squared_norm += g * g
+            d = (q[k] - mean) - rest
+            spread = max(spread, abs(d))
+            squared_norm += d * d
     if spread <= tol:
-        return 0.0, new_squared_norm
-    ratio = new_squared_norm / squared_norm if rule.is_conjugate and squared_norm > 0 else 0.0  # Fletcher and Reeves
+        return 0.0, squared_norm
+    ratio = 0.0
+    if search.is_conjugate and last_squared_norm > 0:
+        ratio = squared_norm / last_squared_norm  # Fletcher and Reeves
     slope = 0.0
     for k in range(q.size):
-        g = (q[k] - mean) - rest if is_free[k] else 0.0
-        direction[k] = g + ratio * direction[k] if is_free[k] else 0.0
-        slope += g * direction[k]
-    if abs(slope - new_squared_norm) > 0.5 * new_squared_norm:
-        # Rounding has spoilt it: the old direction is far from orthogonal to the gradient.
+        d = (q[k] - mean) - rest if is_free[k] else 0.0
+        direction[k] = d + ratio * direction[k] if is_free[k] else 0.0
+        slope += d * direction[k]
+    # After an exact search d is orthogonal to the old direction, and the slope is |d|².  Where it is off by half of that,
+    # rounding has spoilt the old direction: well before the slope could be zero or less, the next one is d again.
+    if abs(slope - squared_norm) > 0.5 * squared_norm:
         for k in range(q.size):
             direction[k] = (q[k] - mean) - rest if is_free[k] else 0.0
-        slope = new_squared_norm
-    return slope, new_squared_norm
+        slope = squared_norm
+    return slope, squared_norm
 
 
 @jit_sums
-def _advance(Kd, arrays, rule, slope):
+def _advance(Ks, arrays, search, slope):
     """Move to the minimum along the direction, or to the first bound; return (whether a bound was met, step).
 
     Without curvature, or with a negative one, the minimum is at a bound; the step is infinite if there is none.
     """
     ridge, low, high, beta, q, direction, is_free = arrays
-    radius_squared = rule.radius_squared
+    radius_squared = search.radius_squared
     kernel_curvature, ridge_curvature, length, room, first = 0.0, 0.0, 0.0, np.inf, NO_POINT
     for k in range(beta.size):
-        d = direction[k]
-        kernel_curvature += d * Kd[k]
-        ridge_curvature += d * d * ridge[k]
-        length += abs(d)
-        if d != 0:
-            r = (high[k] - beta[k]) / d if d > 0 else (low[k] - beta[k]) / d
-            if r < room:
-                room, first = r, k
-    # Of dependent points d'Kd may be less than nothing by rounding: then no step is longer than it allows.
+        s = direction[k]
+        kernel_curvature += s * Ks[k]
+        ridge_curvature += s * s * ridge[k]
+        length += abs(s)
+        if s != 0:
+            reach = (high[k] - beta[k]) / s if s > 0 else (low[k] - beta[k]) / s
+            if reach < room:
+                room, first = reach, k
+    # Of dependent points s'Ks may be less than nothing by rounding: then no step is longer than it allows.  Exactly zero it is
+    # where their rows cancel, as those of equal points do: that is no rounding, and the step goes to a bound.
     if kernel_curvature != 0.0 and abs(kernel_curvature) <= NOISE * radius_squared * length**2:
         kernel_curvature = NOISE * radius_squared * length**2
     curvature = kernel_curvature + ridge_curvature
-    least = NO_MARGIN * radius_squared * (0.5 * length) ** 2 if rule.is_hard else 0.0
+    # Where s sums to zero, s / (length / 2) is the difference of a point of either class' hull, as in is_unbounded.
+    least = NO_MARGIN * radius_squared * (0.5 * length) ** 2 if search.is_hard else 0.0
     if room == np.inf and curvature <= least:
         return False, np.inf
     step = slope / curvature if curvature > 0 else np.inf  # lambda'
@@ -494,12 +510,12 @@ def _advance(Kd, arrays, rule, slope):
         return False, np.inf
     for k in range(beta.size):
         if direction[k] != 0:
-            q[k] -= step * (Kd[k] + ridge[k] * direction[k])
+            q[k] -= step * (Ks[k] + ridge[k] * direction[k])
             end = high[k] if direction[k] > 0 else low[k]
             beta[k] = end if is_clipped and k == first else land(beta[k], step * direction[k], end)
             if beta[k] == end:
                 is_free[k] = False
                 is_clipped = True
         else:
-            q[k] -= step * Kd[k]
+            q[k] -= step * Ks[k]
     return is_clipped, step
