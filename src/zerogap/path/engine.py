@@ -23,11 +23,15 @@ import numpy as np
 
 from zerogap import limits
 from zerogap.gram import Gram
-from zerogap.loop import Solution, default_max_steps, solve
+from zerogap.loop import Solution, Status, default_max_steps, solve
 from zerogap.problem import DualProblem
 from zerogap.stopping import Stop
 
 RIGHT, ELBOW, LEFT = 0, 1, 2
+
+# Ten pairs a point are the rule, and a thousand are many; then exchanges, which solve for all free points at once, are cheaper.
+PAIRS_PER_POINT = 30_000
+EXCHANGES_PER_POINT = 50
 
 
 class Segment(NamedTuple):
@@ -155,9 +159,17 @@ class Options(Protocol):
 
 
 def optimum(gram: Gram, y: np.ndarray, w: np.ndarray, C: float, stop: Stop, beta: np.ndarray | None) -> Solution:
-    """Solve the soft margin problem at one C by SMO; ``NotStarted`` if a limit is reached on the way."""
+    """Solve the soft margin problem at one C by SMO; ``NotStarted`` if a limit is reached on the way.
+
+    Where pairs do not get there, as with weights of very different size, exchanges go on from where they are.
+    """
     problem = DualProblem.hinge(gram, y, C, sample_weight=w)
-    solution = solve(problem, stop=stop, resume=beta, max_steps=default_max_steps(problem.n))
+    max_steps = min(default_max_steps(problem.n), PAIRS_PER_POINT * problem.n)
+    solution = solve(problem, stop=stop, resume=beta, max_steps=max_steps)
+    if solution.status is not Status.CONVERGED and not limits.is_over():
+        exact = solve(problem, "simple-svm", stop=stop, resume=solution.beta, max_steps=EXCHANGES_PER_POINT * problem.n)
+        is_better = exact.certificate.gap < solution.certificate.gap
+        solution = exact if exact.status is Status.CONVERGED or is_better else solution
     if limits.is_over():
         raise NotStarted(solution.beta)
     return solution
