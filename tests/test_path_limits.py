@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
 
-from zerogap import Gram, Path, SVCPath, limits, svm_path
+from zerogap import Gram, Path, Status, SVCPath, limits, svm_path
 from zerogap.active_set import ActiveSet
 from zerogap.path import LP, _svm_path, score_curve, threaded
+from zerogap.path import engine as engine_module
 from zerogap.path import single as single_module
 from zerogap.path.engine import Transition
 from zerogap.path.hastie import HastieEngine
@@ -591,3 +592,13 @@ def test_warnings_point_to_the_line_that_called(moons, monkeypatch):
         with pytest.warns(RuntimeWarning, match="not exact") as told:
             call()
         assert {warning.filename for warning in told} == {__file__}
+
+
+def test_where_pairs_do_not_reach_the_start_exchanges_go_on(moons, monkeypatch):
+    X, y = moons
+    gram, y, w = Gram(X), 2.0 * y - 1.0, np.ones(len(y))
+    monkeypatch.setattr(engine_module, "PAIRS_PER_POINT", 1)
+    found = engine_module.optimum(gram, y, w, 10.0, PlainGap(1e-9), None)
+    assert (found.status, str(found.solver)) == (Status.CONVERGED, "simple-svm")
+    monkeypatch.undo()
+    assert str(engine_module.optimum(gram, y, w, 10.0, PlainGap(1e-9), None).solver) == "smo"
