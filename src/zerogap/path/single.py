@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from zerogap import validation
 from zerogap.compiled import NO_POINT
 from zerogap.gram import Gram
 from zerogap.path.engine import (
@@ -120,7 +121,7 @@ class SingleEngine(Engine):
                 f"No exactly optimal free set was found at C={1 / self.lam:g}, so the path goes on from a nearly optimal "
                 "one. path.largest_gap_ tells what that costs.",
                 RuntimeWarning,
-                stacklevel=2,
+                stacklevel=validation.callers_level(),
             )
 
     def _goes_on(self, b: np.ndarray, status: np.ndarray) -> bool:
@@ -264,7 +265,7 @@ class SingleEngine(Engine):
         warnings.warn(
             f"The path met a tie at C={1 / self.lam:g} that it could not resolve; it was solved anew a little further on.",
             RuntimeWarning,
-            stacklevel=5,
+            stacklevel=validation.callers_level(),
         )
         began_at, before, bias = self.lam, self.status.copy(), self.segment().bias(self.lam)
         self._update_elbow_coefficients()

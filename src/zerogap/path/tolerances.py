@@ -14,9 +14,7 @@ OPTIMAL = 1e-11  # a violation at the start that is no reason for one more excha
 FRESH_EVERY = 25  # events after which they are solved for afresh: that is then a small part of all work
 LEFT_OVER = 1e-11  # what they may leave of p_E = 0 and q_E = y_E, relative to lam
 ROUGH = 10.0  # lines that were so many times steeper in between have left their rounding, and are solved for afresh
-UNSURE = (
-    1e-10  # a coefficient that refinement changes by more than this part of its box is refined in twice the precision
-)
+UNSURE = 1e-10  # a coefficient that refinement changes by more than this part of its box is refined more precisely
 VISIBLE = 0.1  # part of what they may leave: more of it, and all points are evaluated again once it is made up for
 ROUNDS = 2  # of refinement in twice the precision: what a solve leaves, times the same again, is below all rounding
 LONG = 0.5  # where lam falls below this share of itself on one segment, what is left over grows relative to lam
