@@ -13,15 +13,18 @@ import zerogap
 
 MODULES = [name for _, name, _ in pkgutil.walk_packages(zerogap.__path__, "zerogap.") if not name.endswith("__main__")]
 
-# Gram's are not in this form yet.
-NAMES = [name for name in zerogap.__all__ if name != "Gram"]
+NAMES = list(zerogap.__all__)
 
 # What public functions and methods return or take, and is not itself a name of the package.
 MORE = ("path.Event", "path.ScoreCurve", "comparison.Run", "estimators.loo.LeaveOneOut", "loop.TraceRow")
 
 
-# How engines make a path and other modules read it: no part of what a user calls.
+# How engines make a path and other modules read it, what problems and models ask of a matrix: no part of what a user calls.
 INTERNAL = {
+    "Gram": (
+        "exclusive", "constant", "seems_positive", "is_same_as", "rearranged", "cache", "precise_dot", "precise_work",
+        "work_of", "fill",
+    ),
     "Path": (
         "is_at", "add", "note", "seal", "prove", "beta_at", "share_error_at", "segment_at", "bias_in_gram", "certificates",
         "scaled_at", "sets_at", "segments", "check_not_empty",

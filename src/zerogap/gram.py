@@ -45,18 +45,48 @@ class Gram:
 
     Parameters
     ----------
-    X : array or CSR matrix (n, d), or the (n, n) matrix itself with kernel="precomputed"
-    kernel : "linear", "poly", "rbf", "sigmoid", "precomputed", a function of two sets of points, or a kernel object, such as
-        ``zerogap.kernels.RBF(0.5)``
-    gamma, degree, coef0 : parameters of a kernel by name; gamma is a number, "scale" or "auto"
-    tau : adds tau² to every kernel value, a constant feature: with a fixed bias the model then has a bias after all, one that
-        counts in |f|² (Remark 7.4 of chapter7); ``constant`` reads it.  "radius", a safe choice, is the largest sqrt(K_ii).
-    cache_size : megabytes for kernel rows.  If all n rows fit they are computed once; else the least recently used go.
-    centre : (d,) another origin for the linear kernel, <x - centre, z - centre>; with a free bias that is the same problem
+    X : array or CSR matrix of shape (n, d)
+        Points, or the kernel matrix (n, n) itself with ``kernel="precomputed"``.
+    kernel : str, callable or Kernel, default "rbf"
+        "linear", "poly", "rbf", "sigmoid", "precomputed", a function of two sets of points, or a kernel object, such as
+        ``zerogap.kernels.RBF(0.5)``.
+    gamma : float or str, default "scale"
+        Coefficient of rbf, poly and sigmoid by name: a number, "scale" or "auto".
+    degree : int, default 3
+        Degree of the polynomial kernel by name.
+    coef0 : float, default 0.0
+        Constant of the polynomial and sigmoid kernels by name.
+    tau : float or "radius", default 0.0
+        Adds tau² to every kernel value, a constant feature: with a fixed bias the model then has a bias after all, one that
+        counts in |f|² (Remark 7.4 of chapter7).  "radius", a safe choice, is the largest sqrt(K_ii).
+    cache_size : float, default 1000
+        Megabytes for kernel rows.  If all n rows fit they are computed once; else the least recently used go.
+    centre : array of shape (d,), optional
+        Another origin for the linear kernel, <x - centre, z - centre>; with a free bias that is the same problem.
 
     Attributes
     ----------
-    evaluations : how many kernel values have been computed so far, repeats included, a value used twice counted once
+    X : array or CSR matrix of shape (n, d)
+        The points.
+    kernel : Kernel
+        The kernel, with its gamma a number.
+    n : int
+        Number of points.
+    evaluations : int
+        Kernel values computed so far, repeats included; a value used twice counts once.
+    diagonal : array of shape (n,)
+        The diagonal of the matrix.
+    capacity : int
+        Number of rows that memory can hold.
+    holds_all : bool
+        Whether memory can hold all rows.
+
+    Examples
+    --------
+    >>> from zerogap import Gram
+    >>> gram = Gram([[0.0], [1.0], [3.0]], "linear")
+    >>> gram.row(1).tolist(), gram.evaluations  # the diagonal, and one row
+    ([0.0, 1.0, 3.0], 6)
     """
 
     def __init__(
@@ -183,7 +213,13 @@ class Gram:
             self._used, self._clock = self.n, 0
 
     def fresh(self) -> "Gram":
-        """Return the same matrix with nothing computed yet and the count at its start."""
+        """Return the same matrix with nothing computed yet and the count at its start.
+
+        Returns
+        -------
+        Gram
+            A matrix of its own.
+        """
         copied = copy.copy(self)
         copied.evaluations = 0 if self.kernel.knows_diagonal else self.n
         copied.forget()
@@ -217,6 +253,16 @@ class Gram:
         """Return the Gram matrix of some of the points.
 
         It takes from this one the rows that are there.  What it computes is counted in both.
+
+        Parameters
+        ----------
+        points : array of shape (m,)
+            Their numbers.
+
+        Returns
+        -------
+        Gram
+            The matrix (m, m).
         """
         part = copy.copy(self)
         part.evaluations, part._diagonal = 0, self.diagonal[points]
@@ -269,7 +315,18 @@ class Gram:
         return self.capacity == self.n
 
     def has_rows(self, points: np.ndarray | slice) -> np.ndarray:
-        """Return, for each of some points, whether its row is in memory."""
+        """Return, for each of some points, whether its row is in memory.
+
+        Parameters
+        ----------
+        points : array of shape (m,) or slice
+            Their numbers.
+
+        Returns
+        -------
+        array of bool, shape (m,)
+            Whether it is.
+        """
         return self._slot[points] >= 0
 
     def cache(self) -> RowCache:
@@ -277,19 +334,46 @@ class Gram:
         return self._cache
 
     def row(self, i: int) -> np.ndarray:
-        """Return one row, computed if it is not in memory; a view, valid until the next ``fetch``."""
+        """Return one row, computed if it is not in memory.
+
+        Parameters
+        ----------
+        i : int
+            Number of the point.
+
+        Returns
+        -------
+        array of shape (n,)
+            A view, valid until the next ``fetch``.
+        """
         if self._slot[i] < 0:
             self.fetch(np.array([i]))
         return self._rows[self._slot[i]]
 
     def submatrix(self, points: np.ndarray) -> np.ndarray:
-        """Return the matrix of some points among each other, whose rows are in memory."""
+        """Return the matrix of some points among each other.
+
+        Parameters
+        ----------
+        points : array of shape (m,)
+            Their numbers; their rows must be in memory.
+
+        Returns
+        -------
+        array of shape (m, m)
+            A copy.
+        """
         return _submatrix(self._rows, self._slot[points], points)
 
     def fetch(self, wanted: np.ndarray) -> None:
         """Bring rows into memory, in place of those used longest ago.
 
         At most half of the capacity may be asked for at once, so that what a caller has just used is still there.
+
+        Parameters
+        ----------
+        wanted : array of int
+            Numbers of the points.
         """
         rows, slot, stamp = self._cache
         self._clock = max(self._clock, int(stamp.max())) + 1
@@ -322,7 +406,18 @@ class Gram:
             self.fetch(missing[start : start + MIN_ROWS])
 
     def block(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows of the matrix as an array of their own, from memory where they are kept."""
+        """Return rows of the matrix, from memory where they are kept.
+
+        Parameters
+        ----------
+        rows : array of shape (m,)
+            Numbers of the points.
+
+        Returns
+        -------
+        array of shape (m, n)
+            An array of the caller's own.
+        """
         with self.exclusive() as own:
             return own._rows_of(np.asarray(rows))
 
@@ -335,7 +430,18 @@ class Gram:
         return out
 
     def dot(self, beta: np.ndarray) -> np.ndarray:
-        """Return K beta, from the rows of the nonzero coefficients."""
+        """Return K beta, from the rows of the nonzero coefficients.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Coefficients.
+
+        Returns
+        -------
+        array of shape (n,)
+            The product.
+        """
         with self.exclusive() as own, np.errstate(over="ignore", invalid="ignore"):
             return own._dot(beta)
 
@@ -344,6 +450,16 @@ class Gram:
 
         With u the unit roundoff and |K_ij| <= a_i a_j, a sum over m terms is off by at most m u a_i sum_j a_j |beta_j|, and so
         are the kernel values, by as many u as they have roundings.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Coefficients.
+
+        Returns
+        -------
+        array of shape (n,)
+            The bounds.
         """
         size, d = np.abs(beta), self.X.shape[1]
         a = self._rounding.magnitude
@@ -439,6 +555,16 @@ class Gram:
 
         Rows in memory are used from there.  What is left, a square, is computed anew by tiles of its upper triangle, each of
         which serves twice and is then forgotten: no more than one tile is added to the budget.
+
+        Parameters
+        ----------
+        V : array of shape (n,) or (n, k)
+            The columns.
+
+        Returns
+        -------
+        array of the shape of V
+            The products.
         """
         with self.exclusive() as own:
             return own._multiply(V)
@@ -460,7 +586,17 @@ class Gram:
         return product
 
     def subtract(self, points: np.ndarray, change: np.ndarray, residual: np.ndarray) -> None:
-        """Subtract ``change`` times the rows of some points from the residual, in place."""
+        """Subtract ``change`` times the rows of some points from a residual.
+
+        Parameters
+        ----------
+        points : array of shape (m,)
+            Their numbers.
+        change : array of shape (m,)
+            What their coefficients have changed by.
+        residual : array of shape (n,)
+            Changed in place.
+        """
         if self.holds_all:
             self._fetch_all(points)  # first of all: a residual half updated would be of no use
         at_once = self.n if self.holds_all else max(1, self.capacity // 4)
@@ -471,14 +607,26 @@ class Gram:
             _subtract_rows(self._rows, self._slot[points[part]], change[part], residual)
 
     def full(self) -> np.ndarray:
-        """Return the whole matrix, and keep it."""
+        """Return the whole matrix, and keep it.
+
+        Returns
+        -------
+        array of shape (n, n)
+            The rows themselves, no copy.
+        """
         with self.exclusive() as own:
             if own._complete is None:
                 own._keep_all(own.matrix())
             return own._rows
 
     def matrix(self) -> np.ndarray:
-        """Return the whole matrix as an array of the caller's own, computed by tiles of the upper triangle."""
+        """Return the whole matrix, computed by tiles of the upper triangle.
+
+        Returns
+        -------
+        array of shape (n, n)
+            An array of the caller's own.
+        """
         if self._complete is not None:
             return self._complete.copy()
         K = np.empty((self.n, self.n))
