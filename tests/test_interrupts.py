@@ -281,7 +281,7 @@ def test_forgetting_points_of_both_classes_whose_weights_cancel(seed):
     assert model.status_ is Status.CONVERGED
 
 
-def test_where_nobody_can_take_up_a_change_a_new_start_is_made():
+def test_where_no_free_point_can_take_up_a_change_a_new_start_is_made():
     """All others at the ends the change would move them to: only rounding can ask for that, and it must not go on for ever."""
     problem = DualProblem.hinge(Gram(np.eye(3), "linear"), np.array([1.0, -1.0, 1.0]), 1.0)
     active = ActiveSet(problem, np.array([1.0, -1.0, 0.0]))
@@ -349,7 +349,7 @@ def test_ctrl_c_during_a_warm_up_run_ends_the_comparison():
     assert comparison.solutions == {}
 
 
-def test_where_nobody_keeps_a_point_ctrl_c_raises_at_once():
+def test_where_no_point_is_kept_ctrl_c_raises_at_once():
     X, codes = hard_points(1200)
     with pytest.raises(KeyboardInterrupt), CtrlC(0.5), interruptible():
         SVC(**HARD).fit(X, codes % 2)

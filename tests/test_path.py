@@ -101,7 +101,7 @@ def test_grids_where_nearly_every_event_is_a_tie(kernel, seed):
     assert path.n_events < 5 * len(y)
 
 
-def test_a_circle_of_ties_is_settled_as_a_whole(monkeypatch):
+def test_a_circle_of_ties_is_resolved_as_a_whole(monkeypatch):
     """Here 140 points of fifteen dimensions tie at C = 1/9, and one exchange after the other leads round in a circle."""
     rng = np.random.default_rng(12)
     X = rng.integers(0, 2, size=(300, 15)).astype(float)
@@ -115,7 +115,7 @@ def test_a_circle_of_ties_is_settled_as_a_whole(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_every_tie_can_be_settled_as_a_whole(seed, monkeypatch):
+def test_every_tie_can_be_resolved_as_a_whole(seed, monkeypatch):
     monkeypatch.setattr(single, "TRANSITIONS_PER_TIE", 3)
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 2, size=(150, 7)).astype(float)

@@ -29,7 +29,7 @@ def left_over(engine):
     return np.abs(p).max() + engine.lam * np.abs(q - engine.y[E]).max()
 
 
-def test_the_pull_is_summed_afresh_after_so_many_events(monkeypatch):
+def test_the_bound_contribution_is_summed_afresh_after_so_many_events(monkeypatch):
     X, y = make_moons(300, noise=0.3, random_state=0)
     for module in (single, sets):
         monkeypatch.setattr(module, "REFRESH_EVERY", 50)
@@ -42,7 +42,7 @@ def test_the_pull_is_summed_afresh_after_so_many_events(monkeypatch):
     np.testing.assert_allclose(engine.sets.g, exact, atol=1e-11)
 
 
-def test_the_pull_is_summed_afresh_when_lam_has_halved(engine):
+def test_the_bound_contribution_is_summed_afresh_when_lam_has_halved(engine):
     engine.sets.g += 1e-9
     engine.sets.summed_at = 2.0 * engine.lam + 1e-9
     engine.counts.events = 1  # far from the next refresh by number
@@ -69,7 +69,7 @@ def test_what_stays_unsure_is_refined_further(engine, monkeypatch):
     assert left_over(engine) <= 1e-8
 
 
-def test_refining_with_the_pull_forgets_what_is_wrong_in_it(engine):
+def test_refining_with_the_bound_contribution_forgets_what_is_wrong_in_it(engine):
     E = engine.lines.system.points
     x, bias = np.stack([engine.lines.u, engine.lines.v]), np.array([engine.lines.u0, engine.lines.v0])
     totals = np.array([-engine.sets.capped_sum, 0.0])
@@ -118,7 +118,7 @@ def test_margins_of_the_last_segment_are_met_with_room(monkeypatch):
     assert (engine.y * (engine.K[:, lines.points] @ lines.v + lines.v0)).min() >= 1.0
 
 
-def test_without_capped_points_nothing_is_left_of_their_pull(engine):
+def test_without_capped_points_nothing_is_left_of_their_contribution(engine):
     left = np.flatnonzero(engine.status == LEFT)
     engine.sets.g += 1e-9
     for i in left:
@@ -128,9 +128,9 @@ def test_without_capped_points_nothing_is_left_of_their_pull(engine):
     assert engine.sets.capped_sum == 0.0
 
 
-def test_a_watch_covers_moves_as_long_as_they_are_allowed():
+def test_screening_is_safe_for_displacements_it_allows():
     screening = Screening(np.eye(3), np.ones(3), 25)
-    assert screening.is_safe(Displacement(1e9, 1e9, 1e9))  # all are watched
+    assert screening.is_safe(Displacement(1e9, 1e9, 1e9))  # all are evaluated
     screening.is_screened, screening._allowed, screening._since = (
         True,
         Displacement(1.0, 1.0, 1.0),
@@ -141,7 +141,7 @@ def test_a_watch_covers_moves_as_long_as_they_are_allowed():
         assert not screening.is_safe(Displacement(*np.where(np.arange(3) == k, 0.6, 0.1)))
 
 
-def test_before_a_move_that_is_not_covered_all_points_are_looked_at(engine, monkeypatch):
+def test_before_a_displacement_that_is_not_safe_all_points_are_evaluated(engine, monkeypatch):
     looks, look = [], Screening.evaluate_all
     monkeypatch.setattr(Screening, "evaluate_all", lambda self, *lines: looks.append(lines) or look(self, *lines))
     for is_covered in (True, False):
@@ -178,7 +178,7 @@ def test_points_that_exchanges_have_not_come_to_go_to_the_nearer_bound(monkeypat
     np.testing.assert_array_equal(start.status[rest], np.array([RIGHT, LEFT, LEFT, LEFT])[rest])
 
 
-def test_an_exact_solution_sums_the_pull_exactly_too(engine, monkeypatch):
+def test_an_exact_solution_sums_the_bound_contribution_exactly_too(engine, monkeypatch):
     calls, refine = [], Lines._refine
 
     def noted(self, x, bias, totals, *, with_bound_contribution):

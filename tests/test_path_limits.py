@@ -500,7 +500,7 @@ def test_options_of_the_lp_engine_promise_what_they_check():
     assert LP(check_kkt=False).violation == np.inf
 
 
-def test_a_backup_that_goes_far_records_who_changed_sets(moons, monkeypatch):
+def test_a_backup_that_goes_far_records_which_points_changed_sets(moons, monkeypatch):
     monkeypatch.setattr(single_module, "BACKUP_STEP", 0.2)
     engine = svm_path(*moons, max_events=50).engine
     before, engine._degenerate_steps = engine.status.copy(), 10**9
