@@ -1,5 +1,6 @@
 """Ctrl-C and time limits end the whole, keep what there is, and say so.  The signal is a real one."""
 
+import contextlib
 import json
 import os
 import signal
@@ -384,7 +385,9 @@ def test_an_interrupted_command_ends_with_130(hard_file, arguments):
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=300)
-    assert process.returncode == 130
+    # Python itself ends by the signal if it met Ctrl-C in code that was made from a string, such as a dataclass being defined,
+    # whatever was caught since; a shell makes 130 of either.
+    assert process.returncode in (130, -signal.SIGINT)
     assert err.splitlines()[-1] == "zerogap: interrupted"
     assert "Traceback" not in err
 
@@ -431,6 +434,20 @@ def test_an_interrupted_experiment_is_none(monkeypatch, capsys):
     monkeypatch.setattr("zerogap.reproduce.reproduce", lambda *args, **options: SVC().fit(*moons(50)))
     assert main(["reproduce", "ong-table-2"]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "zerogap: interrupted"
+
+
+def drop_ctrl_c():
+    """Do what a compiler does with what its callbacks raise."""
+    with contextlib.suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    with limits() as limit:
+        assert limit.is_over
+
+
+def test_where_ctrl_c_is_to_raise_at_once_it_does_so_even_if_a_callback_drops_it():
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        drop_ctrl_c()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_step_that_a_limit_cuts_off_counts_no_iteration(monkeypatch):

@@ -82,12 +82,15 @@ def assert_in_order(problem, state):
             np.testing.assert_array_equal(getattr(state, array), expected(beta))
 
 
+@pytest.mark.parametrize(
+    "questions_asked", [(0, 1, 4, 9), pytest.param((15, 40), marks=pytest.mark.long)], ids=["soon", "late"]
+)
 @pytest.mark.parametrize("cache_size", [1000, 0.5], ids=["roomy", "tight"])
 @solvers
-def test_a_step_ends_soon_after_its_limit(name, cache_size, monkeypatch):
+def test_a_step_ends_soon_after_its_limit(name, cache_size, questions_asked):
     problem, solver = problem_for(name, cache_size=cache_size), SOLVERS[name]
     state = solver.init(problem)
-    for after in (0, 1, 4, 15, 40):
+    for after in questions_asked:
         questions = Questions(after)
         state, info = step_within(questions, solver, problem, state, 1_000_000, 1e-9)
         assert questions.asked <= after + 12  # once it is over there are few more questions

@@ -74,9 +74,15 @@ def unlimited() -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Work in which Ctrl-C raises ``KeyboardInterrupt`` at once, even inside a run: its point is not needed."""
-    with _entered(Limit(float("inf"), threading.Event())):
-        yield
+    """Work in which Ctrl-C raises ``KeyboardInterrupt`` at once, even inside a run: its point is not needed.
+
+    Compilers call Python functions back and drop what these raise, so that it is raised again at the end.
+    """
+    with _ctrl_c(at_once=True) as pressed:
+        with _entered(Limit(float("inf"), pressed)):
+            yield
+        if pressed.is_set():
+            raise KeyboardInterrupt
 
 
 @contextmanager
@@ -89,17 +95,21 @@ def _entered(limit: Limit) -> Iterator[Limit]:
 
 
 @contextmanager
-def _ctrl_c() -> Iterator[threading.Event]:
-    """Let the first Ctrl-C set a flag, so that it never falls in the middle of an update; a second one raises."""
+def _ctrl_c(*, at_once: bool = False) -> Iterator[threading.Event]:
+    """Let the first Ctrl-C set a flag, so that it never falls in the middle of an update; a second one raises.
+
+    ``at_once``: the first one raises too.
+    """
     pressed = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield pressed
         return
 
     def press(signum: int, frame: Any) -> None:
-        if pressed.is_set():
-            raise KeyboardInterrupt
+        is_second = pressed.is_set()
         pressed.set()
+        if at_once or is_second:
+            raise KeyboardInterrupt
 
     previous = signal.signal(signal.SIGINT, press)
     try:
