@@ -17,9 +17,19 @@ settings.load_profile("suite")
 
 # Two processes that begin at once are not to compile the same functions.  The one that begins with the first of the suite
 # compiles the path's, and with them SMO; the one that begins at its middle compiles solvers that the path does not need.
-FIRST = ("test_path", "test_path_guards", "test_path_limits", "test_path_proof", "test_cli", "test_leave_one_out")
+FIRST = (
+    "test_path",
+    "test_path_events",
+    "test_path_guards",
+    "test_path_limits",
+    "test_path_proof",
+    "test_cli",
+    "test_leave_one_out",
+)
 FIRST += ("test_incremental", "test_simple_svm", "test_path_engines")
-MIDDLE = ("rosen-roomy", "gradient-ascent-roomy", "smo-keerthi-roomy", "smo-platt-roomy")  # of test_limits_in_solvers
+MIDDLE = tuple(  # of test_limits_in_solvers
+    f"{name}-roomy-soon" for name in ("rosen", "gradient-ascent", "smo-keerthi", "smo-platt")
+)
 LAST = (
     "test_docstrings",
     "test_kernel_objects",
