@@ -604,7 +604,11 @@ def test_coefficients_without_enough_digits_are_told():
     y = np.array([-1, 1, 1, 1, 1, -1, 1, -1, 1, -1, -1, 1, 1])
     w = np.array([148, 9.25, 0.0115, 1080, 1.53e-4, 10.2, 0.247, 53.9, 1.19e5, 3.96e-5, 0.216, 0.00688, 0.0124])
     options = {"kernel": "poly", "degree": 7, "C_min": 219.0, "merge_duplicates": False}
-    with pytest.warns(RuntimeWarning, match=r"too few digits.*last digits of its coefficients alone may.*smaller C"):
+    # Whether the last digits cost a gap of 1e-3, or only may, depends on how they fall: on another processor the proof sees it.
+    told = (
+        r"too few digits.*last digits of its coefficients alone may.*smaller C|not exact: the relative gap.*smaller C"
+    )
+    with pytest.warns(RuntimeWarning, match=told):
         svm_path(X, y, C_max=1.25e6, sample_weight=w, **options)
     svm_path(X, y, C_max=1e3, **options)  # nothing of the sort: a warning would be an error
 
