@@ -655,7 +655,7 @@ def test_values_of_float32_that_are_exact_are_a_kernel_like_any_other():
 
 
 def test_a_function_that_rounds_more_than_was_assumed_has_a_wider_certificate():
-    """Values that are others alone than in a block, by 1e-10: so does the expansion of |x - z|² far from zero, on some processors."""
+    """Values that are others alone than in a block, by 1e-10, as those of |x - z|² by expansion are on some processors."""
 
     def rough(A, B):
         return pairwise.rbf_kernel(A, B, gamma=0.1) * (1.0 + 1e-10 * (len(A) > 1))
