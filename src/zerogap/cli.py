@@ -155,7 +155,7 @@ def _toy(n_features: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _path(options: argparse.Namespace) -> int:
-    from zerogap import SVCPath
+    from zerogap import SVC, SVCPath
 
     train, test, y_train, y_test = _split(options)
     settings = {
@@ -169,6 +169,7 @@ def _path(options: argparse.Namespace) -> int:
     warnings.filterwarnings("ignore", message=r"SVCPath was stopped \(max_events")  # as it was asked to
     with interruptible():
         SVCPath(**settings).fit(*_toy(4, 300 if options.engine == "single" else 60))
+        SVC(gamma=1.0).partial_fit(*_toy(4, 20)).partial_fit(*_toy(4, 30))  # exchanges: a path may start with some
     began = time.perf_counter()
     model = SVCPath(**settings, verbose=options.verbose).fit(train, y_train)
     seconds = time.perf_counter() - began
