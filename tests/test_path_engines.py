@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
-from zerogap import Gram, Path, SVCPath, svm_path
-from zerogap.path import LP, lp
+from zerogap import DualProblem, Gram, Path, SVCPath, svm_path
+from zerogap.path import LP, Hastie, lp
 from zerogap.path.bordered_matrix import LINEAR_SYSTEMS
-from zerogap.path.engine import ELBOW, LEFT, RIGHT
-from zerogap.path.lp import LPEngine, LPStep, _balanced
+from zerogap.path.engine import ELBOW, LEFT, RIGHT, balanced
+from zerogap.path.hastie import largest_lam
+from zerogap.path.lp import LPEngine, LPStep
 
 # The paper's tolerances allow errors of a thousandth; with these the same algorithm is as exact as increments can be.
 TIGHT = {"epsilon_kkt": 1e-9, "epsilon_smo": 1e-11, "tau": 1e-9, "tau_2": 1e-13}
@@ -249,8 +250,8 @@ def test_a_program_that_is_not_solved_calls_the_backup(status, monkeypatch):
 
 def test_the_start_of_smo_is_the_papers():
     y = np.array([1.0, 1, -1, 1, -1, 1])
-    np.testing.assert_array_equal(_balanced(y, np.ones(6)), [0, 0, 1, 1, 1, 1])
-    alpha = _balanced(y, np.array([1.0, 2, 1, 3, 1.5, 1]))
+    np.testing.assert_array_equal(balanced(y, np.ones(6)), [0, 0, 1, 1, 1, 1])
+    alpha = balanced(y, np.array([1.0, 2, 1, 3, 1.5, 1]))
     assert alpha @ y == 0
     np.testing.assert_array_equal(alpha, [0, 0, 1, 1.5, 1.5, 1])
 
@@ -279,6 +280,61 @@ def test_counts_survive_storing_and_resuming(plain, tmp_path):
         assert path.certificate_at(50.0).gap <= 1.1e-3 * 50.0 * y.size
 
 
+def monk_1():
+    """The test set of the first monk's problem is every combination of its attributes, under a rule."""
+    X = np.array(list(itertools.product(*(range(1, k + 1) for k in (3, 3, 2, 3, 4, 2)))), dtype=float)
+    return StandardScaler().fit_transform(X), np.where((X[:, 0] == X[:, 1]) | (X[:, 4] == 1), 1.0, -1.0)
+
+
+def test_lp_starts_without_false_elbows():
+    """216 points of each class are at their caps where C is small: rounding in the start must put none of them on the elbow."""
+    X, y = monk_1()
+    path = svm_path(X, y, gamma=2.0, C_min=1e-4, C_max=1e3, engine=LP("qr-update"), merge_duplicates=False)
+    counts = path.counts
+    assert (counts.events, counts.largest_elbow, counts.kkt_backups, counts.loop_backups) == (
+        32,
+        432,
+        0,
+        0,
+    )  # Table III
+
+
+@pytest.mark.long
+def test_lp_needs_no_check_where_its_start_is_right():
+    X, y = monk_1()
+    blind = svm_path(X, y, gamma=2.0, C_min=1e-4, C_max=1e3, engine=LP("qr", check_kkt=False), merge_duplicates=False)
+    assert blind.largest_gap_ <= 1e-4
+
+
+@pytest.mark.parametrize("off", [1e-16, 1e-12, 5e-10])
+def test_points_next_to_a_bound_are_at_it_unless_their_slack_says_otherwise(off):
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(8, 3)), np.full(8, 2.0)
+    y = np.array([1.0, -1] * 4)
+    engine = LP().start(Gram(X), y, w, 1e-3)  # all are capped, far from their margins
+    assert (engine.status == LEFT).all()
+    alpha = w * (1.0 - off * np.linspace(0.0, 1.0, 8))
+    engine._place(engine.lam, alpha, engine.bias)
+    assert (engine.status == LEFT).all()
+    np.testing.assert_array_equal(engine.alpha, w)
+    # At zero with a slack far above zero no point is right: it is on its way up, and so on the elbow.
+    alpha[3] = 2.0 * off
+    engine._place(engine.lam, alpha, engine.bias)
+    assert engine.elbow == [3]
+    assert abs(y @ engine.alpha - y @ alpha) <= 1e-15 * w.sum()  # what the others were moved by
+
+
+@pytest.mark.parametrize("solver", ["simple-svm", "rosen"])
+def test_lp_starts_and_backs_up_by_any_solver(cancer, solver):
+    X, y = cancer
+    loose = {"epsilon_smo": 1e-3, "epsilon_kkt": 1e-6, "gamma": 0.2}
+    path = svm_path(X[:80], y[:80], gamma=2.0, C_min=1e-2, C_max=10.0, engine=LP(solver=solver, **loose))
+    assert path.status == "complete"
+    assert path.largest_gap_ <= 1e-3
+    with pytest.raises(ValueError, match="Unknown solver 'qp'"):
+        LP(solver="qp")
+
+
 # Engine "hastie".
 
 
@@ -299,6 +355,36 @@ def test_hastie_gets_over_an_empty_elbow():
     path = svm_path(X, y, kernel="linear", engine="hastie", C_max=10.0)
     assert path.n_free.min() == 0
     assert path.worst_certificate(np.sqrt(path.C[1:] * path.C[:-1])).relative_gap <= 1e-9
+
+
+@pytest.mark.parametrize("weights", ["equal", "classes", "rows"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_hastie_starts_where_both_classes_first_have_points_on_their_margins(kernel, weights):
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(20, 2)), np.repeat([1.0, -1.0], [10, 10])
+    w = {"equal": np.ones(20), "classes": np.where(y > 0, 1.0, 0.9), "rows": rng.uniform(0.5, 2.0, 20)}[weights]
+    gram = Gram(X, kernel)
+    start = largest_lam(gram, y, w)
+
+    def certificate(lam):
+        problem = DualProblem.hinge(gram, y, 1.0 / lam, sample_weight=w)
+        beta = y * np.where(start.alpha == w, problem.upper - problem.lower, start.alpha / lam)
+        r = problem.residual(beta)
+        return problem.certify(beta).relative_gap, problem.bias_interval(beta, r)
+
+    for lam in (start.lam, 2.0 * start.lam, 1e3 * start.lam):  # above it the coefficients in units of C stay
+        gap, (b_up, b_low) = certificate(lam)
+        assert gap <= 1e-12
+        assert b_up - 1e-9 <= start.bias(lam) / lam <= b_low + 1e-9
+    b_up, b_low = certificate(start.lam)[1]
+    assert b_up == pytest.approx(b_low, abs=1e-9)  # no room is left for the bias: points of both classes are there
+    assert certificate(0.99 * start.lam)[0] > 1e-6
+    engine = Hastie().start(gram, y, w, 1e-9 / start.lam)
+    assert engine.lam == pytest.approx(start.lam, rel=1e-12)
+    assert {float(y[i]) for i in engine.elbow} == {-1.0, 1.0}
+    further = Hastie().start(gram, y, w, 2.0 / start.lam)  # a path that begins at a larger C is followed up to there
+    assert further.lam == pytest.approx(0.5 * start.lam, rel=1e-12)
+    assert not further.transitions
 
 
 def test_hastie_names_the_engine_to_use_on_singular_systems():

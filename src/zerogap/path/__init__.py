@@ -6,5 +6,17 @@ from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
 from zerogap.path.result import Event, Path
 from zerogap.path.single import Single
+from zerogap.path.solution_set import SolutionSet
 
-__all__ = ["ENGINES", "LP", "Event", "Hastie", "Path", "ScoreCurve", "Single", "score_curve", "svm_path"]
+__all__ = [
+    "ENGINES",
+    "LP",
+    "Event",
+    "Hastie",
+    "Path",
+    "ScoreCurve",
+    "Single",
+    "SolutionSet",
+    "score_curve",
+    "svm_path",
+]

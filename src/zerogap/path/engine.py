@@ -25,6 +25,7 @@ from zerogap import limits
 from zerogap.gram import Gram
 from zerogap.loop import Solution, Status, default_max_steps, solve
 from zerogap.problem import DualProblem
+from zerogap.solvers import Solver
 from zerogap.stopping import Stop
 
 RIGHT, ELBOW, LEFT = 0, 1, 2
@@ -125,9 +126,9 @@ class Engine:
         taken, self.transitions = self.transitions, []
         return taken
 
-    def solve_at(self, lam: float, b: np.ndarray, stop: Stop) -> Solution:
+    def solve_at(self, lam: float, b: np.ndarray, stop: Stop, solver: str | Solver = "smo") -> Solution:
         """Solve anew at lam, from the scaled coefficients of a lam near by."""
-        return optimum(self.gram, self.y, self.w, 1.0 / lam, stop, b / lam)
+        return optimum(self.gram, self.y, self.w, 1.0 / lam, stop, b / lam, solver)
 
     def record(self, before: np.ndarray) -> None:
         """Enter the transitions that lead from other sets to the present ones."""
@@ -158,14 +159,22 @@ class Options(Protocol):
         """Return the engine at C, from the coefficients there, and the sets, if they are known."""
 
 
-def optimum(gram: Gram, y: np.ndarray, w: np.ndarray, C: float, stop: Stop, beta: np.ndarray | None) -> Solution:
-    """Solve the soft margin problem at one C by SMO; ``NotStarted`` if a limit is reached on the way.
+def optimum(
+    gram: Gram,
+    y: np.ndarray,
+    w: np.ndarray,
+    C: float,
+    stop: Stop,
+    beta: np.ndarray | None,
+    solver: str | Solver = "smo",
+) -> Solution:
+    """Solve the soft margin problem at one C; ``NotStarted`` if a limit is reached on the way.
 
-    Where pairs do not get there, as with weights of very different size, exchanges go on from where they are.
+    Where the solver does not get there, as pairs with weights of very different size, exchanges go on from where it is.
     """
     problem = DualProblem.hinge(gram, y, C, sample_weight=w)
     max_steps = min(default_max_steps(problem.n), PAIRS_PER_POINT * problem.n)
-    solution = solve(problem, stop=stop, resume=beta, max_steps=max_steps)
+    solution = solve(problem, solver, stop=stop, resume=beta, max_steps=max_steps)
     if solution.status is not Status.CONVERGED and not limits.is_over():
         exact = solve(problem, "simple-svm", stop=stop, resume=solution.beta, max_steps=EXCHANGES_PER_POINT * problem.n)
         is_better = exact.certificate.gap < solution.certificate.gap
@@ -173,6 +182,15 @@ def optimum(gram: Gram, y: np.ndarray, w: np.ndarray, C: float, stop: Stop, beta
     if limits.is_over():
         raise NotStarted(solution.beta)
     return solution
+
+
+def balanced(y: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Every point at its cap, but for the first ones of the larger class, as many as it has too many; (55) of ong."""
+    alpha = w.copy()
+    larger = np.flatnonzero(y * (y @ w) > 0)
+    too_many = abs(y @ w) - np.concatenate([[0.0], np.cumsum(w[larger])[:-1]])
+    alpha[larger] -= np.clip(too_many, 0.0, w[larger])
+    return alpha
 
 
 def sets_of(a: np.ndarray, w: np.ndarray) -> np.ndarray:

@@ -3,18 +3,26 @@
 Symbols: as in ``increments``; p is ong's (35).  The elbow system is taken to be regular (23), every lam at which some point
 reaches a boundary is a candidate, whichever way it moves, and the largest below the present one is the next event.  On data
 with duplicates, dependent points or ties that goes wrong, and it says so: it is here to compare with.
+
+It starts at the largest lam with an event.  Above it the lighter class is capped, and the heavier one has the coefficients of
+least norm with the same sum: all at their caps too if both weigh the same, else the solution of a quadratic program.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg as la
 
+from zerogap import limits
+from zerogap.active_set import ActiveSet
 from zerogap.gram import Gram
 from zerogap.path.bordered_matrix import SVD
-from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, segment_between
-from zerogap.path.increments import IncrementalEngine
+from zerogap.path.engine import ELBOW, LEFT, RIGHT, Counts, NotStarted, Segment, balanced, segment_between
+from zerogap.path.increments import AT_BOUND, IncrementalEngine
 from zerogap.path.single import Single, SingleEngine
+from zerogap.path.tolerances import OPTIMAL
+from zerogap.problem import DualProblem
 
 EQUAL = 1e-10  # candidates this near to lam, relative to it, are the event we come from
 SINGULAR = 1e-12  # reciprocal condition number of an elbow system that has no one solution
@@ -34,8 +42,26 @@ class Hastie:
         beta: np.ndarray | None = None,
         status: np.ndarray | None = None,
     ) -> "HastieEngine":
-        """Return the engine at C, from the exact solution there: an error in it would stay to the end."""
-        return HastieEngine(Single().start(gram, y, w, C, beta, status))
+        """Return the engine at the largest lam or, if that is at a smaller C, as far as C; one that is resumed begins there.
+
+        An error in the start would stay to the end: to resume, the solution at C is made exact.
+        """
+        if beta is not None or status is not None:
+            return HastieEngine.from_exact(Single().start(gram, y, w, C, beta, status))
+        try:
+            start = largest_lam(gram, y, w)
+            size = float(np.abs(gram.diagonal).max() * w.sum())
+            if not start.lam > SINGULAR * size:  # the classes have one mean: whatever lam, nothing happens
+                return HastieEngine(gram, y, w, 1.0 / C, start.alpha, start.bias(1.0 / C))
+            engine = HastieEngine(gram, y, w, start.lam, start.alpha, start.bias(start.lam), start.reached)
+            while engine.lam > 1.0 / C:
+                limits.check()
+                engine.step(1.0 / C)
+        except limits.Exceeded:
+            raise NotStarted(y * balanced(y, w) * C) from None
+        engine.transitions.clear()
+        engine.counts = Counts()
+        return engine
 
     @property
     def violation(self) -> float:
@@ -46,16 +72,81 @@ class Hastie:
         return "hastie"
 
 
+class Start(NamedTuple):
+    """The solution at the largest lam with an event."""
+
+    lam: float
+    alpha: np.ndarray  # (n,)
+    reached: np.ndarray  # the points at their caps that have come to their margins there
+    sign: float  # label of the heavier class, ...
+    margin: float  # ... and y F of its points on the margin but for the bias
+
+    def bias(self, lam: float) -> float:
+        """Return the bias at the largest lam and above."""
+        return self.sign * (lam - self.margin)
+
+
+def largest_lam(gram: Gram, y: np.ndarray, w: np.ndarray) -> Start:
+    """Return where both classes first have points on their margins, as lam falls from infinity."""
+    sign = 1.0 if y @ w >= 0.0 else -1.0  # of the heavier class
+    alpha = _least_norm(gram, y, w, sign)
+    g = y * gram.dot(y * alpha)  # y F but for the bias
+    near = EQUAL * float(np.abs(g).max())
+    lighter, heavier = (_first(g, side, alpha, w, near) for side in (y == -sign, y == sign))
+    lam = 0.5 * (g[lighter[0]] + g[heavier[0]])  # g + y bias = lam for both
+    capped = [i for i in (*lighter, *heavier) if alpha[i] == w[i]]
+    return Start(float(lam), alpha, np.array(capped, dtype=np.int64), sign, float(g[heavier[0]]))
+
+
+def _least_norm(gram: Gram, y: np.ndarray, w: np.ndarray, sign: float) -> np.ndarray:
+    """Return the coefficients above the largest lam: caps, and of the heavier class those of least |sum y alpha phi|."""
+    alpha = balanced(y, w)
+    if not 0.0 < alpha.sum() < w.sum():
+        return alpha
+    box = np.where(y > 0, w, 0.0), np.where(y > 0, 0.0, -w)
+    whole = DualProblem(gram, target=np.zeros(y.size), lower=box[1], upper=box[0], ridge=np.zeros(y.size), total=0.0)
+    heavier, b = np.flatnonzero(y == sign), y * alpha
+    part = whole.restricted(heavier, b)
+    active = ActiveSet(part, b[heavier])
+    active.optimise(part, OPTIMAL * float(np.abs(part.target).max()))
+    limits.check()
+    alpha[heavier] = np.clip(sign * active.beta, 0.0, w[heavier])
+    alpha[alpha <= AT_BOUND * w] = 0.0
+    return np.where(w - alpha <= AT_BOUND * w, w, alpha)
+
+
+def _first(g: np.ndarray, side: np.ndarray, alpha: np.ndarray, w: np.ndarray, near: float) -> np.ndarray:
+    """Return the points of one class that come to their margin first: those inside their box, which all do, or capped ones."""
+    free = side & (alpha > 0.0) & (alpha < w)
+    if free.any():
+        return np.flatnonzero(free)
+    capped = side & (alpha >= w)
+    return np.flatnonzero(capped & (g >= g[capped].max() - near))
+
+
 class HastieEngine(IncrementalEngine):
     """The state between two events."""
 
-    def __init__(self, exact: SingleEngine):
-        super().__init__(exact.gram, exact.y, exact.w)
-        segment = exact.segment()
-        alpha = exact.y * exact.sets.b
-        alpha[np.abs(alpha) <= EQUAL * exact.w] = 0.0  # engine "single" keeps a point on the elbow even at a bound
-        alpha = np.where(exact.w - alpha <= EQUAL * exact.w, exact.w, alpha)
-        self._place(exact.lam, alpha, segment.bias(exact.lam))
+    def __init__(
+        self,
+        gram: Gram,
+        y: np.ndarray,
+        w: np.ndarray,
+        lam: float,
+        alpha: np.ndarray,
+        bias: float,
+        reached: np.ndarray | None = None,
+    ):
+        super().__init__(gram, y, w)
+        self._place(lam, alpha, bias)
+        if reached is not None:
+            self._assign({int(i): ELBOW for i in reached if self.status[i] != ELBOW})
+
+    @classmethod
+    def from_exact(cls, exact: SingleEngine) -> "HastieEngine":
+        """Take over from engine "single", which keeps a point on the elbow even at a bound."""
+        bias = exact.segment().bias(exact.lam)
+        return cls(exact.gram, exact.y, exact.w, exact.lam, exact.y * exact.sets.b, bias)
 
     def step(self, lam_end: float) -> tuple[Segment, float]:
         """Go to the nearest candidate below lam."""

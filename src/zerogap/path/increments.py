@@ -7,8 +7,12 @@ solves A d = 1 delta.
 
 import numpy as np
 
-from zerogap.path.engine import ELBOW, LEFT, Engine, Segment, Transition, segment_between, sets_of
+from zerogap.path.engine import ELBOW, LEFT, RIGHT, Engine, Segment, Transition, segment_between
 from zerogap.path.rows import weighted_rows
+
+# A coefficient this near to a bound, relative to its box, is at it: a solver's rounding must not put a point on the elbow.
+# Unless its slack, relative to lam, has the other sign by more than this: then the point is on its way off the bound.
+AT_BOUND = 1e-9
 
 
 class IncrementalEngine(Engine):
@@ -20,10 +24,21 @@ class IncrementalEngine(Engine):
         return len(self.elbow)
 
     def _place(self, lam: float, alpha: np.ndarray, bias: float) -> None:
-        """Take over the solution at lam."""
-        self.lam, self.alpha, self.bias = lam, alpha, bias
-        self.status = sets_of(alpha, self.w)
-        self.elbow = np.flatnonzero(self.status == ELBOW).tolist()
+        """Take over the solution at lam, every point in its set (17), and one at a bound there exactly."""
+        self.lam, self.alpha, self.bias, w = lam, alpha, bias, self.w
+        self.slack = self.true_slack()
+        xi = self.slack / lam
+        at_zero = (alpha <= 0.0) | ((alpha <= AT_BOUND * w) & (xi <= AT_BOUND))
+        at_cap = (alpha >= w) | ((w - alpha <= AT_BOUND * w) & (xi >= -AT_BOUND))
+        self.status = np.where(at_zero, RIGHT, np.where(at_cap, LEFT, ELBOW))
+        E = np.flatnonzero(self.status == ELBOW)
+        self.elbow = E.tolist()
+        excess = float(self.y @ alpha)
+        snapped = np.where(at_zero, 0.0, np.where(at_cap, w, alpha))
+        if E.size and not np.array_equal(snapped, alpha):  # the sum stays what it was
+            k = E[np.argmax(np.minimum(alpha, w - alpha)[E])]
+            snapped[k] = np.clip(snapped[k] - self.y[k] * (float(self.y @ snapped) - excess), 0.0, w[k])
+        self.alpha = snapped
         self.slack = self.true_slack()
 
     def current_solution(self) -> tuple[np.ndarray, np.ndarray, float]:

@@ -21,9 +21,10 @@ from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.loop import Solution, Status
 from zerogap.path.bordered_matrix import LINEAR_SYSTEMS, Directions
-from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, optimum, segment_between
+from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, balanced, optimum, segment_between
 from zerogap.path.increments import IncrementalEngine
 from zerogap.path.threaded import call_in_thread
+from zerogap.solvers import Solver, get_solver
 from zerogap.stopping import KKTViolation
 
 # What differs by less than this, relative to lam or to a coefficient's cap, is equal.
@@ -46,8 +47,10 @@ class LP:
     ell: int = 50  # so many blocked events, or special ones in a row, are put up with
     check_kkt: bool = True
     incremental: bool = True  # update xi by (39), else compute it by (16)
+    solver: str | Solver = "smo"  # of the initialisation and the backup: "any procedure that solves DP" (section IV)
 
     def __post_init__(self) -> None:
+        get_solver(self.solver)  # refuses names that are none
         validation.check_choice("linear_system", self.linear_system, tuple(LINEAR_SYSTEMS))
         for name in ("epsilon_svd", "epsilon_kkt", "epsilon_smo", "tau", "tau_2", "gamma"):
             validation.check_positive(name, getattr(self, name))
@@ -61,9 +64,10 @@ class LP:
         beta: np.ndarray | None = None,
         status: np.ndarray | None = None,
     ) -> "LPEngine":
-        """Initialisation routine (IR): SMO from (55)."""
-        beta = y * _balanced(y, w) * C if beta is None else beta
-        return LPEngine(self, gram, y, w, 1.0 / C, optimum(gram, y, w, C, KKTViolation(self.epsilon_smo), beta))
+        """Initialisation routine (IR): SMO, or another solver, from (55)."""
+        beta = y * balanced(y, w) * C if beta is None else beta
+        solution = optimum(gram, y, w, C, KKTViolation(self.epsilon_smo), beta, self.solver)
+        return LPEngine(self, gram, y, w, 1.0 / C, solution)
 
     @property
     def violation(self) -> float:
@@ -72,15 +76,6 @@ class LP:
 
     def __str__(self) -> str:
         return f"lp, {self.linear_system}"
-
-
-def _balanced(y: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """Every point at its cap, but for the first ones of the larger class, as many as it has too many; (55)."""
-    alpha = w.copy()
-    larger = np.flatnonzero(y * (y @ w) > 0)
-    too_many = abs(y @ w) - np.concatenate([[0.0], np.cumsum(w[larger])[:-1]])
-    alpha[larger] -= np.clip(too_many, 0.0, w[larger])
-    return alpha
 
 
 class LPStep(NamedTuple):
@@ -115,7 +110,7 @@ class LPEngine(IncrementalEngine):
         self._lam_c, self._repaired = lam, np.inf  # where a step last moved lam, and where the backup was last called
 
     def _take(self, lam: float, solution: Solution) -> None:
-        """Take over what SMO found at lam."""
+        """Take over what the solver found at lam."""
         a, problem = self.y * solution.beta, solution.problem
         alpha = np.where(a >= problem.upper - problem.lower, self.w, np.clip(lam * a, 0.0, self.w))
         self._place(lam, alpha, lam * solution.bias)
@@ -285,9 +280,9 @@ class LPEngine(IncrementalEngine):
     # Backup routine (BR).
 
     def _back_up(self, lam: float, since: Snapshot) -> tuple[Segment, float]:
-        """Solve anew by SMO at lam; from the last event to there, (53) for every point that has moved."""
-        sets = self.status
-        solution = self.solve_at(lam, self.y * self.alpha, KKTViolation(self._kkt_tolerance()))
+        """Solve anew at lam; from the last event to there, (53) for every point that has moved."""
+        sets, stop = self.status, KKTViolation(self._kkt_tolerance())
+        solution = self.solve_at(lam, self.y * self.alpha, stop, self.options.solver)
         self._was_solved = solution.status is Status.CONVERGED
         self._take(lam, solution)
         self.record(sets)

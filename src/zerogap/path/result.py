@@ -18,6 +18,7 @@ from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.path.engine import LEFT, Counts, Engine, Segment, Transition
 from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
+from zerogap.path.solution_set import SolutionSet, solutions
 from zerogap.precision import dot, products, with_sum_zero
 from zerogap.problem import Certificate, DualProblem
 from zerogap.storage import read_arrays, write_arrays
@@ -25,6 +26,7 @@ from zerogap.storage import read_arrays, write_arrays
 SHARP = 1e-11  # a relative gap above this is computed again in twice the precision, if rounding is most of it
 FAR = 1e-7  # relative gap of f(x) about an origin far from the points, above which there is a warning
 LOADED = 1e-6  # relative gap above which a path that was loaded cannot be one of the kernel matrix it is given
+ON_MARGIN = 1e-10  # a decision value this near to its margin is on it: what a path leaves between events at one C
 SETS = ("right", "elbow", "left")
 
 
@@ -373,6 +375,51 @@ class Path:
                 RuntimeWarning,
                 stacklevel=validation.callers_level(),
             )
+
+    def solution_set_at(self, C: float) -> SolutionSet:
+        """Return all solutions at C: many, where rows on their margins are duplicates or depend on each other.
+
+        They have one decision function.  Points count as on their margins within 1e-10, and as dependent within rounding.
+
+        Parameters
+        ----------
+        C : float
+            Within the range of the path.
+
+        Returns
+        -------
+        SolutionSet
+            Its dimension, directions, ends and vertices; ``coefficients_at`` is one of them.
+        """
+        gram, points, beta = self._known_gram(), self.points, self._coefficients_at(C)
+        excess = self.y * (gram.dot(self.beta_at(C)) + self.bias_in_gram(C)) - 1.0
+        on_margin = np.abs(excess) <= ON_MARGIN
+        on_margin[self.segment_at(C).points] = True
+        rows = np.flatnonzero(np.append(on_margin, False)[points.group])  # -1 is the group of rows without a weight
+        cap = np.zeros(beta.size)
+        has_weight = points.group >= 0
+        group = points.group[has_weight]
+        cap[has_weight] = self.y[group] * C * points.share[has_weight] * points.weight[group]
+        bounds = np.minimum(cap, 0.0), np.maximum(cap, 0.0)
+        K = gram.full()[np.ix_(points.group[rows], points.group[rows])]
+        return solutions(C, np.clip(beta, *bounds), *bounds, rows, K)
+
+    def not_unique(self) -> list[tuple[float, float, int]]:
+        """Return where the solution is not unique.
+
+        Returns
+        -------
+        list of (float, float, int)
+            From a C to a C, and the dimension of the solutions in between; it may be larger at a breakpoint.
+        """
+        found: list[tuple[float, float, int]] = []
+        for begin, end in pairwise(self.C.tolist()):
+            dimension = self.solution_set_at(math.sqrt(begin * end)).dimension
+            if dimension and found and found[-1][1:] == (begin, dimension):
+                begin = found.pop()[0]
+            if dimension:
+                found.append((begin, end, dimension))
+        return found
 
     def certificate_at(self, C: Any) -> Any:
         """Return the certificate of the solution at C, computed from the data.
