@@ -31,17 +31,25 @@ def fake(monkeypatch, run, name="fake-table-1"):
         (lambda r: r.near("a", "b", 1.0, np.nan, 0.25, "drawn once"), False),
         (lambda r: r.at_most("a", "b", 2.0, 2.0), True),
         (lambda r: r.at_most("a", "b", 2.0, 2.1), False),
-        (lambda r: r.at_most("a", "b", 0.0, 1e-9, limit=1e-8), True),
-        (lambda r: r.at_most("a", "b", 2.0, 1.0, limit=0.5), False),
-        (lambda r: r.check("a", "b", "grows", np.True_, 1), True),
-        (lambda r: r.check("a", "b", "grows", np.False_, 1), False),
+        (lambda r: r.within_factor("a", "b", 2.0, 6.0, 3.0, "a size"), True),
+        (lambda r: r.within_factor("a", "b", 2.0, 6.1, 3.0, "a size"), False),
+        (lambda r: r.within_factor("a", "b", 2.0, 0.6, 3.0, "a size"), False),
+        (lambda r: r.between("a", "b", 2.0, 3.0, 3.0), True),
+        (lambda r: r.between("a", "b", 2.0, 3.0, 1.9), False),
+        (lambda r: r.claim("a", "b", "grows", np.True_, 1), True),
+        (lambda r: r.claim("a", "b", "grows", np.False_, 1), False),
+        (lambda r: r.check("a", "b", "is sorted", np.True_, 1), True),
+        (lambda r: r.check("a", "b", "is sorted", np.False_, 1), False),
     ],
 )
 def test_rules(add, holds, capsys):
     report = Report("name")
     add(report)
-    assert report.cells[0].holds is holds
-    assert len(report.judged) == (holds is not None)
+    cell = report.cells[0]
+    assert cell.holds is holds
+    # Only self-checks are not of the paper.
+    assert cell.kind == ("" if holds is None else "self" if cell.rule == "is sorted" else "paper")
+    assert len(report.judged("paper")) == (cell.kind == "paper")
     mark = {True: "holds", False: "DIFFERS", None: ""}[holds]
     assert capsys.readouterr().out.rstrip().endswith(mark)
 
@@ -50,6 +58,7 @@ def three_cells(report, quick):
     report.equal("monk", "events", 10, 10 if quick else 11)
     report.near("wbc", "events", 20.0, 20.5, 1.0, "ties | backups")
     report.show("wbc", "seconds", None, 0.123456)
+    report.check("wbc", "order", "sorted", True, "yes")
     report.say("the third set is not there")
 
 
@@ -58,10 +67,10 @@ def test_markdown_shows_the_papers_value_and_what_does_not_hold():
     three_cells(report, quick=False)
     report.figures.append("fake.png")
     lines = report.markdown().splitlines()
-    assert "|  | events | seconds |" in lines
-    assert "| monk | 11 (10) **✗** |  |" in lines
-    assert "| wbc | 20.5 (20) | 0.1235 |" in lines
-    assert "fake-table-1: 1 of 2 judged cells hold, 1 for information." in lines
+    assert "|  | events | seconds | order |" in lines
+    assert "| monk | 11 (10) **✗** |  |  |" in lines
+    assert "| wbc | 20.5 (20) | 0.1235 | yes |" in lines
+    assert "fake-table-1: 1 of 2 paper cells hold, 1 of 1 self-checks hold, 1 for information." in lines
     assert "- events · within 1 · ties | backups" in lines
     assert "- the third set is not there" in lines
     assert lines[-1] == "![fake.png](fake.png)"
@@ -72,8 +81,9 @@ def test_results_are_written_with_machine_and_versions(monkeypatch, tmp_path):
     (report,) = reproduce.reproduce(["fake-table-1"], output=tmp_path)
     with (tmp_path / "fake" / "fake-table-1.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["holds"] for row in rows] == ["False", "True", ""]
-    assert [row["paper"] for row in rows] == ["10", "20.0", ""]
+    assert [row["holds"] for row in rows] == ["False", "True", "", "True"]
+    assert [row["kind"] for row in rows] == ["paper", "paper", "", "self"]
+    assert [row["paper"] for row in rows] == ["10", "20.0", "", ""]
     assert {row["experiment"] for row in rows} == {"fake-table-1"}
     assert rows[0]["numpy"] == np.__version__
     assert rows[0]["cpu"]
@@ -81,26 +91,37 @@ def test_results_are_written_with_machine_and_versions(monkeypatch, tmp_path):
 
 
 def test_the_summary_counts_all_results_and_lists_what_does_not_hold(tmp_path):
-    for paper, ours in (("ong", 3), ("lopez", 4)):
+    for paper, ours, why in (("ong", 3, ""), ("lopez", 4, "other data"), ("ssvm", 5, "")):
         report = Report(f"{paper}-table-1")
-        report.equal("set", "events", 3, ours, "other data")
+        report.equal("set", "events", 3, ours, why)
+        report.check("set", "order", "sorted", paper != "ssvm", "yes")
         report.show("set", "seconds", 1.0, 2.0)
         report.write(tmp_path / paper)
     text = summary(tmp_path)
-    assert "| [ong-table-1](ong/ong-table-1.md) | 1 | 1 | 1 |" in text
-    assert "| all | 1 | 2 | 2 |" in text
+    assert "| [ong-table-1](ong/ong-table-1.md) | 1 | 1 | 1 | 1 | 1 |" in text
+    assert "| all | 3 | 1 | 3 | 2 | 3 |" in text
+    assert "**1 of 3 paper cells hold**" in text
     assert "- lopez-table-1: set, events: paper 3, ours 4, should be equal; other data" in text
+    assert "- ssvm-table-1: set, events: paper 3, ours 5, should be equal; unexplained" in text
+    assert "- ssvm-table-1: set, order: paper -, ours yes, should be sorted; unexplained" in text
+    assert "summary.png" not in text
+    pytest.importorskip("matplotlib")
+    reproduce.draw_summary(tmp_path)
+    assert (tmp_path / "summary.png").stat().st_size > 1_000
+    assert "](summary.png)" in summary(tmp_path)
 
 
-def test_the_command_fails_where_a_rule_does_not_hold(monkeypatch, capsys):
+def test_the_command_fails_where_a_self_check_does(monkeypatch, capsys):
     fake(monkeypatch, three_cells)
     assert main(["reproduce"]) == 0
     assert capsys.readouterr().out == "fake-table-1\n"
     assert main(["reproduce", "fake-table-1", "--quick"]) == 0
-    assert main(["reproduce", "fake"]) == 1
+    assert main(["reproduce", "fake"]) == 0  # that a paper says otherwise is a result
     out = capsys.readouterr().out
     assert "fake-table-1 (quick)" in out
-    assert out.count("judged cells hold") == 2
+    assert out.count("paper cells hold") == 2
+    fake(monkeypatch, lambda report, quick: report.check("wbc", "order", "sorted", False, "no"))
+    assert main(["reproduce", "fake"]) == 1
 
 
 def test_each_experiment_runs_once_however_it_is_named(monkeypatch):
@@ -152,7 +173,11 @@ def test_quick_form(name, tmp_path):
     if not report.cells:
         assert report.notes
         pytest.skip(report.notes[0])
-    assert [cell for cell in report.judged if not cell.holds] == []
+    assert [cell for cell in report.judged("self") if not cell.holds] == []
+    with (reproduce.home() / folder.name / f"{name}.csv").open(newline="") as file:
+        held = {(row["row"], row["column"]) for row in csv.DictReader(file) if row["holds"] == "True"}
+    lost = [cell for cell in report.judged("paper") if not cell.holds and (cell.row, cell.column) in held]
+    assert lost == []  # what agrees with a paper in the results that are kept agrees here
     assert (folder / f"{name}.md").exists()
     for figure in report.figures:
         assert 1_000 < (folder / figure).stat().st_size < 100_000

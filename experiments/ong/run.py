@@ -1,4 +1,4 @@
-"""Tables I-IV of Ong, Shao and Yang: SVMP with each linear system, and engine "single" beside it."""
+"""Tables I-IV and figure 1 of Ong, Shao and Yang: SVMP with each linear system, and engine "single" beside it."""
 
 import os
 import warnings
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import sklearn.svm
 from sklearn.preprocessing import StandardScaler
 
-from zerogap import Path, datasets, svm_path
+from zerogap import DualProblem, Gram, Path, datasets, svm_path
 from zerogap.path import LP
 from zerogap.reproduce import Report, config
 
@@ -19,10 +19,22 @@ GAMMA = 1.0 / SETTINGS["sigma"]
 SYSTEMS = ("svd", "qr", "qr-update")
 QUICK = ("monk-2", "hill-valley")
 
-# Sets we have exactly as the paper has them, as far as one can tell; of the others it is a subset or version it does not give.
+# Sets we have exactly as the paper has them, as far as one can tell; of the others it has a part or version it does not give.
 SAME = ("monk-1", "monk-2", "monk-3", "hill-valley", "madelon", "splice-c", "svmguide-c")
-# On these, duplicates and dependent points leave the sets of an optimal solution open: counts depend on how ties are broken.
-DEGENERATE = ("monk-1", "monk-2", "monk-3", "wbc", "splice-c", "german", "ionosphere")
+# Why what is printed may differ from ours, said beside every cell of a set.
+WHY = {
+    "sonar": "half of the set, which half is unknown",
+    "heart": "the mean of partitions; the paper's 170 rows are one that is unknown",
+    "diabetes": "the mean of partitions; the paper's 468 rows are one that is unknown",
+    "ionosphere": "the paper's is a part of the set that it does not give: 193 points at most",
+    "wbc": "the paper's is a part of the set that it does not give: 195 points at most",
+    "german": "800 x 27 in the paper, 1000 x 24 here",
+    "svmguide3": "another version: 920 events come out with no scaling of this one",
+    **dict.fromkeys(
+        ("monk-1, linear", "monk-2, linear", "monk-3, linear", "splice-c, linear", "splice-c, rbf"),
+        "nominal features: with dependent points the sets of a solution are many, and ties decide which are met",
+    ),
+}
 
 
 @dataclass
@@ -97,10 +109,10 @@ def table_1(report: Report, quick: bool) -> None:
         except FileNotFoundError as error:
             report.say(f"{name}: {error}")
             continue
-        if name in SAME or name in ("heart", "diabetes"):
-            report.equal(name, "points", n_points, data.y.size)
+        if n_points:
+            report.equal(name, "points", n_points, data.y.size, WHY.get(name, ""))
         else:
-            report.show(name, "points", n_points or None, data.y.size, "the paper does not say which rows it took")
+            report.show(name, "points", None, data.y.size, "not printed")
         used = int((data.X.std(axis=0) > 0).sum())
         report.show(name, "features that vary", n_features, used)
         distinct = np.unique(np.column_stack([data.X, data.y]), axis=0).shape[0]
@@ -126,43 +138,33 @@ def one_row(report: Report, name: str, kernel: str, paper: list, copies: list[Da
     systems = ("qr-update",) if quick else SYSTEMS
     paths = {system: [follow(data, kernel, LP(system)) for data in copies] for system in systems}
     single = [follow(data, kernel, "single", merge=True) for data in copies]
-    counts = [path.counts for path in paths[systems[0]]]
-    judge_counts(report, name, "|E|max", elbow, [c.largest_elbow for c in counts])
-    backups = abs(mean(c.kkt_backups for c in counts) - n_kkt)  # each is a pass of the main loop, and so an event
-    judge_counts(report, name, "events", events, [c.events for c in counts], backups)
+    counts, why = [path.counts for path in paths[systems[0]]], why_of(name, kernel)
+    judge_count(report, name, "|E|max", elbow, mean(c.largest_elbow for c in counts), why)
+    judge_count(report, name, "events", events, mean(c.events for c in counts), why)
+    judge_count(report, name, "(m-r)max", null, mean(c.largest_null_space for c in counts), why)
+    judge_count(report, name, "N_SR", n_special, mean(c.special for c in counts), why)
+    judge_count(report, name, "N_kkt", n_kkt, mean(c.kkt_backups for c in counts), why)
     report.show(name, "events, single", None, mean(path.counts.events for path in single))
     report.show(name, "|E|max, single", None, mean(path.counts.largest_elbow for path in single))
-    report.show(name, "(m-r)max", null, mean(c.largest_null_space for c in counts), "depends on how ties are broken")
     report.show(name, "t_IR", times[0], mean(c.start_seconds for c in counts))
     for system, seconds in zip(SYSTEMS, times[1:], strict=True):
         if system in paths:
             report.show(name, f"t {system}", seconds, mean(path.counts.tracking_seconds for path in paths[system]))
     report.show(name, "t single", None, mean(path.counts.tracking_seconds for path in single))
-    if not quick and kernel == "rbf" and mean(c.largest_elbow for c in counts) > 150:
+    if not quick and kernel == "rbf":
         svd, qr = (mean(path.counts.tracking_seconds for path in paths[system]) for system in ("svd", "qr"))
-        note = (
-            "here the linear programs take most of the time" if mean(c.largest_null_space for c in counts) > 5 else ""
-        )
-        claim = "QR is cheaper than SVD where the elbow is large"
-        report.check(name, "QR below SVD", claim, qr < svd, qr / svd, note=note)
-    report.show(name, "N_SR", n_special, mean(c.special for c in counts))
-    report.show(name, "N_kkt", n_kkt, mean(c.kkt_backups for c in counts))
+        claim = "§VIII: QR brings the time with the Gaussian kernel down"
+        report.claim(name, "QR / SVD", claim, qr < svd, qr / svd, times[2] / times[1])
     judge_costs(report, name, kernel, costs, copies[0], paths[systems[-1]][0], single[0], quick)
 
 
-def judge_counts(report: Report, name: str, column: str, paper: float, ours: list[int], extra: float = 0.0) -> None:
-    value = mean(ours)
-    if len(ours) > 1:
-        tolerance = max(max(ours) - min(ours), 0.1 * paper)
-        report.near(name, column, paper, value, tolerance, "spread over the partitions; the paper's is unknown")
-    elif name == "sonar":
-        report.near(name, column, paper, value, max(6, 0.1 * paper), "half of the set, which half is unknown")
-    elif name in SAME and name not in DEGENERATE:
-        why = "the same data, nothing degenerate: ties of rounding, and backups"
-        report.near(name, column, paper, value, max(5, 0.01 * paper) + extra, why)
-    else:
-        why = "ties leave it open" if name in DEGENERATE else "not the same rows as the paper's"
-        report.show(name, column, paper, value, why)
+def why_of(name: str, kernel: str) -> str:
+    return WHY.get(name, WHY.get(f"{name}, {kernel}", ""))
+
+
+def judge_count(report: Report, row: str, column: str, paper: float, ours: float, why: str) -> None:
+    """One rule for every count: a hundredth, and two for ties that rounding decides."""
+    report.near(row, column, paper, ours, 2 + 0.01 * paper, why)
 
 
 def judge_costs(
@@ -179,12 +181,16 @@ def judge_costs(
         exact = costs_of(single, data, K, C)
         against = {"even": ("LIBSVM", peer), "log": ("exact path", exact)}[draw]
         for title, other, printed in (("cost %", path, paper[0]), ("cost % unchecked", unchecked, paper[-1])):
-            if other is not None:
-                apart = 100 * np.abs(costs_of(other, data, K, C) / against[1] - 1.0).max()
-                report.show(
-                    name, f"{title}, {draw}", printed if draw == "even" else None, apart, f"against the {against[0]}"
-                )
-        report.at_most(name, f"single above LIBSVM, {draw}", 0.0, float((exact / peer - 1.0).max()), limit=1e-9)
+            if other is None:
+                continue
+            apart = 100 * np.abs(costs_of(other, data, K, C) / against[1] - 1.0).max()
+            if draw == "even" and not quick:
+                why = "the largest of 100 at random lam, against LIBSVM: its size is what can be compared"
+                report.within_factor(name, f"{title}, even", printed, apart, 3.0, why)
+            else:
+                report.show(name, f"{title}, {draw}", None, apart, f"against the {against[0]}")
+        above = float((exact / peer - 1.0).max())
+        report.check(name, f"single above LIBSVM, {draw}", "at most 1e-09", above <= 1e-9, above)
 
 
 def mean(values) -> float:
@@ -213,35 +219,81 @@ def table_4(report: Report, quick: bool) -> None:
         for kernel, (elbow, events, null, start, seconds) in (("linear", paper[:5]), ("rbf", paper[5:])):
             if quick and kernel == "rbf":
                 continue
-            row = f"{name}, {kernel}"
-            judge = judge_large if name in ("madelon", "svmguide-c") else show_large
+            row, why = f"{name}, {kernel}", why_of(name, kernel)
             single = follow(data, kernel, "single")
-            judge(report, row, ", single", elbow, events, single.counts.largest_elbow, len(single) - 2)
+            judge_count(report, row, "|E|max, single", elbow, single.counts.largest_elbow, why)
+            judge_count(report, row, "events of nonzero length, single", events, len(single) - 2, why)
             report.show(row, "t single", None, single.counts.tracking_seconds)
             if (name, kernel) == ("splice-c", "rbf") and not os.environ.get("ZEROGAP_LONG"):
-                report.say(f"{row}: engine lp takes more than an hour (2 in the paper); set ZEROGAP_LONG=1 to run it")
+                stored = PAPER["stored"]["splice-c-rbf"]
+                report.say(f"{row}: engine lp takes more than an hour (2 in the paper), so what it gave once is stored")
+                for column, printed in (("|E|max", elbow), ("events", events), ("(m-r)max", null)):
+                    if column in stored:
+                        judge_count(report, row, column, printed, stored[column], why)
                 continue
-            path = follow(data, kernel, LP("qr-update"))
-            judge(report, row, "", elbow, events, path.counts.largest_elbow, path.counts.events)
-            report.show(row, "(m-r)max", null, path.counts.largest_null_space)
-            report.show(row, "t_IR", start, path.counts.start_seconds)
-            report.show(row, "t qr-update", seconds, path.counts.tracking_seconds)
+            counts = follow(data, kernel, LP("qr-update")).counts
+            judge_count(report, row, "|E|max", elbow, counts.largest_elbow, why)
+            judge_count(report, row, "events", events, counts.events, why)
+            judge_count(report, row, "(m-r)max", null, counts.largest_null_space, why)
+            report.show(row, "t_IR", start, counts.start_seconds)
+            report.show(row, "t qr-update", seconds, counts.tracking_seconds)
 
 
-def judge_large(
-    report: Report, row: str, engine: str, elbow: int, events: int, our_elbow: int, our_events: int
-) -> None:
-    report.near(row, f"|E|max{engine}", elbow, our_elbow, 2, "the same data; ties")
-    report.near(
-        row, f"events{engine}", events, our_events, max(5, 0.0075 * events), "the same data; ties of duplicates"
+def figure_1(report: Report, quick: bool) -> None:
+    """The feasible set (50) of a linear program with one free direction, and what the theorem says of it."""
+    # A rectangle of four points on two parallel lines, each class on one: its diagonals meet, so the four depend on each other.
+    X = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.0, 2.0], [1.0, 2.0], [0.3, 3.0], [-0.2, -0.9], [0.1, 0.4]])
+    y = np.array([-1.0, -1.0, 1.0, 1.0, 1.0, -1.0, 1.0])
+    path = svm_path(X, y, kernel="linear", C_min=0.05, C_max=50.0, merge_duplicates=False)
+    places = [C for C in np.sqrt(path.C[1:] * path.C[:-1]) if path.solution_set_at(C).dimension == 1]
+    C = float(places[0])
+    region = [(c, path.solution_set_at(float(c))) for c in np.linspace(*interval_of(path, C), 60)[1:-1]]
+    claim = "Theorem (i): every beta in pi(lam) gives a solution"
+    worst = max(path_gap(path, X, y, c, corner) for c, several in region for corner in several.vertices())
+    report.claim("one free direction", "largest gap over the region", claim, worst <= 1e-9, worst)
+    several = path.solution_set_at(C)
+    ends = several.vertices()
+    claim = "the boundary of pi(lam) has two elements, in each of which a point of the elbow is at 0 or 1"
+    cap = several.upper - several.lower
+    at_bound = [int(((np.abs(end) <= 1e-12) | (np.abs(end) >= cap * (1 - 1e-12)))[cap > 0].sum()) for end in ends]
+    report.claim(
+        "one free direction", "points at a bound there", claim, len(ends) == 2 and min(at_bound) >= 1, str(at_bound)
     )
-
-
-def show_large(report: Report, row: str, engine: str, elbow: int, events: int, our_elbow: int, our_events: int) -> None:
-    report.show(row, f"|E|max{engine}", elbow, our_elbow)
-    report.show(
-        row, f"events{engine}", events, our_events, "of engine single those of nonzero length" if engine else ""
+    inside = several.coefficients
+    claim = "and in the interior none: three combinations of sets for one lam"
+    strictly = ((np.abs(inside) > 1e-12) & (np.abs(inside) < cap * (1 - 1e-12)))[cap > 0].all()
+    report.claim("one free direction", "points at a bound inside", claim, strictly, int((~strictly).sum()))
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        report.say("no figure: matplotlib is not installed")
+        return
+    u = several.directions[:, 0]
+    beta = np.array([[(corner - several.coefficients) @ u / c for corner in s.vertices()] for c, s in region])
+    beta.sort(axis=1)
+    lam = 1.0 / np.array([c for c, _ in region])
+    figure, ax = plt.subplots(figsize=(6, 4))
+    ax.fill_betweenx(
+        lam - lam[0], beta[:, 0], beta[:, 1], alpha=0.25, label=r"$\Pi$, feasible $(\delta_\lambda, \beta)$"
     )
+    k = lam.size // 2
+    ax.plot(beta[k], [lam[k] - lam[0]] * 2, "o-", label=r"$\pi(\lambda)$ and its boundary")
+    ax.set(xlabel=r"$\beta$", ylabel=r"$\delta_\lambda$", title="Where one direction of the elbow is free (r = m - 1)")
+    ax.legend(loc="upper left", fontsize=9)
+    report.save_figure(figure, "ong-figure-1")
+    plt.close(figure)
 
 
-EXPERIMENTS = {"ong-table-1": table_1, "ong-table-2": table_2, "ong-table-3": table_3, "ong-table-4": table_4}
+def interval_of(path: Path, C: float) -> tuple[float, float]:
+    """Return the breakpoints on both sides of C."""
+    k = int(np.searchsorted(path.C, C))
+    return float(path.C[k - 1]), float(path.C[k])
+
+
+def path_gap(path: Path, X: np.ndarray, y: np.ndarray, C: float, beta: np.ndarray) -> float:
+    return DualProblem.hinge(Gram(X, "linear"), y, C).certify(beta).relative_gap
+
+
+EXPERIMENTS = {
+    "ong-table-1": table_1, "ong-table-2": table_2, "ong-table-3": table_3, "ong-table-4": table_4, "ong-figure-1": figure_1,
+}  # fmt: skip

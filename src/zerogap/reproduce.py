@@ -1,7 +1,9 @@
 """Experiments of the papers, rerun: the paper's numbers beside ours, and whether what should hold holds.
 
-An experiment is a function in ``experiments/<paper>/run.py`` that adds cells to a ``Report``.  A cell is judged by a rule: an
-equality for what the paper determines, a tolerance with its reason for what it does not, or nothing, for information.
+An experiment is a function in ``experiments/<paper>/run.py`` that adds cells to a ``Report``.  Two kinds of them are judged and
+counted apart: *paper cells*, a printed number or claim against ours, and *self-checks*, which only a defect of ours can fail.
+The rule is an equality for what the paper determines, a tolerance with its reason for what it does not; a cell without a rule
+is for information.  Tolerances do not depend on what came out.
 """
 
 import csv
@@ -12,6 +14,7 @@ import platform
 import sys
 import tomllib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,8 @@ import zerogap
 from zerogap import validation
 
 PAPERS = ("ong", "lopez", "ssvm", "spiral", "chapter7")
+
+PAPER, SELF = "paper", "self"  # kinds of judged cells
 
 Run = Callable[["Report", bool], None]  # (report, quick)
 
@@ -36,7 +41,8 @@ class Cell:
     ours: Any
     rule: str = ""  # what should hold, in words; empty: shown for information
     holds: bool | None = None
-    note: str = ""  # why we differ, if we do
+    note: str = ""  # the reason of a tolerance, or why we differ
+    kind: str = ""  # "paper" or "self"
 
 
 @dataclass
@@ -53,26 +59,42 @@ class Report:
         """Add a value that nothing determines: a time, or a count that depends on choices the paper leaves open."""
         self._add(Cell(row, column, paper, ours, note=note))
 
+    # Paper cells.
+
     def equal(self, row: str, column: str, paper: Any, ours: Any, note: str = "") -> None:
         """Add a value that must be the paper's."""
-        self._add(Cell(row, column, paper, ours, "equal", paper == ours, note))
+        self._add(Cell(row, column, paper, ours, "equal", paper == ours, note, PAPER))
 
     def near(self, row: str, column: str, paper: float, ours: float, tolerance: float, why: str) -> None:
         """Add a value that must lie within ``tolerance`` of the paper's, for the reason given."""
-        self._add(Cell(row, column, paper, ours, f"within {tolerance:g}", bool(abs(ours - paper) <= tolerance), why))
+        holds = bool(abs(ours - paper) <= tolerance)
+        self._add(Cell(row, column, paper, ours, f"within {tolerance:g}", holds, why, PAPER))
 
-    def at_most(
-        self, row: str, column: str, paper: float, ours: float, note: str = "", limit: float | None = None
-    ) -> None:
-        """Add a value that must not exceed the paper's, or a limit of its own."""
-        limit = paper if limit is None else limit
-        self._add(Cell(row, column, paper, ours, f"at most {limit:g}", bool(ours <= limit), note))
+    def within_factor(self, row: str, column: str, paper: float, ours: float, factor: float, why: str) -> None:
+        """Add a value of which the size must be the paper's."""
+        holds = bool(paper / factor <= ours <= paper * factor)
+        self._add(Cell(row, column, paper, ours, f"within a factor of {factor:g}", holds, why, PAPER))
 
-    def check(
+    def at_most(self, row: str, column: str, paper: float, ours: float, note: str = "") -> None:
+        """Add a value that must not exceed the paper's."""
+        self._add(Cell(row, column, paper, ours, f"at most {paper:g}", bool(ours <= paper), note, PAPER))
+
+    def between(self, row: str, column: str, low: float, high: float, ours: float, note: str = "") -> None:
+        """Add a value that the paper gives as a range."""
+        printed = f"{low:g} to {high:g}"
+        self._add(Cell(row, column, printed, ours, f"within {printed}", bool(low <= ours <= high), note, PAPER))
+
+    def claim(
         self, row: str, column: str, claim: str, holds: bool, ours: Any, paper: Any = None, note: str = ""
     ) -> None:
-        """Add a claim in words."""
-        self._add(Cell(row, column, paper, ours, claim, bool(holds), note))
+        """Add what the paper says in words, and whether it holds here."""
+        self._add(Cell(row, column, paper, ours, claim, bool(holds), note, PAPER))
+
+    # Self-checks.
+
+    def check(self, row: str, column: str, rule: str, holds: bool, ours: Any, note: str = "") -> None:
+        """Add what must hold here whatever the paper says."""
+        self._add(Cell(row, column, None, ours, rule, bool(holds), note, SELF))
 
     def say(self, note: str) -> None:
         """Add a remark to the whole experiment, such as data that is not there."""
@@ -80,13 +102,9 @@ class Report:
         print(f"  {note}", flush=True)
 
     def save_figure(self, figure: Any, name: str) -> None:
-        """Keep a matplotlib figure, in 64 colours: a third of the size, without a visible difference."""
+        """Keep a matplotlib figure."""
         if self.folder is not None:
-            from PIL import Image  # matplotlib brings it along
-
-            picture = io.BytesIO()
-            figure.savefig(picture, dpi=110, bbox_inches="tight")
-            Image.open(picture).convert("RGB").quantize(64).save(self.folder / f"{name}.png", optimize=True)
+            save_figure(figure, self.folder / f"{name}.png")
             self.figures.append(f"{name}.png")
 
     def _add(self, cell: Cell) -> None:
@@ -97,18 +115,17 @@ class Report:
             f"  {cell.row:<26} {cell.column:<26} paper {paper:>12}   ours {_text(cell.ours):>12}   {mark}", flush=True
         )
 
-    @property
-    def judged(self) -> list[Cell]:
-        """The cells with a rule."""
-        return [cell for cell in self.cells if cell.holds is not None]
+    def judged(self, kind: str) -> list[Cell]:
+        """Return the cells of a kind that is judged."""
+        return [cell for cell in self.cells if cell.kind == kind]
 
     def summary(self) -> str:
         """Return one line: how many cells agree."""
-        judged = self.judged
-        good = sum(bool(cell.holds) for cell in judged)
-        return (
-            f"{self.name}: {good} of {len(judged)} judged cells hold, {len(self.cells) - len(judged)} for information"
-        )
+        parts = []
+        for kind, words in ((PAPER, "paper cells"), (SELF, "self-checks")):
+            cells = self.judged(kind)
+            parts.append(f"{sum(bool(cell.holds) for cell in cells)} of {len(cells)} {words} hold")
+        return f"{self.name}: {', '.join(parts)}, {sum(not cell.kind for cell in self.cells)} for information"
 
     # Writing.
 
@@ -143,6 +160,15 @@ class Report:
         lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
         lines += ["", *(f"![{name}]({name})" for name in self.figures)] if self.figures else []
         return "\n".join(lines) + "\n"
+
+
+def save_figure(figure: Any, file: Path) -> None:
+    """Write a matplotlib figure in 64 colours: a third of the size, without a visible difference."""
+    from PIL import Image  # matplotlib brings it along
+
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=110, bbox_inches="tight")
+    Image.open(picture).convert("RGB").quantize(64).save(file, optimize=True)
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -242,28 +268,90 @@ def reproduce(names: Iterable[str], *, quick: bool = False, output: str | Path |
             report.write(folder)
         reports.append(report)
     if output is not None:
+        with suppress(ImportError):  # matplotlib is not installed
+            draw_summary(Path(output))
         (Path(output) / "summary.md").write_text(summary(Path(output)))
     return reports
 
 
 def summary(folder: Path) -> str:
-    """Return how many cells of all results below a folder agree, and which do not."""
-    lines = ["# Summary", "", _line(["experiment", "hold", "judged", "for information"]), _line(["---"] * 4)]
-    apart, totals = [], np.zeros(3, dtype=int)
+    """Return how many cells of all results below a folder agree, and which do not, with a picture of all of them."""
+    kinds, header = (PAPER, SELF), ["experiment", "paper cells", "hold", "self-checks", "hold", "for information"]
+    lines = [_line(header), _line(["---"] * len(header))]
+    results, totals = _results(folder), np.zeros(5, dtype=int)
+    for name, rows in results.items():
+        judged = [[row["holds"] for row in rows if row["kind"] == kind] for kind in kinds]
+        counts = [n for holds in judged for n in (len(holds), holds.count("True"))] + [
+            sum(not row["kind"] for row in rows)
+        ]
+        totals += counts
+        lines.append(_line([f"[{name}]({name.split('-')[0]}/{name}.md)", *map(str, counts)]))
+    lines.append(_line(["all", *map(str, totals)]))
+    lines += ["", f"**{totals[1]} of {totals[0]} paper cells hold**, a printed number or claim against ours; "]
+    lines[-1] += f"{totals[3]} of {totals[2]} self-checks, which only a defect of ours can fail."
+    if (folder / PICTURE).exists():
+        lines += ["", f"![every paper cell with a number, ours against the paper's]({PICTURE})"]
+    apart = {
+        kind: [_what(name, row) for name, rows in results.items() for row in rows if _differs(row, kind)]
+        for kind in kinds
+    }
+    for kind, title in ((PAPER, "Paper cells that do not hold"), (SELF, "Self-checks that do not hold")):
+        if apart[kind]:
+            lines += ["", f"{title}:", "", *apart[kind]]
+    return "\n".join(["# Summary", "", *lines]).rstrip() + "\n"
+
+
+PICTURE = "summary.png"
+
+
+def _differs(row: dict[str, str], kind: str) -> bool:
+    return row["kind"] == kind and row["holds"] == "False"
+
+
+def _what(name: str, row: dict[str, str]) -> str:
+    what = f"paper {row['paper'] or '-'}, ours {row['ours']}, should be {row['rule']}"
+    return f"- {name}: {row['row']}, {row['column']}: {what}; {row['note'] or 'unexplained'}"
+
+
+def _results(folder: Path) -> dict[str, list[dict[str, str]]]:
+    """Return the rows of all results below a folder, by experiment."""
+    found = {}
     for file in sorted(file for paper in PAPERS for file in (folder / paper).glob(f"{paper}-*.csv")):
         with file.open(newline="") as opened:
-            rows = list(csv.DictReader(opened))
-        counts = np.array([sum(row["holds"] == value for row in rows) for value in ("True", "False", "")])
-        totals += counts
-        name = file.stem
-        link = f"[{name}]({file.parent.name}/{name}.md)"
-        lines.append(_line([link, str(counts[0]), str(counts[0] + counts[1]), str(counts[2])]))
-        apart += [(name, row) for row in rows if row["holds"] == "False"]
-    lines.append(_line(["all", str(totals[0]), str(totals[0] + totals[1]), str(totals[2])]))
-    lines += ["", "Cells that do not hold:" if apart else "Every judged cell holds.", ""]
-    for name, row in apart:
-        what = (
-            f"{row['row']}, {row['column']}: paper {row['paper'] or '-'}, ours {row['ours']}, should be {row['rule']}"
+            found[file.stem] = list(csv.DictReader(opened))
+    return found
+
+
+def draw_summary(folder: Path) -> None:
+    """Draw every paper cell with a number: ours against the paper's, log-log, coloured by table."""
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(8.5, 7.0))
+    colours = [*plt.get_cmap("tab20").colors, *plt.get_cmap("tab20b").colors]  # type: ignore[attr-defined]
+    ends: list[float] = []
+    for number, (name, rows) in enumerate(_results(folder).items()):
+        cells = [(_number(row["paper"]), _number(row["ours"]), row["holds"]) for row in rows if row["kind"] == PAPER]
+        shown = [cell for cell in cells if cell[0] > 0 and cell[1] > 0]
+        if not shown:
+            continue
+        x, y, holds = zip(*shown, strict=True)
+        ends += [min(x), max(x)]
+        edge = ["none" if value == "True" else "black" for value in holds]
+        ax.scatter(
+            x, y, s=26, color=colours[number % len(colours)], edgecolor=edge, linewidth=0.9, alpha=0.8, label=name
         )
-        lines.append(f"- {name}: {what}{'; ' + row['note'] if row['note'] else ''}")
-    return "\n".join(lines).rstrip() + "\n"
+    if ends:
+        ax.plot([min(ends), max(ends)], [min(ends), max(ends)], color="0.6", linewidth=0.8, zorder=0)
+    ax.set(
+        xscale="log", yscale="log", xlabel="the paper's", ylabel="ours", title="Paper cells; ringed where they differ"
+    )
+    ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7, frameon=False)
+    save_figure(figure, folder / PICTURE)
+    plt.close(figure)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
