@@ -9,6 +9,7 @@ is for information.  Tolerances do not depend on what came out.
 import csv
 import importlib.util
 import io
+import itertools
 import os
 import platform
 import sys
@@ -326,28 +327,32 @@ def draw_summary(folder: Path) -> None:
     """Draw every paper cell with a number: ours against the paper's, log-log, coloured by table."""
     import matplotlib.pyplot as plt
 
+    points = {name: _numbers(rows) for name, rows in _results(folder).items()}
+    points = {name: cells for name, cells in points.items() if cells}
+    if not points:
+        return
     figure, ax = plt.subplots(figsize=(8.5, 7.0))
     colours = [*plt.get_cmap("tab20").colors, *plt.get_cmap("tab20b").colors]  # type: ignore[attr-defined]
-    ends: list[float] = []
-    for number, (name, rows) in enumerate(_results(folder).items()):
-        cells = [(_number(row["paper"]), _number(row["ours"]), row["holds"]) for row in rows if row["kind"] == PAPER]
-        shown = [cell for cell in cells if cell[0] > 0 and cell[1] > 0]
-        if not shown:
-            continue
-        x, y, holds = zip(*shown, strict=True)
-        ends += [min(x), max(x)]
-        edge = ["none" if value == "True" else "black" for value in holds]
-        ax.scatter(
-            x, y, s=26, color=colours[number % len(colours)], edgecolor=edge, linewidth=0.9, alpha=0.8, label=name
-        )
-    if ends:
-        ax.plot([min(ends), max(ends)], [min(ends), max(ends)], color="0.6", linewidth=0.8, zorder=0)
+    for (name, cells), colour in zip(points.items(), itertools.cycle(colours), strict=False):
+        x, y, holds = zip(*cells, strict=True)
+        edge = ["none" if value else "black" for value in holds]
+        ax.scatter(x, y, s=26, color=colour, edgecolor=edge, linewidth=0.9, alpha=0.8, label=name)
+    ends = [cell[0] for cells in points.values() for cell in cells]
+    ax.plot([min(ends), max(ends)], [min(ends), max(ends)], color="0.6", linewidth=0.8, zorder=0)
     ax.set(
         xscale="log", yscale="log", xlabel="the paper's", ylabel="ours", title="Paper cells; ringed where they differ"
     )
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7, frameon=False)
     save_figure(figure, folder / PICTURE)
     plt.close(figure)
+
+
+def _numbers(rows: list[dict[str, str]]) -> list[tuple[float, float, bool]]:
+    """Return (the paper's, ours, whether it holds) of the paper cells in which both are positive numbers."""
+    cells = [
+        (_number(row["paper"]), _number(row["ours"]), row["holds"] == "True") for row in rows if row["kind"] == PAPER
+    ]
+    return [cell for cell in cells if cell[0] > 0 and cell[1] > 0]
 
 
 def _number(text: str) -> float:
