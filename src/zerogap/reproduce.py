@@ -332,7 +332,7 @@ def draw_summary(folder: Path) -> None:
     if not points:
         return
     figure, ax = plt.subplots(figsize=(8.5, 7.0))
-    colours = [*plt.get_cmap("tab20").colors, *plt.get_cmap("tab20b").colors]  # type: ignore[attr-defined]
+    colours = [*plt.get_cmap("tab20").colors, *plt.get_cmap("tab20b").colors]
     for (name, cells), colour in zip(points.items(), itertools.cycle(colours), strict=False):
         x, y, holds = zip(*cells, strict=True)
         edge = ["none" if value else "black" for value in holds]
