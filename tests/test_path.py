@@ -459,6 +459,14 @@ def test_score_curve_is_the_score_of_every_C(cancer, form):
         assert (path.predict(test, C=np.sqrt(low * high)) == y[300:]).mean() == pytest.approx(curve.best_score)
 
 
+def test_a_score_curve_takes_known_labels_one_for_each_point():
+    X, y, _ = points("plain")
+    path = SVCPath(C_max=1.0).fit(X, y)
+    for wrong in (np.where(y == y.max(), 7, y), y[:-1], y[:, None]):
+        with pytest.raises(ValueError, match=rf"{len(X)} labels out of .*; got shape"):
+            path.score_curve(X, wrong)
+
+
 def test_more_classes_go_through_a_wrapper():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="OneVsRestClassifier"):

@@ -133,6 +133,21 @@ def test_a_rate_that_is_rounding_is_none():
     assert found.point in (NO_POINT, elbow.points[0])
 
 
+def test_a_slope_that_is_rounding_is_none():
+    """y q - 1 is rounded at 1 at the least, however slowly the elbow moves."""
+    lam, points, elbow, candidates = drawn(3)
+    points.status[:] = np.where(points.status == ELBOW, ELBOW, RIGHT)
+    still = elbow._replace(v=np.full(4, 1e-20) * points.y[elbow.points])
+    still = still._replace(u=points.y[elbow.points] * 0.5 * points.w[elbow.points])
+    for slope, is_met in ((0.5 * SLOW, False), (4.0 * SLOW, True)):
+        q = points.y[candidates.points] * (1.0 + slope)
+        p = -points.y[candidates.points] * slope * 0.5 * lam  # on its margin at lam / 2
+        found = ratio_test(
+            1e-3, lam, points, still, candidates._replace(p=p, q=q), Reference(still.points, still.v, 0.0), 1.0
+        )
+        assert (found.point != NO_POINT and points.status[found.point] == RIGHT) == is_met
+
+
 def test_lines_hold_as_long_as_they_leave_little_and_were_not_steep():
     scale, lam = Scale(1.0, 1e-16, 1e-13, 0.0), 0.1
     tolerance = LEFT_OVER * lam + 1e-13

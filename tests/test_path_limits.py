@@ -602,3 +602,21 @@ def test_where_pairs_do_not_reach_the_start_exchanges_go_on(moons, monkeypatch):
     assert (found.status, str(found.solver)) == (Status.CONVERGED, "simple-svm")
     monkeypatch.undo()
     assert str(engine_module.optimum(gram, y, w, 10.0, PlainGap(1e-9), None).solver) == "smo"
+
+
+def test_a_path_cut_before_its_first_segment_was_proved_goes_on(monkeypatch):
+    """That one and the next may be one line; but what was sealed stays, and is not joined with it."""
+    X, y = make_moons(40, noise=0.3, random_state=0)
+    prove = Path.prove
+
+    def cut(self, least=1):
+        raise limits.Exceeded
+
+    monkeypatch.setattr(Path, "prove", cut)
+    part = svm_path(X, y, C_min=1e-6, C_max=10.0, max_events=0)
+    assert (part.status, part.n_unproved) == ("max_time", 1)
+    monkeypatch.setattr(Path, "prove", prove)
+    path, whole = svm_path(X, y, C_max=10.0, resume=part), svm_path(X, y, C_min=1e-6, C_max=10.0)
+    assert set(whole.C) <= set(path.C)
+    assert path.largest_gap_ <= 1e-9
+    np.testing.assert_array_equal(path.coefficients_at(5.0), whole.coefficients_at(5.0))

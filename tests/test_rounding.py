@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from zerogap import SVC, Gram
 from zerogap.kernels import RBF, UNIT
+from zerogap.kernels.base import Rounding
 
 
 def true_rbf(X, gamma):
@@ -165,3 +166,11 @@ def test_where_products_overflow_nothing_is_known_and_numpy_does_not_complain():
     """tanh of infinity is one, but how far it is off cannot be told."""
     gram = Gram(np.array([[1e160], [-1e160], [0.0]]), "sigmoid", gamma=1.0)
     assert np.isinf(gram.dot_error(np.array([0.0, 0.0, 1.0]))).any()
+
+
+def test_of_new_points_nothing_is_carried():
+    rng = np.random.default_rng(0)
+    rounding = Rounding(*(rng.uniform(1.0, 2.0, shape) for shape in ((5,), (2, 1, 5), (2, 3, 5))))
+    taken = rounding.taken(np.array([3, -1, 0]))
+    for part, whole in zip(taken, rounding, strict=True):
+        np.testing.assert_array_equal(part, np.stack([whole[..., 3], 0.0 * whole[..., 0], whole[..., 0]], axis=-1))
