@@ -21,6 +21,8 @@ from zerogap.kernels import UNDERFLOW, UNIT, Constant, Rounding, Sum, as_kernel,
 
 MIN_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
 TILE_ROWS = 128  # of the full matrix: only the squares on the diagonal are computed twice
+SAMPLE = 300  # points on which a kernel is tried that need not be positive semidefinite
+SAMPLE_ROWS = 16  # of them between two questions whether the limit is over
 MAX_PRECISE_WORK = 2_000_000_000  # coordinates read to compute kernel values in twice the precision: some seconds
 
 
@@ -234,8 +236,12 @@ class Gram:
         """Whether the matrix is positive semidefinite: known to be, or tried on some hundred of the points."""
         if self.is_positive:
             return True
-        sample = np.unique(np.linspace(0, self.n - 1, 300).astype(int))
-        return validation.is_positive_semidefinite(self.kernel(self.X[sample], self.X[sample]))
+        sample = self.X[np.unique(np.linspace(0, self.n - 1, SAMPLE).astype(int))]
+        columns, values = self.kernel.against(sample), []
+        for start in range(0, sample.shape[0], SAMPLE_ROWS):
+            limits.check()
+            values.append(columns.block(sample[start : start + SAMPLE_ROWS]))
+        return validation.is_positive_semidefinite(np.concatenate(values))
 
     def is_same_as(self, other: "Gram") -> bool:
         """Whether this is the matrix of the same points with the same kernel."""

@@ -14,6 +14,7 @@ UNDERFLOW = 1e-322  # what an operation can lose where results are below the nor
 DENSE_BYTES = 500e6  # sparse points are never made into a larger array than this
 CLOSE = 1e-12  # relative difference of parameters that were computed from sparse and from dense points
 FEW = 6  # points on which values of a user's own kernel are computed in two ways
+ALONE = "where it is computed alone, not in a block"
 FLOAT64 = 1e-9  # of their size: by more no values of float64 differ because of the order of a sum; those of float32 do
 
 
@@ -168,21 +169,29 @@ class Kernel:
             if "read-only" not in str(error):
                 raise
             values = self.values(X.copy(), Z.copy())
-        return validation.check_kernel_values(values, (X.shape[0], Z.shape[0]))
+        return validation.check_kernel_values(values, (X.shape[0], Z.shape[0]), self.name)
 
     def checked_diagonal(self, X: Any) -> np.ndarray:
         """Return ``diagonal``, refusing what is no number for every point, and values that depend on how they are asked for."""
         X = read_only(X if self.accepts_sparse else dense(X))
-        found = self.diagonal(X)
-        if np.shape(found) != (X.shape[0],):
-            raise ValueError(
-                f"diagonal of the {self.name} kernel must return k(x, x) for each of the {X.shape[0]} points, shape "
-                f"({X.shape[0]},); got shape {np.shape(found)}."
-            )
-        found = np.asarray(found, dtype=np.float64)
+        found = validation.check_kernel_diagonal(self.diagonal(X), X.shape[0], self.name)
         if self.is_own and X.shape[0]:
+            self._refuse_impossible(found)
             self._refuse_disagreement(X, found)
         return found
+
+    def _refuse_impossible(self, diagonal: np.ndarray) -> None:
+        """Refuse a diagonal with NaN in it, and a negative one of a kernel that is said to be positive semidefinite."""
+        if np.isnan(diagonal).any():
+            i = np.flatnonzero(np.isnan(diagonal))[0]
+            raise ValueError(
+                f"diagonal of the {self.name} kernel returned NaN for point {i}. Every point needs a number."
+            )
+        if self.is_positive and diagonal.min() < 0.0:
+            raise ValueError(
+                f"The {self.name} kernel has is_positive = True, and k(x, x) = {diagonal.min():g} for point "
+                f"{diagonal.argmin()}. Leave is_positive out if it is no inner product, or correct its values."
+            )
 
     @property
     def is_own(self) -> bool:
@@ -207,18 +216,29 @@ class Kernel:
             relative = np.where(difference > UNDERFLOW * (X.shape[1] + 2.0), difference / (UNIT * size), 0.0)
         relative[~np.isfinite(relative)] = 0.0  # values beyond float64 are refused elsewhere
         way, i, j = np.unravel_index(np.argmax(relative), relative.shape)
-        return Disagreement(float(relative[way, i, j]), float(block[i, j]), float(other[way, i, j]), way == 0)
+        return Disagreement(
+            float(relative[way, i, j]), float(block[i, j]), float(other[way, i, j]), self._way(int(way))
+        )
+
+    def _way(self, number: int) -> str:
+        """Return how the second of two values that should be the same was computed."""
+        has_own_diagonal = type(self).diagonal is not Kernel.diagonal
+        diagonal = "by its diagonal(X)" if has_own_diagonal else ALONE
+        return ("with the points exchanged", diagonal, ALONE)[number]
 
     def _refuse_disagreement(self, X: Any, diagonal: np.ndarray) -> None:
         """Refuse values that differ by more than ``roundings`` allows; where it is not known, by more than float64 does."""
-        stated = self.roundings(X.shape[1]) if self.states_roundings else FLOAT64 / UNIT
+        stated = FLOAT64 / UNIT
+        if self.states_roundings:
+            advice = "It is the error of a value in units roundoff, and may depend on the number d of features."
+            name = f"roundings(d) of the {self.name} kernel"
+            stated = validation.check_positive(name, self.roundings(X.shape[1]), zero=True, advice=advice)
         seen = self.disagreement(X, diagonal)
         if seen.units <= 2.02 * stated:  # either of the two may be off, and so are sizes, by a little
             return
-        other_way = "with the points exchanged" if seen.is_exchanged else "where it is computed alone, not in a block"
         bound = f"the {stated:g} units roundoff of its roundings(d)" if self.states_roundings else "float64 rounds"
         raise ValueError(
-            f"The {self.name} kernel gives {seen.value:.17g} for two points, and {seen.other:.17g} {other_way}: they differ by "
+            f"The {self.name} kernel gives {seen.value:.17g} for two points, and {seen.other:.17g} {seen.way}: they differ by "
             f"{seen.units * UNIT:.1e} of their size, more than {bound}. A kernel is symmetric, and the same number whenever it "
             "is asked for. If large numbers cancel in it, centre and scale the features; if it computes in float32, let it "
             "compute in float64, or say how far off it may be: roundings(d) of a subclass of zerogap.kernels.Kernel."
@@ -277,7 +297,7 @@ class Disagreement(NamedTuple):
     units: float  # their difference, in units roundoff of their size
     value: float
     other: float
-    is_exchanged: bool  # k(x, z) and k(z, x); else in a block and alone
+    way: str  # in which the other was computed; the first is from a block
 
 
 class Points:
