@@ -25,6 +25,30 @@ class Kernel:
     it knows of itself, it may say: ``is_positive``, ``diagonal``, ``roundings``.  ``docs/add-a-kernel.md`` walks through one.
 
     Kernels add and multiply: ``RBF(0.1) + 2.0 * Linear()``.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    is_positive : bool
+        Whether every kernel matrix is known to be positive semidefinite.
+    knows_diagonal : bool
+        Whether k(x, x) takes no work.
+    is_radial, is_linear, is_precomputed : bool
+        Whether k(x, z) depends on |x - z| alone, is <x, z>, or is read from a matrix.
+    accepts_sparse : bool
+        Whether ``values`` takes CSR matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zerogap import Gram
+    >>> from zerogap.kernels import Kernel
+    >>> class Intersection(Kernel):
+    ...     def values(self, X, Z):
+    ...         return np.minimum(X[:, None], Z).sum(axis=2)
+    >>> Gram([[1.0, 2.0], [3.0, 1.0]], Intersection()).full().tolist()
+    [[3.0, 2.0], [2.0, 4.0]]
     """
 
     # What a kernel says of itself.
@@ -67,11 +91,35 @@ class Kernel:
     # What a kernel computes.
 
     def values(self, X: Any, Z: Any) -> np.ndarray:
-        """Return the (len X, len Z) matrix of k(x, z) for the rows of X and of Z."""
+        """Return the matrix of k(x, z) for the rows of X and of Z.
+
+        Parameters
+        ----------
+        X : array of shape (m, d)
+            Points, one in a row, to be read only; a CSR matrix where ``accepts_sparse`` says so.
+        Z : array of shape (n, d)
+            Points, likewise.
+
+        Returns
+        -------
+        array of shape (m, n)
+            The kernel values.
+        """
         raise NotImplementedError
 
     def diagonal(self, X: Any) -> np.ndarray:
-        """Return k(x, x) for every row of X."""
+        """Return k(x, x) for every row of X.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Points, as ``values`` gets them.
+
+        Returns
+        -------
+        array of shape (n,)
+            The diagonal of ``values(X, X)``.
+        """
         found = np.empty(X.shape[0])
         for i in range(X.shape[0]):  # a block would compute n times as many values
             limits.check()
@@ -83,6 +131,18 @@ class Kernel:
         """Return a with |k(x_i, x_j)| <= a_i a_j, the intermediate results included.
 
         For a positive semidefinite kernel sqrt(k(x, x)) is one, by Cauchy and Schwarz.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Points.
+        diagonal : array of shape (n,)
+            k(x, x) for each of them.
+
+        Returns
+        -------
+        array of shape (n,)
+            The sizes a.
         """
         return np.sqrt(np.abs(diagonal))
 
@@ -91,6 +151,16 @@ class Kernel:
 
         In a sum of d products every term takes part in at most d roundings, in whatever order it is summed.  What ``values``
         of a user does is not known; by default it is taken for a product of d features, and a few operations.
+
+        Parameters
+        ----------
+        d : int
+            Number of features.
+
+        Returns
+        -------
+        float
+            The number c, at least 0.
         """
         return d + 6.0
 
@@ -99,16 +169,52 @@ class Kernel:
     def precise_roundings(self, d: int) -> float | None:
         """Return c: a value within ``precisely`` is off by at most 2 c u² times ``magnitude`` of both points.
 
-        None: there is no ``precisely``.
+        Parameters
+        ----------
+        d : int
+            Number of features.
+
+        Returns
+        -------
+        float or None
+            The number c; None if there is no ``precisely``.
         """
         return None
 
     def precise_work(self, rows: int, columns: int, d: int) -> int:
-        """Return about how many coordinates ``precisely`` reads."""
+        """Return about how many coordinates ``precisely`` reads.
+
+        Parameters
+        ----------
+        rows, columns : int
+            Numbers of points.
+        d : int
+            Number of features.
+
+        Returns
+        -------
+        int
+            The number that is compared with what is affordable.
+        """
         return rows * columns * d
 
     def precisely(self, X: Any, Z: Any, beta: np.ndarray) -> Pair:
-        """Return sum_j beta_j k(x_i, z_j) for every row of X, in twice the precision, as pairs high + low."""
+        """Return sum_j beta_j k(x_i, z_j) for every row of X, in twice the precision.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, d)
+            Points.
+        Z : array or CSR matrix of shape (n, d)
+            Points.
+        beta : array of shape (n,)
+            Coefficients.
+
+        Returns
+        -------
+        tuple of two arrays of shape (m,)
+            The sums, as pairs high + low.
+        """
         raise NotImplementedError
 
     @property
@@ -119,7 +225,20 @@ class Kernel:
     # Parameters that depend on the data.
 
     def resolved(self, X: Any, weight: np.ndarray | None = None) -> "Kernel":
-        """Return the kernel with its parameters as numbers; a row of weight two counts twice."""
+        """Return the kernel with its parameters as numbers.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            The training points.
+        weight : array of shape (n,), optional
+            Their weights; a row of weight two counts twice.
+
+        Returns
+        -------
+        Kernel
+            The kernel itself, if nothing in it depends on the data.
+        """
         return self
 
     @property
@@ -228,7 +347,7 @@ class Kernel:
 
     def _refuse_disagreement(self, X: Any, diagonal: np.ndarray) -> None:
         """Refuse values that differ by more than ``roundings`` allows; where it is not known, by more than float64 does."""
-        stated = FLOAT64 / UNIT
+        stated = float(FLOAT64 / UNIT)
         if self.states_roundings:
             advice = "It is the error of a value in units roundoff, and may depend on the number d of features."
             name = f"roundings(d) of the {self.name} kernel"
