@@ -26,6 +26,8 @@ MORE = ("path.Event", "path.ScoreCurve", "comparison.Run", "estimators.loo.Leave
 
 KERNELS = [f"kernels.{name}" for name, value in vars(kernels).items() if is_subclass(value, kernels.Kernel)]
 
+# Solvers that take options.  ``init`` and ``step`` are those of the protocol, which explains them once.
+CONFIGURED = [f"solvers.{name}" for name in ("SMO", "KeerthiSMO", "Chunking", "Decomposition", "ConjugateGradient")]
 
 # How engines make a path and other modules read it, what problems and models ask of a matrix: no part of what a user calls.
 INTERNAL = {
@@ -43,7 +45,7 @@ ASKED = (
     "centred", "about", "moved", "checked", "taken", "against", "checked_values", "checked_diagonal", "disagreement",
     "is_close", "finish", "join", "join_roundings",
 )  # fmt: skip
-INTERNAL |= dict.fromkeys(KERNELS, ASKED)
+INTERNAL |= dict.fromkeys(KERNELS, ASKED) | dict.fromkeys(CONFIGURED, ("init", "step"))
 
 
 def found(name: str) -> object:
@@ -55,7 +57,7 @@ def found(name: str) -> object:
 def public() -> dict[str, object]:
     """Return every public object: names of the package, functions of its public modules, and what these return."""
     objects: dict[str, object] = {}
-    for name in (*NAMES, *MORE, *KERNELS):
+    for name in (*NAMES, *MORE, *KERNELS, *CONFIGURED):
         thing = found(name)
         if isinstance(thing, ModuleType):
             functions = inspect.getmembers(thing, inspect.isfunction)
