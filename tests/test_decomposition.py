@@ -179,7 +179,7 @@ def test_a_copied_state_goes_on_counting_its_sets(solver, plain):
 
 @solvers
 def test_a_loop_that_mends_the_state_between_steps_does_no_harm(solver, plain):
-    """The loop may settle beta and compute the residual afresh while a subproblem is under way."""
+    """The loop may restore the sum of beta and compute the residual afresh while a subproblem is under way."""
     X, y, _ = plain
     problem = DualProblem.hinge(Gram(X), y, 1000.0)
     state = solver.init(problem)

@@ -399,7 +399,7 @@ def test_progress_shows_on_long_fits(capsys, monkeypatch):
 @pytest.mark.parametrize("model", [SVC, SVR, GaussianProcessRegressor])
 def test_kernel_functions_that_return_something_else_are_refused(kernel, message, model):
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match=f"The kernel function must return the matrix.*{message}"):
+    with pytest.raises(ValueError, match=f"The callable kernel must return the matrix.*{message}"):
         model(kernel=kernel).fit(X, y)
 
 

@@ -172,6 +172,17 @@ def test_precomputed_matrices_are_checked(X):
     assert Gram(K.astype(np.float32), "precomputed").n == 300  # rounding of float32 is no indefiniteness
 
 
+def test_a_matrix_that_was_rounded_to_float32_is_told_from_one_that_is_indefinite(X):
+    K = rbf_kernel(X, gamma=0.05).astype(np.float32)
+    assert Gram(K, "precomputed").n == 300
+    with pytest.raises(
+        ValueError, match=r"positive semidefinite.*as rounding to float32 leaves it.*or pass it as float32"
+    ):
+        Gram(K.astype(np.float64), "precomputed")
+    with pytest.raises(ValueError, match=r"choose another kernel\.$"):
+        Gram(K.astype(np.float64) - 0.01 * np.eye(300), "precomputed")
+
+
 def test_the_last_rows_of_a_precomputed_matrix_are_checked_too():
     X = np.random.default_rng(3).standard_normal((700, 3))
     K = rbf_kernel(X, gamma=0.4)

@@ -122,7 +122,7 @@ def test_fit_then_partial_fit_goes_on_from_the_fit():
     model = SVC(gamma="scale").fit(X[:150], y[:150])
     gamma = model._kernel.gamma
     model.partial_fit(X[150:], y[150:])
-    assert model._kernel.gamma == gamma  # settled at the first call, as documented
+    assert model._kernel.gamma == gamma  # resolved at the first call, as documented
     assert_is_refit(model, X, y)
     model.fit(X[:100], y[:100])  # and a fit forgets everything
     assert model.shape_fit_[0] == 100

@@ -381,6 +381,33 @@ class WrongDiagonal(RBF):
         return np.ones((len(X), 1))
 
 
+class OwnDiagonal(Kernel):
+    """<x, z>, and whatever diagonal."""
+
+    def __init__(self, diagonal):
+        self.found = diagonal
+
+    def values(self, X, Z):
+        return X @ Z.T
+
+    def diagonal(self, X):
+        return self.found(X)
+
+
+class Mistaken(Kernel):
+    """Says that it is positive semidefinite, and is the contrary."""
+
+    is_positive = True
+
+    def values(self, X, Z):
+        return -X @ Z.T
+
+
+class NoBound(Laplacian):
+    def roundings(self, d):
+        return None
+
+
 class Wrong(Kernel):
     def __init__(self, result):
         self.result = result
@@ -418,7 +445,27 @@ class Wrong(Kernel):
             lambda: Gram(X, WrongDiagonal(1.0)),
             r"diagonal of the rbf kernel must return.*\(100,\); got shape \(100, 1\)",
         ),
-        (lambda: Gram(X, Wrong(1.0)), r"must return the matrix of kernel values.*\(1, 1\); got \(\)"),
+        (
+            lambda: Gram(X, OwnDiagonal(lambda X: 2.0 * (X**2).sum(axis=1))),
+            r"OwnDiagonal kernel gives (\S+) for two points, and (\S+) by its diagonal\(X\)",
+        ),
+        (lambda: Gram(X, 2.0 * OwnDiagonal(lambda X: -(X**2).sum(axis=1))), r"by its diagonal\(X\): they differ by 2"),
+        (lambda: Gram(X, OwnDiagonal(lambda X: np.full(100, np.nan))), r"diagonal of the OwnDiagonal.*NaN for point 0"),
+        (
+            lambda: Gram(X, OwnDiagonal(lambda X: (X**2).sum(axis=1) + 0j)),
+            r"diagonal of.*real numbers; got.*complex128",
+        ),
+        (lambda: Gram(X, OwnDiagonal(lambda X: ["a"] * 100)), r"diagonal of the.*real numbers; got values of type <U1"),
+        (lambda: Gram(X, OwnDiagonal(lambda X: None)), r"diagonal of the.*\(100,\); got shape \(\)"),
+        (
+            lambda: Gram(X, Mistaken()),
+            r"Mistaken kernel has is_positive = True, and k\(x, x\) = -.* Leave is_positive out",
+        ),
+        (
+            lambda: Gram(X, NoBound(0.5)),
+            r"roundings\(d\) of the NoBound kernel must be a number; got None.*units roundoff",
+        ),
+        (lambda: Gram(X, Wrong(1.0)), r"The Wrong kernel must return the matrix of kernel values.*\(1, 1\); got \(\)"),
         (lambda: Gram(X, Wrong(np.array([["a"]]))), r"array of real numbers"),
         (lambda: Gram(X, RBF(), centre=np.zeros(4)), r"centre is an origin for the linear kernel; the kernel is RBF"),
         (lambda: Precomputed()(X, X), r"no values but those of its matrix"),
@@ -535,6 +582,26 @@ def test_ctrl_c_ends_a_diagonal():
         model = SVC(kernel=kernel).fit(X, y)
     assert model.status_ is Status.INTERRUPTED
     assert calls <= 15
+
+
+@pytest.mark.parametrize("make", [SVC, SVR])
+def test_the_trial_whether_a_kernel_is_positive_asks_for_the_limit(make):
+    """It takes kernel values of some hundred points, which a kernel of one's own may take long for."""
+    rows = []
+
+    class Interrupted(Laplacian):
+        is_positive = False
+
+        def values(self, X, Z):
+            if len(X) > 6:  # more than to see whether values agree
+                rows.append(len(X))
+                signal.raise_signal(signal.SIGINT)
+            return super().values(X, Z)
+
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = make(kernel=Interrupted(0.5)).fit(X, y)
+    assert model.status_ is Status.INTERRUPTED
+    assert rows == [16]
 
 
 def test_a_diagonal_cut_short_is_computed_by_whoever_needs_it(clock):

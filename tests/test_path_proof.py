@@ -273,7 +273,9 @@ def test_what_rounding_leaves_in_the_decision_values_of_a_block():
     a0, a1 = rng.uniform(-0.1, 1.2, (2, 2, 4)) * w[U]
     jumps, ends, sums = 1e-9 * rng.standard_normal((2, 4)), rng.standard_normal((3, 4)), 1e-12
     jumps[1] *= 1e-9
-    radius, is_seen = proof._radii(proof.Points(y, w, norm), U, edges, E, y[U] * a0, y[U] * a1, jumps, ends, sums)
+    radius, is_seen = proof._radii(
+        proof.PointConstants(y, w, norm), U, edges, E, y[U] * a0, y[U] * a1, jumps, ends, sums
+    )
     assert is_seen.tolist() == [True, False]
     for k in range(2):
         own = E[edges[k] : edges[k + 1]]

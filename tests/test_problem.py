@@ -233,17 +233,17 @@ def test_what_rounding_left_in_the_sum_goes_to_a_free_coefficient(plain):
         free = np.flatnonzero((exact != 0) & (exact > problem.lower) & (exact < problem.upper))
         drifted[free[0]] += 1e-9 * (problem.upper - problem.lower)[free[0]]
         drift = math.fsum(drifted)
-        settled = problem.restore_sum(drifted.copy())
-        changed = np.flatnonzero(settled != drifted)
+        restored = problem.restore_sum(drifted.copy())
+        changed = np.flatnonzero(restored != drifted)
         assert set(changed) <= set(free.tolist())
-        assert abs(math.fsum(settled)) <= 2.0**-52 * np.abs(settled).max() < 1e-3 * abs(drift)
-        assert ((settled >= problem.lower) & (settled <= problem.upper)).all()
+        assert abs(math.fsum(restored)) <= 2.0**-52 * np.abs(restored).max() < 1e-3 * abs(drift)
+        assert ((restored >= problem.lower) & (restored <= problem.upper)).all()
 
 
 def test_a_coefficient_a_little_off_its_bound_goes_there_before_another_leaves_one():
     problem = DualProblem.hinge(Gram(np.arange(3.0)[:, None]), np.array([-1.0, -1.0, 1.0]), 0.165)
-    settled = problem.restore_sum(np.array([-0.165 + 1.5e-14, 0.0, 0.165]))
-    np.testing.assert_array_equal(settled, [-0.165, 0.0, 0.165])
+    restored = problem.restore_sum(np.array([-0.165 + 1.5e-14, 0.0, 0.165]))
+    np.testing.assert_array_equal(restored, [-0.165, 0.0, 0.165])
     off = problem.restore_sum(np.array([-0.165, 0.0, 0.165 - 1e-3]))  # the way back to its bound, were it only rounding
     assert math.fsum(off) == 0.0
 

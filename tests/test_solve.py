@@ -10,7 +10,7 @@ import pytest
 from conftest import SOLVERS, points
 
 from zerogap import DualGrowth, DualProblem, Gram, KKTViolation, RelativeGap, Solution, Status, loop, solve
-from zerogap.solvers import SMO, smo
+from zerogap.solvers import SMO, Info, smo
 from zerogap.solvers.smo import _restrict, _sample
 
 
@@ -345,6 +345,42 @@ def test_after_so_many_iterations_residual_and_sum_are_made_exact(plain, monkeyp
         else:
             assert residual >= 0.9e-6
             assert total >= 0.9e-7
+
+
+class Infeasible:
+    """A solver with an error: what it returns has a larger dual objective than the optimum, and a negative "gap"."""
+
+    def __init__(self, point):
+        self.point = point
+
+    def init(self, problem, beta=None):
+        return SMO().init(problem, beta)
+
+    def step(self, problem, state, most, kkt_target):
+        state.beta[:] = self.point(problem)
+        state.residual[:] = problem.residual(state.beta)
+        return state, Info(1)
+
+    def __str__(self):
+        return "mine"
+
+
+@pytest.mark.parametrize(
+    ("point", "message"),
+    [
+        (lambda problem: 50.0 * problem.target, r"coefficient \d+ is -?50, outside its box of"),
+        (lambda problem: np.where(problem.target > 0, problem.upper, 0.0), r"the coefficients sum to \d.*, not to 0"),
+    ],
+    ids=["box", "sum"],
+)
+@pytest.mark.parametrize("is_cut_short", [False, True])
+def test_a_point_that_is_not_feasible_is_refused_and_never_certified(plain, point, message, is_cut_short, monkeypatch):
+    X, y, _ = plain
+    if is_cut_short:  # then the running residual is certified
+        monkeypatch.setattr(loop._Run, "_is_expensive", lambda run: True)
+        monkeypatch.setattr(loop._Run, "verdict", lambda run: Status.MAX_TIME if run.steps else None)
+    with pytest.raises(RuntimeError, match=rf"Solver mine left a point that is not feasible: {message}"):
+        solve(DualProblem.hinge(Gram(X), y, 2.0), Infeasible(point), max_steps=10)
 
 
 def test_a_resumed_run_does_not_take_the_running_residual_for_that_of_the_data(plain):

@@ -326,8 +326,8 @@ def _stretched(
     off: float,
     error: float,
 ) -> tuple[Any, float]:
-    breaches = [*(r[positive] - bias), *(bias - r[negative])]
-    margin = 1 - max(breaches) if breaches else A.of(1.0)[()]
+    violations = [*(r[positive] - bias), *(bias - r[negative])]
+    margin = 1 - max(violations) if violations else A.of(1.0)[()]
     infinite = A.of(np.inf)[()]
     if margin <= 0:
         return infinite, np.inf if margin + A.of(off)[()] > 0 else 0.0

@@ -21,10 +21,12 @@ from zerogap.kernels import UNDERFLOW, UNIT, Constant, Rounding, Sum, as_kernel,
 
 MIN_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
 TILE_ROWS = 128  # of the full matrix: only the squares on the diagonal are computed twice
+SAMPLE = 300  # points on which a kernel is tried that need not be positive semidefinite
+SAMPLE_ROWS = 16  # of them between two questions whether the limit is over
 MAX_PRECISE_WORK = 2_000_000_000  # coordinates read to compute kernel values in twice the precision: some seconds
 
 
-class Product(NamedTuple):
+class PreciseProduct(NamedTuple):
     """K beta as an unevaluated sum ``high + low``, and a bound on how far that is off."""
 
     high: np.ndarray
@@ -234,8 +236,12 @@ class Gram:
         """Whether the matrix is positive semidefinite: known to be, or tried on some hundred of the points."""
         if self.is_positive:
             return True
-        sample = np.unique(np.linspace(0, self.n - 1, 300).astype(int))
-        return validation.is_positive_semidefinite(self.kernel(self.X[sample], self.X[sample]))
+        sample = self.X[np.unique(np.linspace(0, self.n - 1, SAMPLE).astype(int))]
+        columns, values = self.kernel.against(sample), []
+        for start in range(0, sample.shape[0], SAMPLE_ROWS):
+            limits.check()
+            values.append(columns.block(sample[start : start + SAMPLE_ROWS]))
+        return validation.is_positive_semidefinite(np.concatenate(values))
 
     def is_same_as(self, other: "Gram") -> bool:
         """Whether this is the matrix of the same points with the same kernel."""
@@ -479,7 +485,7 @@ class Gram:
             self._own_rounding = own if self._carried is None else own.joined(self._carried)
         return self._own_rounding
 
-    def precise_dot(self, beta: np.ndarray, rows: np.ndarray, *, from_data: bool = True) -> Product:
+    def precise_dot(self, beta: np.ndarray, rows: np.ndarray, *, from_data: bool = True) -> PreciseProduct:
         """Return K beta at some rows in twice the precision, kernel values included where it is known how and not too dear.
 
         Not ``from_data``: kernel values as they are, far cheaper, and what they may be off by is told.
@@ -497,13 +503,13 @@ class Gram:
         error = 2.0 * ((support.size + 4.0) ** 2 + roundings) * UNIT**2 * a[rows] * float(a @ size)
         if self.tau:  # its square is rounded
             error += 4.0 * UNIT * self.tau**2 * abs(math.fsum(beta.tolist()))
-        return Product(high, low, error + UNDERFLOW * self.kernel.gain * (d + 2.0) * float(size.sum()))
+        return PreciseProduct(high, low, error + UNDERFLOW * self.kernel.gain * (d + 2.0) * float(size.sum()))
 
     def precise_work(self, rows: int, columns: int) -> int:
         """Return about how many coordinates are read to compute kernel values in twice the precision."""
         return self.kernel.precise_work(rows, columns, self.X.shape[1])
 
-    def _precise_sum(self, beta: np.ndarray, support: np.ndarray, rows: np.ndarray) -> Product:
+    def _precise_sum(self, beta: np.ndarray, support: np.ndarray, rows: np.ndarray) -> PreciseProduct:
         """Add up kernel values as they are: the error that is left is their own."""
         (p, q), (r, s) = self._rounding.relative, self._rounding.absolute
         high, low, sizes = np.zeros((3, rows.size))
@@ -515,7 +521,7 @@ class Gram:
         d, size = self.X.shape[1], np.abs(beta)
         error = (s @ size) @ r[:, rows] + np.einsum("ki,ki->i", p[:, rows], weighted)
         error = 1.01 * UNIT * error + 8.0 * support.size * UNIT**2 * sizes
-        return Product(high, low, error + UNDERFLOW * (d + 2.0) * float(size.sum()))
+        return PreciseProduct(high, low, error + UNDERFLOW * (d + 2.0) * float(size.sum()))
 
     def _dot(self, beta: np.ndarray) -> np.ndarray:
         support = np.flatnonzero(beta)

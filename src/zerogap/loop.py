@@ -39,6 +39,10 @@ PATIENCE = 1_000_000
 # have changed by less than this share of the gap, or a dual objective that has grown by rounding alone, in so many (or 10 n).
 UNMOVED_AFTER, FROZEN_AFTER, FROZEN = 1000, 50_000, 1e-6
 
+# What rounding can do to a point that is to be feasible: a few roundings of a coefficient at its bound; and of their sum, which
+# is put right whenever the residual is computed afresh, one for each of the ``REFRESH_EVERY`` iterations in between.
+OUTSIDE_BOX, WRONG_SUM = 16.0 * UNIT, 1e-9
+
 
 class Status(Enum):
     """How a run ended, and what to do about it.
@@ -518,12 +522,30 @@ class _Run:
         """
         if not self.is_fresh:
             self._refresh()
+        self._refuse_infeasible()
         drift = 0.0 if self.is_fresh else self._drift()  # a limit may have come in between
         self.now = self.problem.certify(self.state.beta, self.state.residual, drift=drift)
         if not self._is_met() and (self._is_met(rounding=0.0) or (is_last and self.now.rounding > self.now.gap)):
             with suppress(Exceeded):
                 self.now = self.problem.certify(self.state.beta, self.state.residual, precisely=True, drift=drift)
         self.rounding, self.is_certified = self.now.rounding, True
+
+    def _refuse_infeasible(self) -> None:
+        """Refuse a point outside the box, or with another sum, by more than rounding: its "gap" would prove nothing."""
+        problem, beta = self.problem, self.state.beta
+        outside = np.maximum(problem.lower - beta, beta - problem.upper)
+        outside -= OUTSIDE_BOX * np.abs(beta) + np.finfo(float).tiny
+        k, excess = int(np.argmax(outside)), problem.excess(beta)
+        if outside[k] > 0.0:
+            found = f"coefficient {k} is {beta[k]:g}, outside its box of {problem.lower[k]:g} to {problem.upper[k]:g}"
+        elif abs(excess) > WRONG_SUM * float(np.abs(beta).sum()):
+            found = f"the coefficients sum to {float(beta.sum()):g}, not to {problem.total:g}"
+        else:
+            return
+        raise RuntimeError(
+            f"Solver {self.solver} left a point that is not feasible: {found}. Every step has to return a feasible point, as "
+            "zerogap.solvers.Solver and docs/add-a-solver.md say."
+        )
 
     def _is_met(self, **changes: Any) -> bool:
         return self.stop.is_met(replace(self.now, **changes) if changes else self.now, self.before)
@@ -619,6 +641,7 @@ class _Run:
         cut_short = (Status.MAX_TIME, Status.INTERRUPTED, Status.MAX_STEPS, Status.STOPPED)
         with unlimited():
             if status in (Status.MAX_TIME, Status.INTERRUPTED) and self._is_expensive():
+                self._refuse_infeasible()
                 self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self._drift())
             else:
                 self._certify(is_last=status not in cut_short)

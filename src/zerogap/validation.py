@@ -67,9 +67,9 @@ def check_coef0(coef0: Any) -> float:
     return float(coef0)
 
 
-def check_kernel_values(values: Any, shape: tuple[int, int]) -> np.ndarray:
-    """Return what a user's kernel function gave for two sets of points: a real number for each pair of them."""
-    expected = "The kernel function must return the matrix of kernel values between two sets of points"
+def check_kernel_values(values: Any, shape: tuple[int, int], name: str) -> np.ndarray:
+    """Return what a user's kernel gave for two sets of points: a real number for each pair of them."""
+    expected = f"The {name} kernel must return the matrix of kernel values between two sets of points"
     array = np.empty(0, dtype=object) if sp.issparse(values) else np.asarray(values)
     if array.dtype.kind not in "fiub":
         kind = type(values).__name__ if array.dtype == object else f"values of type {array.dtype}"
@@ -80,6 +80,17 @@ def check_kernel_values(values: Any, shape: tuple[int, int]) -> np.ndarray:
         )
     if not np.isfinite(array.sum(dtype=np.float64)) and np.isnan(array).any():
         raise ValueError(f"{expected}; it returned NaN. Every pair of points needs a number.")
+    return array.astype(np.float64, copy=False)
+
+
+def check_kernel_diagonal(values: Any, n: int, name: str) -> np.ndarray:
+    """Return what the diagonal method of a kernel gave for n points: a real number for each of them."""
+    expected = f"diagonal of the {name} kernel must return k(x, x) for each of the {n} points"
+    array = np.asarray(values)
+    if array.shape != (n,):
+        raise ValueError(f"{expected}, shape ({n},); got shape {array.shape}.")
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{expected}, an array of real numbers; got values of type {array.dtype}.")
     return array.astype(np.float64, copy=False)
 
 
@@ -178,8 +189,19 @@ def check_precomputed(K: Any) -> np.ndarray:
         raise ValueError(
             "A precomputed kernel must be positive semidefinite; this matrix has a negative eigenvalue, so it is no "
             "inner product and the dual problem no convex one. Clip its eigenvalues at zero, or choose another kernel."
+            + _float32_hint(K, tolerance)
         )
     return K
+
+
+def _float32_hint(K: np.ndarray, tolerance: float) -> str:
+    """Return what to do with a matrix that was computed in float32, and is one of float64 now."""
+    if tolerance >= FLOAT32_ROUNDING or not is_positive_semidefinite(K, FLOAT32_ROUNDING):
+        return ""
+    return (
+        f" The eigenvalue is above -{FLOAT32_ROUNDING:g} of the largest entry, as rounding to float32 leaves it: if the "
+        "matrix was computed in float32, compute it in float64, or pass it as float32, where as much is allowed for."
+    )
 
 
 def refuse_sparse_kernel(K: Any) -> None:

@@ -20,6 +20,7 @@ from zerogap.certificate import Certificate
 from zerogap.duplicates import Distinct, distinct
 from zerogap.gram import Gram
 from zerogap.kernels import Kernel, as_kernel, is_precomputed
+from zerogap.limits import Exceeded
 from zerogap.loop import Solution, Status, Trace, default_max_steps, solve
 from zerogap.problem import DualProblem
 from zerogap.progress import GapProgress
@@ -230,8 +231,12 @@ class KernelMachine(BaseEstimator):
         )
 
     def _warn_if_indefinite(self, gram: Gram) -> None:
-        """Kernels that need not be inner products are tried on a sample of the points."""
-        if not gram.seems_positive():
+        """Kernels that need not be inner products are tried on a sample of the points, as long as the limit allows."""
+        try:
+            is_positive = gram.seems_positive()
+        except Exceeded:  # nothing is solved then
+            return
+        if not is_positive:
             warnings.warn(
                 f"The {gram.kernel.name} kernel is not positive semidefinite on this data: the dual problem is not convex, and "
                 "the duality gap proves a stationary point only. Another kernel, such as rbf, has no such problem.",

@@ -26,7 +26,8 @@ class SVR(RegressorMixin, KernelMachine):
     kernel : str, callable or Kernel, default "rbf"
         "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points.
     gamma : float or str, default "scale"
-        Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.
+        Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.  Beside other
+        names and functions it has no effect, as in scikit-learn; beside a kernel object it is refused.
     degree : int, default 3
         Degree of the polynomial kernel.
     coef0 : float, default 0.0

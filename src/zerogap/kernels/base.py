@@ -14,6 +14,7 @@ UNDERFLOW = 1e-322  # what an operation can lose where results are below the nor
 DENSE_BYTES = 500e6  # sparse points are never made into a larger array than this
 CLOSE = 1e-12  # relative difference of parameters that were computed from sparse and from dense points
 FEW = 6  # points on which values of a user's own kernel are computed in two ways
+ALONE = "where it is computed alone, not in a block"
 FLOAT64 = 1e-9  # of their size: by more no values of float64 differ because of the order of a sum; those of float32 do
 
 
@@ -24,6 +25,30 @@ class Kernel:
     it knows of itself, it may say: ``is_positive``, ``diagonal``, ``roundings``.  ``docs/add-a-kernel.md`` walks through one.
 
     Kernels add and multiply: ``RBF(0.1) + 2.0 * Linear()``.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    is_positive : bool
+        Whether every kernel matrix is known to be positive semidefinite.
+    knows_diagonal : bool
+        Whether k(x, x) takes no work.
+    is_radial, is_linear, is_precomputed : bool
+        Whether k(x, z) depends on |x - z| alone, is <x, z>, or is read from a matrix.
+    accepts_sparse : bool
+        Whether ``values`` takes CSR matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zerogap import Gram
+    >>> from zerogap.kernels import Kernel
+    >>> class Intersection(Kernel):
+    ...     def values(self, X, Z):
+    ...         return np.minimum(X[:, None], Z).sum(axis=2)
+    >>> Gram([[1.0, 2.0], [3.0, 1.0]], Intersection()).full().tolist()
+    [[3.0, 2.0], [2.0, 4.0]]
     """
 
     # What a kernel says of itself.
@@ -66,11 +91,35 @@ class Kernel:
     # What a kernel computes.
 
     def values(self, X: Any, Z: Any) -> np.ndarray:
-        """Return the (len X, len Z) matrix of k(x, z) for the rows of X and of Z."""
+        """Return the matrix of k(x, z) for the rows of X and of Z.
+
+        Parameters
+        ----------
+        X : array of shape (m, d)
+            Points, one in a row, to be read only; a CSR matrix where ``accepts_sparse`` says so.
+        Z : array of shape (n, d)
+            Points, likewise.
+
+        Returns
+        -------
+        array of shape (m, n)
+            The kernel values.
+        """
         raise NotImplementedError
 
     def diagonal(self, X: Any) -> np.ndarray:
-        """Return k(x, x) for every row of X."""
+        """Return k(x, x) for every row of X.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Points, as ``values`` gets them.
+
+        Returns
+        -------
+        array of shape (n,)
+            The diagonal of ``values(X, X)``.
+        """
         found = np.empty(X.shape[0])
         for i in range(X.shape[0]):  # a block would compute n times as many values
             limits.check()
@@ -82,6 +131,18 @@ class Kernel:
         """Return a with |k(x_i, x_j)| <= a_i a_j, the intermediate results included.
 
         For a positive semidefinite kernel sqrt(k(x, x)) is one, by Cauchy and Schwarz.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Points.
+        diagonal : array of shape (n,)
+            k(x, x) for each of them.
+
+        Returns
+        -------
+        array of shape (n,)
+            The sizes a.
         """
         return np.sqrt(np.abs(diagonal))
 
@@ -90,6 +151,16 @@ class Kernel:
 
         In a sum of d products every term takes part in at most d roundings, in whatever order it is summed.  What ``values``
         of a user does is not known; by default it is taken for a product of d features, and a few operations.
+
+        Parameters
+        ----------
+        d : int
+            Number of features.
+
+        Returns
+        -------
+        float
+            The number c, at least 0.
         """
         return d + 6.0
 
@@ -98,16 +169,52 @@ class Kernel:
     def precise_roundings(self, d: int) -> float | None:
         """Return c: a value within ``precisely`` is off by at most 2 c u² times ``magnitude`` of both points.
 
-        None: there is no ``precisely``.
+        Parameters
+        ----------
+        d : int
+            Number of features.
+
+        Returns
+        -------
+        float or None
+            The number c; None if there is no ``precisely``.
         """
         return None
 
     def precise_work(self, rows: int, columns: int, d: int) -> int:
-        """Return about how many coordinates ``precisely`` reads."""
+        """Return about how many coordinates ``precisely`` reads.
+
+        Parameters
+        ----------
+        rows, columns : int
+            Numbers of points.
+        d : int
+            Number of features.
+
+        Returns
+        -------
+        int
+            The number that is compared with what is affordable.
+        """
         return rows * columns * d
 
     def precisely(self, X: Any, Z: Any, beta: np.ndarray) -> Pair:
-        """Return sum_j beta_j k(x_i, z_j) for every row of X, in twice the precision, as pairs high + low."""
+        """Return sum_j beta_j k(x_i, z_j) for every row of X, in twice the precision.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (m, d)
+            Points.
+        Z : array or CSR matrix of shape (n, d)
+            Points.
+        beta : array of shape (n,)
+            Coefficients.
+
+        Returns
+        -------
+        tuple of two arrays of shape (m,)
+            The sums, as pairs high + low.
+        """
         raise NotImplementedError
 
     @property
@@ -118,7 +225,20 @@ class Kernel:
     # Parameters that depend on the data.
 
     def resolved(self, X: Any, weight: np.ndarray | None = None) -> "Kernel":
-        """Return the kernel with its parameters as numbers; a row of weight two counts twice."""
+        """Return the kernel with its parameters as numbers.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            The training points.
+        weight : array of shape (n,), optional
+            Their weights; a row of weight two counts twice.
+
+        Returns
+        -------
+        Kernel
+            The kernel itself, if nothing in it depends on the data.
+        """
         return self
 
     @property
@@ -168,21 +288,29 @@ class Kernel:
             if "read-only" not in str(error):
                 raise
             values = self.values(X.copy(), Z.copy())
-        return validation.check_kernel_values(values, (X.shape[0], Z.shape[0]))
+        return validation.check_kernel_values(values, (X.shape[0], Z.shape[0]), self.name)
 
     def checked_diagonal(self, X: Any) -> np.ndarray:
         """Return ``diagonal``, refusing what is no number for every point, and values that depend on how they are asked for."""
         X = read_only(X if self.accepts_sparse else dense(X))
-        found = self.diagonal(X)
-        if np.shape(found) != (X.shape[0],):
-            raise ValueError(
-                f"diagonal of the {self.name} kernel must return k(x, x) for each of the {X.shape[0]} points, shape "
-                f"({X.shape[0]},); got shape {np.shape(found)}."
-            )
-        found = np.asarray(found, dtype=np.float64)
+        found = validation.check_kernel_diagonal(self.diagonal(X), X.shape[0], self.name)
         if self.is_own and X.shape[0]:
+            self._refuse_impossible(found)
             self._refuse_disagreement(X, found)
         return found
+
+    def _refuse_impossible(self, diagonal: np.ndarray) -> None:
+        """Refuse a diagonal with NaN in it, and a negative one of a kernel that is said to be positive semidefinite."""
+        if np.isnan(diagonal).any():
+            i = np.flatnonzero(np.isnan(diagonal))[0]
+            raise ValueError(
+                f"diagonal of the {self.name} kernel returned NaN for point {i}. Every point needs a number."
+            )
+        if self.is_positive and diagonal.min() < 0.0:
+            raise ValueError(
+                f"The {self.name} kernel has is_positive = True, and k(x, x) = {diagonal.min():g} for point "
+                f"{diagonal.argmin()}. Leave is_positive out if it is no inner product, or correct its values."
+            )
 
     @property
     def is_own(self) -> bool:
@@ -207,18 +335,29 @@ class Kernel:
             relative = np.where(difference > UNDERFLOW * (X.shape[1] + 2.0), difference / (UNIT * size), 0.0)
         relative[~np.isfinite(relative)] = 0.0  # values beyond float64 are refused elsewhere
         way, i, j = np.unravel_index(np.argmax(relative), relative.shape)
-        return Disagreement(float(relative[way, i, j]), float(block[i, j]), float(other[way, i, j]), way == 0)
+        return Disagreement(
+            float(relative[way, i, j]), float(block[i, j]), float(other[way, i, j]), self._way(int(way))
+        )
+
+    def _way(self, number: int) -> str:
+        """Return how the second of two values that should be the same was computed."""
+        has_own_diagonal = type(self).diagonal is not Kernel.diagonal
+        diagonal = "by its diagonal(X)" if has_own_diagonal else ALONE
+        return ("with the points exchanged", diagonal, ALONE)[number]
 
     def _refuse_disagreement(self, X: Any, diagonal: np.ndarray) -> None:
         """Refuse values that differ by more than ``roundings`` allows; where it is not known, by more than float64 does."""
-        stated = self.roundings(X.shape[1]) if self.states_roundings else FLOAT64 / UNIT
+        stated = float(FLOAT64 / UNIT)
+        if self.states_roundings:
+            advice = "It is the error of a value in units roundoff, and may depend on the number d of features."
+            name = f"roundings(d) of the {self.name} kernel"
+            stated = validation.check_positive(name, self.roundings(X.shape[1]), zero=True, advice=advice)
         seen = self.disagreement(X, diagonal)
         if seen.units <= 2.02 * stated:  # either of the two may be off, and so are sizes, by a little
             return
-        other_way = "with the points exchanged" if seen.is_exchanged else "where it is computed alone, not in a block"
         bound = f"the {stated:g} units roundoff of its roundings(d)" if self.states_roundings else "float64 rounds"
         raise ValueError(
-            f"The {self.name} kernel gives {seen.value:.17g} for two points, and {seen.other:.17g} {other_way}: they differ by "
+            f"The {self.name} kernel gives {seen.value:.17g} for two points, and {seen.other:.17g} {seen.way}: they differ by "
             f"{seen.units * UNIT:.1e} of their size, more than {bound}. A kernel is symmetric, and the same number whenever it "
             "is asked for. If large numbers cancel in it, centre and scale the features; if it computes in float32, let it "
             "compute in float64, or say how far off it may be: roundings(d) of a subclass of zerogap.kernels.Kernel."
@@ -277,7 +416,7 @@ class Disagreement(NamedTuple):
     units: float  # their difference, in units roundoff of their size
     value: float
     other: float
-    is_exchanged: bool  # k(x, z) and k(z, x); else in a block and alone
+    way: str  # in which the other was computed; the first is from a block
 
 
 class Points:

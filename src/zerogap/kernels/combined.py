@@ -12,7 +12,19 @@ from zerogap.kernels.base import UNDERFLOW, UNIT, Columns, Kernel, Rounding
 
 @dataclass(frozen=True)
 class Constant(Kernel):
-    """The same number for any two points, such as tau² of a constant feature tau."""
+    """The same number for any two points, such as tau² of a constant feature tau.
+
+    Attributes
+    ----------
+    value : float
+        The number, of at least 0.
+
+    Examples
+    --------
+    >>> from zerogap.kernels import Constant, Linear
+    >>> Linear() + 1.0 == Linear() + Constant(1.0)
+    True
+    """
 
     value: float
 
@@ -60,7 +72,21 @@ class Constant(Kernel):
 
 @dataclass(frozen=True)
 class Scaled(Kernel):
-    """A positive number times a kernel."""
+    """A positive number times a kernel.
+
+    Attributes
+    ----------
+    factor : float
+        The number.
+    kernel : Kernel
+        What it multiplies.
+
+    Examples
+    --------
+    >>> from zerogap.kernels import RBF
+    >>> 2.0 * RBF(0.5)
+    Scaled(factor=2.0, kernel=RBF(gamma=0.5))
+    """
 
     factor: float
     kernel: Kernel
@@ -220,6 +246,18 @@ class Sum(_Pair):
     """The sum of two kernels.
 
     Its parts keep their origins, a linear one too: points far from zero lose digits in it that ``Linear`` alone would keep.
+
+    Attributes
+    ----------
+    left, right : Kernel
+        Its parts.
+
+    Examples
+    --------
+    >>> from zerogap import Gram
+    >>> from zerogap.kernels import RBF, Linear
+    >>> Gram([[0.0], [1.0]], RBF(0.0) + 2.0 * Linear()).full().tolist()
+    [[1.0, 1.0], [1.0, 3.0]]
     """
 
     @property
@@ -268,6 +306,18 @@ class Product(_Pair):
     """The product of two kernels, value by value.
 
     Its values are not computed in twice the precision: certificates end where their rounding does.
+
+    Attributes
+    ----------
+    left, right : Kernel
+        Its parts.
+
+    Examples
+    --------
+    >>> from zerogap import Gram
+    >>> from zerogap.kernels import RBF, Linear
+    >>> Gram([[1.0], [2.0]], RBF(0.0) * Linear()).full().tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
     """
 
     @property

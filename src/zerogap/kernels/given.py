@@ -12,7 +12,21 @@ from zerogap.kernels.base import Kernel
 
 @dataclass(frozen=True)
 class Function(Kernel):
-    """A function of two sets of points that returns the matrix of their kernel values."""
+    """A function of two sets of points that returns the matrix of their kernel values.
+
+    Attributes
+    ----------
+    function : callable
+        Called as ``function(X, Z)`` with points in the rows of arrays or CSR matrices, to be read only; it returns the
+        (len X, len Z) matrix of k(x, z).
+
+    Examples
+    --------
+    >>> from zerogap import Gram
+    >>> from zerogap.kernels import RBF, Function
+    >>> Gram([[0.0], [1.0]], Function(lambda X, Z: X @ Z.T) + RBF(0.0)).full().tolist()
+    [[1.0, 1.0], [1.0, 2.0]]
+    """
 
     function: Callable[[Any, Any], np.ndarray]
 
@@ -30,7 +44,20 @@ class Function(Kernel):
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """The kernel matrix itself is given in place of points: (n, n) to fit, (m, n) to predict."""
+    """The kernel matrix itself is given in place of points: (n, n) to fit, (m, n) to predict.
+
+    Attributes
+    ----------
+    is_precomputed : bool
+        True.
+
+    Examples
+    --------
+    >>> from zerogap import Gram
+    >>> from zerogap.kernels import Precomputed
+    >>> Gram([[2.0, 1.0], [1.0, 2.0]], Precomputed()).row(0).tolist()
+    [2.0, 1.0]
+    """
 
     name = "precomputed"
     is_precomputed = True

@@ -26,7 +26,7 @@ def as_kernel(kernel: Any, gamma: Any = "scale", degree: Any = 3, coef0: Any = 0
     """Return a kernel from its name and parameters, from a function of two sets of points, or as it is.
 
     The parameters are those of a kernel by name.  An object has its own, and none beside it; beside a function they mean
-    nothing, as in scikit-learn.
+    nothing, as in scikit-learn: a grid of kernels and gammas may hold a function.
     """
     check_gamma(gamma)
     validation.check_degree(degree)

@@ -63,10 +63,20 @@ class Products(Columns):
 
 @dataclass(frozen=True)
 class Linear(InnerProduct):
-    """<x, z>.
+    """The linear kernel, <x, z>.
 
-    ``centre`` is another origin c, <x - c, z - c>: with a free bias the problem is the same wherever that is, and products of
-    points near it keep their digits.  Estimators set it themselves.
+    Attributes
+    ----------
+    centre : array of shape (d,) or None
+        Another origin c, <x - c, z - c>: with a free bias the problem is the same wherever that is, and products of points
+        near it keep their digits.  Estimators set it themselves.
+
+    Examples
+    --------
+    >>> from zerogap import Gram
+    >>> from zerogap.kernels import Linear
+    >>> Gram([[1.0, 0.0], [2.0, 3.0]], Linear()).full().tolist()
+    [[1.0, 2.0], [2.0, 13.0]]
     """
 
     centre: np.ndarray | None = None
@@ -147,7 +157,24 @@ def centre_of(X: Any) -> np.ndarray | None:
 
 @dataclass(frozen=True)
 class Polynomial(InnerProduct):
-    """(gamma <x, z> + coef0)^degree."""
+    """The polynomial kernel, (gamma <x, z> + coef0)^degree.
+
+    Attributes
+    ----------
+    degree : int
+        The power, a whole number of at least 0; 3 by default.
+    gamma : float or str
+        A number of at least 0, "scale", the default (1 / (d var(X))), or "auto" (1 / d).
+    coef0 : float
+        The constant, 0 by default; where it is negative, the kernel need not be positive semidefinite.
+
+    Examples
+    --------
+    >>> from zerogap import Gram
+    >>> from zerogap.kernels import Polynomial
+    >>> Gram([[1.0], [2.0]], Polynomial(2, gamma=1.0, coef0=1.0)).full().tolist()
+    [[4.0, 9.0], [9.0, 25.0]]
+    """
 
     degree: int = 3
     gamma: float | str = "scale"
@@ -203,7 +230,22 @@ class Polynomial(InnerProduct):
 
 @dataclass(frozen=True)
 class Sigmoid(InnerProduct):
-    """tanh(gamma <x, z> + coef0), which need not be positive semidefinite."""
+    """tanh(gamma <x, z> + coef0), which need not be positive semidefinite.
+
+    Attributes
+    ----------
+    gamma : float or str
+        A number of at least 0, "scale", the default (1 / (d var(X))), or "auto" (1 / d).
+    coef0 : float
+        The constant, 0 by default.
+
+    Examples
+    --------
+    >>> from zerogap import Gram
+    >>> from zerogap.kernels import Sigmoid
+    >>> Gram([[0.0], [1.0]], Sigmoid(gamma=1.0)).full().round(4).tolist()
+    [[0.0, 0.0], [0.0, 0.7616]]
+    """
 
     gamma: float | str = "scale"
     coef0: float = 0.0

@@ -24,7 +24,20 @@ EXPANSION = 1e-11
 
 @dataclass(frozen=True)
 class RBF(Kernel):
-    """exp(-gamma |x - z|²); gamma is a number, "scale" (1 / (d var(X))) or "auto" (1 / d)."""
+    """The Gaussian kernel, exp(-gamma |x - z|²).
+
+    Attributes
+    ----------
+    gamma : float or str
+        A number of at least 0, "scale", the default (1 / (d var(X))), or "auto" (1 / d).
+
+    Examples
+    --------
+    >>> from zerogap import Gram
+    >>> from zerogap.kernels import RBF
+    >>> Gram([[0.0], [1.0]], RBF(0.5)).full().round(4).tolist()
+    [[1.0, 0.6065], [0.6065, 1.0]]
+    """
 
     gamma: float | str = "scale"
 

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from zerogap import validation
 from zerogap.duplicates import distinct
-from zerogap.gram import Gram, Product
+from zerogap.gram import Gram, PreciseProduct
 from zerogap.kernels import UNIT, Kernel, as_kernel
 from zerogap.limits import Exceeded, check, limits
 from zerogap.path.engine import NotStarted, Options, Segment, Transition
@@ -26,9 +26,15 @@ from zerogap.progress import PathProgress
 
 EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have, at any C
 
-ROUGH = 1e-7  # the same with all that rounding may have done to kernel values and sums, much of which is only a bound
-SURE = 0.1 * ROUGH  # a bound below this at all those C leaves enough for what is between them
+EXACT_ROUNDED = (
+    1e-7  # the same with all that rounding may have done to kernel values and sums, much of which is only a bound
+)
+SURE = 0.1 * EXACT_ROUNDED  # a bound below this at all those C leaves enough for what is between them
 SOME_COORDINATES, MOST_COORDINATES = 5_000_000, 50_000_000  # read to compute kernel values there, at one C and at all
+SAME_WEIGHT = 1e-12  # of all weight: a difference between the classes that is the rounding of a sum
+LEAST_DISTANCE = (
+    1e-15  # squared, of the largest kernel value: what rounding leaves of zero, where all points are the same
+)
 SAMPLES = 5  # C at which that is asked, and about as many segments
 PRECISE = 2  # so many of them are computed in twice the precision, if need be; and those of which the bound is rough
 
@@ -314,10 +320,10 @@ class _Scaled(Gram):
         super().__init__(gram.full() / unit, "precomputed")
         self._of_data, self._unit = gram, unit
 
-    def precise_dot(self, beta: np.ndarray, rows: np.ndarray, *, from_data: bool = True) -> Product:
+    def precise_dot(self, beta: np.ndarray, rows: np.ndarray, *, from_data: bool = True) -> PreciseProduct:
         """Return K beta at some rows in twice the precision."""
         high, low, error = self._of_data.precise_dot(beta, rows, from_data=from_data)
-        return Product(high / self._unit, low / self._unit, error / self._unit)
+        return PreciseProduct(high / self._unit, low / self._unit, error / self._unit)
 
 
 def _constant_from(gram: Gram, y: np.ndarray, w: np.ndarray) -> float:
@@ -327,7 +333,7 @@ def _constant_from(gram: Gram, y: np.ndarray, w: np.ndarray) -> float:
     the squared diameter of the points times sum |b|, that is times twice the lighter class's weight.
     """
     K = gram.full()
-    distance = np.maximum(gram.diagonal + K[0, 0] - 2.0 * K[0], 1e-15 * np.abs(gram.diagonal).max())
+    distance = np.maximum(gram.diagonal + K[0, 0] - 2.0 * K[0], LEAST_DISTANCE * np.abs(gram.diagonal).max())
     weight = min(w[y > 0].sum(), w[y < 0].sum())
     return float(4.0 * distance.max() * weight)  # twice what it need be
 
@@ -388,7 +394,7 @@ def _follow_constant(path: Path, lam_end: float) -> None:
     # The heavier class is the one on its margin; with equal weights all points are capped, and either will do.
     w = path.points.weight
     excess = float(w @ path.y)
-    sign = np.sign(excess) if abs(excess) > 1e-12 * w.sum() else (path.y[E[0]] if E.size else 1.0)
+    sign = np.sign(excess) if abs(excess) > SAME_WEIGHT * w.sum() else (path.y[E[0]] if E.size else 1.0)
     segment = Segment(E.copy(), b, np.zeros(E.size), bias, float(sign), engine.lam)
     path.add(_scaled(segment, path.unit), lam, [])
 
@@ -429,10 +435,10 @@ def _warn_if_rough(path: Path) -> None:
     if gaps.max() <= SURE:
         return
     known = 10.0 * path.largest_gap_  # what the engine may leave
-    if gaps.max() > ROUGH:  # the bounds count the rounding of coefficients, and more
+    if gaps.max() > EXACT_ROUNDED:  # the bounds count the rounding of coefficients, and more
         primal = [abs(certificate.primal) for certificate in coarse]
         noise = [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
-        if max(noise) > max(ROUGH, known):  # it may be, and some of it is seen
+        if max(noise) > max(EXACT_ROUNDED, known):  # it may be, and some of it is seen
             lost = [_relative(_gap_as_read(path, C), size) for C, size in zip(samples, primal, strict=True)]
             many = _dense_samples(path)  # what is rounding at one C is nothing at the next
             lost += [_relative(_gap_of_shares(path, C), float(np.interp(C, samples, primal))) for C in many]
@@ -446,7 +452,7 @@ def _warn_if_rough(path: Path) -> None:
     gaps[is_open] = [certificate.relative_gap for certificate in finer]
     n, work = path.y.size, 0
     precise = PRECISE if path.gram.precise_work(n, n) <= MOST_COORDINATES else 0
-    suspect = [k for rank, k in enumerate(np.argsort(-gaps)) if gaps[k] > (SURE if rank < precise else ROUGH)]
+    suspect = [k for rank, k in enumerate(np.argsort(-gaps)) if gaps[k] > (SURE if rank < precise else EXACT_ROUNDED)]
     for rank, k in enumerate(suspect):
         check()
         work += path.gram.precise_work(n, int(np.count_nonzero(path.beta_at(samples[k]))))
@@ -454,7 +460,7 @@ def _warn_if_rough(path: Path) -> None:
             return
         C, certificate = float(samples[k]), path.certificate_at(samples[k])
         gap = _relative(max(certificate.gap, _gap_as_read(path, C)), abs(certificate.primal))
-        if gap > max(EXACT, known) or certificate.relative_gap > max(ROUGH, known):
+        if gap > max(EXACT, known) or certificate.relative_gap > max(EXACT_ROUNDED, known):
             gap = max(gap, certificate.relative_gap)
             _warn_of_precision(path, C, gap, "for kernel values with all their digits it has")
             return

@@ -71,7 +71,7 @@ class Proof:
         # |K_ij| <= norm_i norm_j: by Cauchy and Schwarz, if the kernel is an inner product.
         size = np.diagonal(K) if is_positive else np.full(y.size, np.abs(K).max())
         self.norm = np.sqrt(np.maximum(size, 0.0))
-        self.points = Points(y, w, self.norm)
+        self.points = PointConstants(y, w, self.norm)
         self.F, self.lost = np.zeros(y.size), np.zeros(y.size)  # K b is their sum
         self._sum_all()
         self.largest = LargestGap(0.0, np.nan)
@@ -168,7 +168,7 @@ class Proof:
         self.status[moves[:, 0]] = moves[:, 1]
 
 
-class Points(NamedTuple):
+class PointConstants(NamedTuple):
     """What stays the same for all points: labels, weights, |phi(x)|."""
 
     y: np.ndarray

@@ -23,10 +23,13 @@ from zerogap.precision import dot, products, with_sum_zero
 from zerogap.problem import Certificate, DualProblem
 from zerogap.storage import read_arrays, write_arrays
 
-SHARP = 1e-11  # a relative gap above this is computed again in twice the precision, if rounding is most of it
+PRECISE_ABOVE = 1e-11  # a relative gap above this is computed again in twice the precision, if rounding is most of it
 FAR = 1e-7  # relative gap of f(x) about an origin far from the points, above which there is a warning
 LOADED = 1e-6  # relative gap above which a path that was loaded cannot be one of the kernel matrix it is given
 ON_MARGIN = 1e-10  # a decision value this near to its margin is on it: what a path leaves between events at one C
+SAME_LAM = 1e-15  # relative: a few roundings of lam = 1 / C
+AT_BREAKPOINT = 1e-10  # relative: nearer to a breakpoint than ``tolerances.TIE`` its order with an event is not known
+BEYOND_END = 1e-12  # relative: a C outside the path by no more than this was rounded on its way, and is its end
 SETS = ("right", "elbow", "left")
 
 
@@ -154,7 +157,7 @@ class Path:
 
     def is_at(self, lam: float) -> bool:
         """Whether the path has come to lam, or is still on the way to where its engine began."""
-        return self.end >= lam * (1 - 1e-15) if len(self._segments) <= 1 else abs(self.end - lam) <= 1e-15 * lam
+        return self.end >= lam * (1 - SAME_LAM) if len(self._segments) <= 1 else abs(self.end - lam) <= SAME_LAM * lam
 
     def add(self, segment: Segment, lam: float, transitions: Iterable[Transition]) -> None:
         """Append a segment that ends at lam, and the transitions made there; a segment of no length leaves only those."""
@@ -458,7 +461,7 @@ class Path:
         found = [p.certify(b, r) for p, b, r in zip(problems, betas, residuals, strict=True)]
         return [
             p.certify(b, r, precisely=True, from_data=from_data)
-            if precisely and c.relative_gap > SHARP and c.rounding > c.gap
+            if precisely and c.relative_gap > PRECISE_ABOVE and c.rounding > c.gap
             else c
             for c, p, b, r in zip(found, problems, betas, residuals, strict=True)
         ]
@@ -511,7 +514,7 @@ class Path:
         self.check_not_empty()
         last = len(self._segments) - 1
         k = min(max(int(np.searchsorted(-self.lam, -lam, side="right")) - 1, 0), last)
-        near = 1e-10 * lam
+        near = AT_BREAKPOINT * lam
         both = [
             j
             for j in (k, k - 1, k + 1)
@@ -535,7 +538,7 @@ class Path:
     def _lam(self, C: float) -> float:
         self.check_not_empty()
         first, last = 1.0 / self.lam[0], 1.0 / self.lam[-1]
-        if not first * (1 - 1e-12) <= C <= last * (1 + 1e-12):
+        if not first * (1 - BEYOND_END) <= C <= last * (1 + BEYOND_END):
             advice = "Follow it over a wider range."
             if last < C and self.status != "complete":
                 advice = f"It was ended early ({self.status}): go on with svm_path(..., resume=path)."

@@ -17,11 +17,11 @@ from zerogap.compiled import jit
 from zerogap.free_system import Response
 from zerogap.path.engine import Segment
 from zerogap.path.rows import Change, ElbowLines, ElbowRows, lines, lines_after_entering, lines_after_leaving
+from zerogap.path.tolerances import ON_MARGIN
 
 MAX_CANDIDATES = 0.7  # screening that keeps more than this share of the points is no gain
 SAMPLE = 32  # points of the elbow that stay candidates, to see whether its lines still hold
 SCREENED_OUT = -1
-ON = 1e-8  # nearer to the margin than this, relative to lam, may be on it but for rounding
 
 
 class Displacement(NamedTuple):
@@ -32,7 +32,7 @@ class Displacement(NamedTuple):
     bias: float
 
 
-NOTHING, NO_LIMIT = Displacement(0.0, 0.0, 0.0), Displacement(np.inf, np.inf, np.inf)
+NO_DISPLACEMENT, NO_LIMIT = Displacement(0.0, 0.0, 0.0), Displacement(np.inf, np.inf, np.inf)
 
 
 class Reference(NamedTuple):
@@ -74,7 +74,7 @@ class Screening:
         self._indices, self._norm = np.arange(n), np.sqrt(np.maximum(np.diagonal(K), 0.0))
         self._all, self._store = np.empty((2, n)), np.empty(0)
         self.place_of = np.arange(n)  # of a candidate among them
-        self._since, self._allowed, self._moves = NOTHING, NO_LIMIT, 0
+        self._since, self._allowed, self._moves = NO_DISPLACEMENT, NO_LIMIT, 0
         self._keep_all()
 
     def _keep_all(self) -> None:
@@ -95,7 +95,7 @@ class Screening:
         if self.is_screened:
             return
         before, moves = self._since, self._moves
-        self._since, self._moves = NOTHING, 0
+        self._since, self._moves = NO_DISPLACEMENT, 0
         if moves < 2:  # too little is known of what is to come
             return
         times = self._ahead / moves  # as many moves are to come as were made since the last screening
@@ -236,7 +236,7 @@ def leave_candidates(K, i, label, position, bound, elbow, d, d0, screening, n_ca
 @jit
 def _reachable(y, p, q, lam, norm, E, allowed):
     """Return some of E, and the points that reach the margin within a displacement, on their line or by their departure."""
-    is_near, floor = np.zeros(y.size, dtype=np.bool_), allowed.bias + ON * lam
+    is_near, floor = np.zeros(y.size, dtype=np.bool_), allowed.bias + ON_MARGIN * lam
     for i in range(y.size):
         excess = y[i] * (p[i] + lam * q[i]) - lam
         excess_end = excess - allowed.decrease * (y[i] * q[i] - 1.0)

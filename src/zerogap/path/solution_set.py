@@ -15,8 +15,8 @@ from scipy.optimize import linprog
 from scipy.spatial import HalfspaceIntersection
 
 # Singular values below this share of the largest, times the number of points, are zero: rounding makes them that large.
-ZERO = 4.0 * float(np.finfo(float).eps)
-NOTHING = 1e-12  # an entry of an orthonormal basis below this is rounding
+NULL = 4.0 * float(np.finfo(float).eps)
+NO_ENTRY = 1e-12  # an entry of an orthonormal basis below this is rounding
 FIXED = 1e-9  # a coefficient that can move by no more than this part of its box is the same in all solutions
 MANY = 8  # dimensions in which vertices are still counted out
 
@@ -79,7 +79,7 @@ class SolutionSet:
             The ends, first the one against the direction.
         """
         direction = self.directions @ (self.directions.T @ np.asarray(direction, dtype=np.float64))
-        moves = np.abs(direction) > NOTHING * np.abs(direction).max(initial=0.0)
+        moves = np.abs(direction) > NO_ENTRY * np.abs(direction).max(initial=0.0)
         if not moves.any():
             raise ValueError("direction must be a combination of the columns of directions, and not zero.")
         rate = direction[moves]
@@ -140,7 +140,7 @@ def solutions(
     move, U = _interior(_null_space(K), low, high)
     coefficients, directions = beta.copy(), np.zeros((beta.size, U.shape[1]))
     coefficients[margin] = np.clip(beta[margin] + move, lower[margin], upper[margin])
-    directions[margin] = np.where(np.abs(U) > NOTHING, U, 0.0)
+    directions[margin] = np.where(np.abs(U) > NO_ENTRY, U, 0.0)
     moves = directions.any(axis=1)
     bounds = (np.where(moves, bound, coefficients) for bound in (lower, upper))
     return SolutionSet(C, coefficients, directions, *bounds)
@@ -153,9 +153,9 @@ def _null_space(K: np.ndarray) -> np.ndarray:
         return np.zeros((0, 0))
     size = float(np.abs(np.diagonal(K)).max()) or 1.0
     values, vectors = la.eigh(K / size)
-    null = vectors[:, values <= ZERO * m]  # of x'K x, which is that of K: it is positive semidefinite
+    null = vectors[:, values <= NULL * m]  # of x'K x, which is that of K: it is positive semidefinite
     sums = null.sum(axis=0)
-    if np.linalg.norm(sums) <= ZERO * m:
+    if np.linalg.norm(sums) <= NULL * m:
         return null
     return null @ la.qr(sums[:, None])[0][:, 1:]  # the first column of this rotation is along the sums
 
@@ -168,7 +168,7 @@ def _interior(U: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndar
     """
     near = FIXED * (high - low)
     sign = np.where(-low <= near, 1.0, np.where(high <= near, -1.0, 0.0))
-    tight = np.flatnonzero((sign != 0.0) & (np.abs(U).max(axis=1, initial=0.0) > NOTHING))
+    tight = np.flatnonzero((sign != 0.0) & (np.abs(U).max(axis=1, initial=0.0) > NO_ENTRY))
     k, t = U.shape[1], tight.size
     if k == 0 or t == 0:
         return np.zeros(low.size), U

@@ -15,10 +15,8 @@ from zerogap.compiled import NO_POINT
 from zerogap.free_system import DenseFreeSystem
 from zerogap.gram import Gram
 from zerogap.path.engine import ELBOW, NotStarted, sets_of
-from zerogap.path.tolerances import OPTIMAL
+from zerogap.path.tolerances import AT_CAP, OPTIMAL
 from zerogap.problem import DualProblem
-
-ULPS = 4.0 * float(np.finfo(float).eps)  # by which a coefficient at its cap may be off, scaled from C to lam
 
 
 class Start(NamedTuple):
@@ -42,7 +40,7 @@ def optimal_elbow(gram: Gram, y: np.ndarray, w: np.ndarray, lam: float, b: np.nd
         total=0.0,
     )
     a = np.clip(y * b, 0.0, w)
-    b, system = feasible(problem, y * np.where(w - a <= ULPS * w, w, a)), DenseFreeSystem(gram.full())
+    b, system = feasible(problem, y * np.where(w - a <= AT_CAP * w, w, a)), DenseFreeSystem(gram.full())
     try:
         active = ActiveSet(problem, b, system=system)
         return _optimum(problem, active, system, y, w, lam)

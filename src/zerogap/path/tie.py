@@ -12,10 +12,8 @@ from zerogap import limits
 from zerogap.active_set import ActiveSet
 from zerogap.gram import Gram
 from zerogap.path.threaded import call_in_thread
+from zerogap.path.tolerances import COINCIDENT, LEVEL
 from zerogap.problem import DualProblem
-
-NOTHING = 1e-10  # of the largest kernel value: a squared distance that is all rounding
-LEVEL = 1e-9  # a margin that changes by less than this, relative to lam, does not change
 
 
 def entering_points(
@@ -40,7 +38,7 @@ def entering_points(
         ridge=np.zeros(tied.size),
         total=None if inner.size else 0.0,
     )
-    active = ActiveSet(problem, np.zeros(tied.size), floor=NOTHING * float(np.diagonal(K).max()))
+    active = ActiveSet(problem, np.zeros(tied.size), floor=COINCIDENT * float(np.diagonal(K).max()))
     active.optimise(problem, tolerance=LEVEL)
     limits.check()
     if inner.size or active.free.size:

@@ -4,11 +4,16 @@ Decision values are of the size of lam, coefficients of the size of their box w;
 promised to a relative gap of 1e-9, so what is left at any one place has to be well below.
 """
 
+from zerogap.kernels import UNIT
 from zerogap.stopping import PlainGap
 
 # The start.
 START = PlainGap(1e-12)  # of the solution by SMO; exchanges then end at the optimum, and fewer are left to make
 OPTIMAL = 1e-11  # a violation at the start that is no reason for one more exchange: a hundredth of the promise
+
+AT_CAP = (
+    8.0 * UNIT
+)  # by which a coefficient at its cap may be off, scaled from C to lam: that is a division and a product
 
 # How good the lines are.  An update adds a few roundings to them; a solution afresh reads all kernel rows of the elbow.
 FRESH_EVERY = 25  # events after which they are solved for afresh: that is then a small part of all work
@@ -23,6 +28,8 @@ UNIT_ERROR = 1e-16  # rounding of a decision value, for each unit of coefficient
 # Rounding of the bound contribution, relative to its largest value.  This is an estimate, a hundred roundings: about what ten
 # thousand terms leave if their errors are independent.  It only says when to solve and evaluate afresh; no proof rests on it.
 SUM_ERROR = 1e-14
+# A point nearer to its margin than this, relative to lam, may be on it but for rounding, and is not screened out.
+ON_MARGIN = 1e-8  # a thousand times what the lines may leave
 
 # When the bound contribution is summed afresh: an update rounds like one term of the sum, and counts relative to lam.
 REFRESH_EVERY = 500  # events
@@ -44,6 +51,8 @@ MAX_DEGENERATE = 10 * TRANSITIONS_PER_TIE  # and before that is given up
 BACKUP_STEP = 1e-6  # part of lam by which the backup goes on: past all that is tied, and no farther
 BACKUP_NEAR = 10.0  # of its steps: a backup as soon as this was led to by the last, and goes twice as far
 LARGEST_BACKUP = 0.1  # part of lam: seventeen in a row get there, and each goes on by a tenth of what is left at most
+COINCIDENT = 1e-10  # of the largest kernel value: a squared distance between tied points that is all rounding
+LEVEL = 1e-9  # a margin that changes by less than this, relative to lam, does not change: as near as ``TIED``
 
 # The last segment, on which no point is capped: a margin short by 1e-14 costs C times that.
 NEAR = 1e-6  # margins are measured for points this near to them

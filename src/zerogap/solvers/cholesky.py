@@ -87,7 +87,15 @@ class CholeskyState(NamedTuple):
 class Cholesky:
     """Factor the whole matrix, then solve; further iterations refine the solution with what it leaves over.
 
-    O(n³) time, and one (n, n) array whatever the budget of the Gram matrix.
+    O(n³) time, and one (n, n) array whatever the budget of the Gram matrix.  For Gaussian processes, problems without a box.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import Cholesky
+    >>> problem = DualProblem.gaussian_process(Gram([[0.0], [1.0], [2.0], [3.0]]), [0.0, 1.0, 0.0, 1.0], noise=0.1)
+    >>> solve(problem, Cholesky()).status.name
+    'CONVERGED'
     """
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> CholeskyState:

@@ -103,6 +103,21 @@ class ConjugateGradient:
     ``preconditioner="nystrom"`` takes ``rank`` kernel rows first, and far fewer iterations then.  (A diagonal one would do
     nothing: most kernels have a constant diagonal.)  Products go through the Gram matrix: if it does not fit in its
     memory budget, what is missing is computed for every product anew, and no (n, n) array ever exists.
+
+    Attributes
+    ----------
+    preconditioner : "nystrom" or None
+        What the residual is multiplied by; None, the default, is nothing.
+    rank : int
+        Kernel rows in the preconditioner; 300 by default.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import ConjugateGradient
+    >>> problem = DualProblem.gaussian_process(Gram([[0.0], [1.0], [2.0], [3.0]]), [0.0, 1.0, 0.0, 1.0], noise=0.1)
+    >>> solve(problem, ConjugateGradient("nystrom", rank=2)).status.name
+    'CONVERGED'
     """
 
     preconditioner: str | None = None

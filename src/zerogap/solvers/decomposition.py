@@ -116,8 +116,23 @@ class Chunking(WorkingSetMethod):
     """Chunking: the present support vectors and the ``chunk_size`` points (M in chapter7) that violate most.
 
     The working set grows to all support vectors and sheds those that cease to be.  It suits problems with few of them.
-    ``rule`` is what "most" means: the KKT "violation" or the share in the duality "gap" (Remark 7.2); half of the points are
-    taken from each side of the bias.  ``inner`` is the solver of the subproblems, by name or configured.
+
+    Attributes
+    ----------
+    chunk_size : int
+        Points that join the support vectors, half of them from each side of the bias; 2000 by default.
+    inner : str or Solver
+        The solver of the subproblems, by name or configured; "smo" by default.
+    rule : str
+        What "most" means: the KKT "violation", the default, or the share in the duality "gap" (Remark 7.2).
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import Chunking
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0)
+    >>> solve(problem, Chunking(chunk_size=2)).status.name
+    'CONVERGED'
     """
 
     chunk_size: int = 2000
@@ -138,10 +153,27 @@ class Chunking(WorkingSetMethod):
 class Decomposition(WorkingSetMethod):
     """Decomposition: a working set of ``size`` points, however many support vectors there are.
 
-    ``size`` is q of SVM-Light (Joachims, 1999).  Of these points ``size`` - ``kept`` are those that violate most, as it chooses
-    them; the others stay from the last set, free points first, lest pairs of sets undo each other's work.  ``kept`` is half of
-    ``size`` by default.
-    ``rule`` and ``inner`` are those of Chunking.
+    Of these points ``size`` - ``kept`` are those that violate most, as SVM-Light chooses them (Joachims, 1999); the others stay
+    from the last set, free points first, lest pairs of sets undo each other's work.
+
+    Attributes
+    ----------
+    size : int
+        Points in the working set, q of SVM-Light; 2000 by default.
+    inner : str or Solver
+        The solver of the subproblems, by name or configured; "smo" by default.
+    rule : str
+        What "most" means: the KKT "violation", the default, or the share in the duality "gap" (Remark 7.2).
+    kept : int or None
+        Points that stay from the last set; None, the default, is half of ``size``.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import Decomposition
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0)
+    >>> solve(problem, Decomposition(size=2)).status.name
+    'CONVERGED'
     """
 
     size: int = 2000

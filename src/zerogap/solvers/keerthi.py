@@ -29,6 +29,19 @@ class KeerthiSMO:
     A full scan updates the thresholds and moves a point that violates one with the point that set it; in between, the
     pair that sets both is moved until the free points agree.  ``tolerance`` is tightened when the stopping rule asks for more.
     Where near-duplicates make these pairs crawl, after 100 moves per point, one of the two gets the partner that gains most.
+
+    Attributes
+    ----------
+    tolerance : float
+        Violation above which a pair is moved, at first; 1e-3 by default.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import KeerthiSMO
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0)
+    >>> solve(problem, KeerthiSMO()).status.name
+    'CONVERGED'
     """
 
     tolerance: float = 1e-3

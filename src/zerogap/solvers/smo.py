@@ -65,11 +65,28 @@ class SMO:
     (r_i - r_j)² / (K_ii + K_jj - 2 K_ij); without it the most violating pair is taken, as SVM-Light does with two
     variables (spiral §2.2.2).  With ``shrinking`` points at a bound that belong to no violating pair are set aside for a while;
     every step ends with all of them.
+
+    Attributes
+    ----------
+    second_order : bool
+        Whether a pair is chosen by its gain; True by default.
+    shrinking : bool
+        Whether points are set aside; True by default.
+    rows_at_once : int or None
+        Kernel rows computed together; 1 computes none that is not used.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import SMO
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0)
+    >>> solve(problem, SMO(second_order=False)).status.name
+    'CONVERGED'
     """
 
     second_order: bool = True
     shrinking: bool = True
-    rows_at_once: int | None = None  # kernel rows computed together; 1 computes none that is not used
+    rows_at_once: int | None = None
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero."""
