@@ -22,12 +22,18 @@ MODULES = [name for _, name, _ in pkgutil.walk_packages(zerogap.__path__, "zerog
 NAMES = list(zerogap.__all__)
 
 # What public functions and methods return or take, and is not itself a name of the package.
-MORE = ("path.Event", "path.ScoreCurve", "comparison.Run", "estimators.loo.LeaveOneOut", "loop.TraceRow")
+MORE = (
+    "path.Event", "path.ScoreCurve", "path.SolutionSet", "path.score_curve", "comparison.Run", "estimators.loo.LeaveOneOut",
+    "loop.TraceRow", "solvers.get_solver", "kernels.as_kernel",
+)  # fmt: skip
 
 KERNELS = [f"kernels.{name}" for name, value in vars(kernels).items() if is_subclass(value, kernels.Kernel)]
 
 # Solvers that take options.  ``init`` and ``step`` are those of the protocol, which explains them once.
 CONFIGURED = [f"solvers.{name}" for name in ("SMO", "KeerthiSMO", "Chunking", "Decomposition", "ConjugateGradient")]
+
+# The engine of the path that takes options.  What it is asked to do is what ``path.engine.Options`` says.
+ENGINES = ["path.LP"]
 
 # How engines make a path and other modules read it, what problems and models ask of a matrix: no part of what a user calls.
 INTERNAL = {
@@ -46,6 +52,7 @@ ASKED = (
     "is_close", "finish", "join", "join_roundings",
 )  # fmt: skip
 INTERNAL |= dict.fromkeys(KERNELS, ASKED) | dict.fromkeys(CONFIGURED, ("init", "step"))
+INTERNAL |= dict.fromkeys(ENGINES, ("start",))
 
 
 def found(name: str) -> object:
@@ -57,7 +64,7 @@ def found(name: str) -> object:
 def public() -> dict[str, object]:
     """Return every public object: names of the package, functions of its public modules, and what these return."""
     objects: dict[str, object] = {}
-    for name in (*NAMES, *MORE, *KERNELS, *CONFIGURED):
+    for name in (*NAMES, *MORE, *KERNELS, *CONFIGURED, *ENGINES):
         thing = found(name)
         if isinstance(thing, ModuleType):
             functions = inspect.getmembers(thing, inspect.isfunction)

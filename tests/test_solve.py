@@ -383,6 +383,32 @@ def test_a_point_that_is_not_feasible_is_refused_and_never_certified(plain, poin
         solve(DualProblem.hinge(Gram(X), y, 2.0), Infeasible(point), max_steps=10)
 
 
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (lambda state: state, r"got \(ndarray, ndarray"),
+        (lambda state: (state, 3), r"got \(PairState, int\)"),
+        (lambda state: None, "got NoneType"),
+        (lambda state: (state, Info(1.5)), r"got Info\(1.5\).*whole number"),
+        (lambda state: (state, Info(-1)), r"got Info\(-1\).*whole number"),
+    ],
+)
+def test_a_step_that_returns_something_else_is_told_what_it_has_to_return(plain, returned, message):
+    class Mine(SMO):
+        def step(self, problem, state, max_steps, kkt_target):
+            return returned(state)
+
+    X, y, _ = plain
+    with pytest.raises(TypeError, match=rf"A step of solver .* has to return its state and an Info.*{message}"):
+        solve(DualProblem.hinge(Gram(X), y, 2.0), Mine())
+
+
+def test_a_class_is_no_solver(plain):
+    X, y, _ = plain
+    with pytest.raises(TypeError, match=r"got the class SMO. Pass SMO\(...\)"):
+        solve(DualProblem.hinge(Gram(X), y, 2.0), SMO)
+
+
 def test_a_resumed_run_does_not_take_the_running_residual_for_that_of_the_data(plain):
     X, y, _ = plain
     problem = DualProblem.hinge(Gram(X), y, 1000.0)

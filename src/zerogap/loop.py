@@ -471,6 +471,22 @@ class _Run:
             start = self.problem.feasible(start)
         self.state = self.solver.init(self.problem, start)
 
+    def _checked(self, step: Any) -> tuple[Any, Info]:
+        """Return what a step returned, if it is what one has to return."""
+        if not (isinstance(step, tuple) and len(step) == 2 and isinstance(step[1], Info)):
+            found = (
+                f"({', '.join(type(part).__name__ for part in step)})"
+                if isinstance(step, tuple)
+                else type(step).__name__
+            )
+        elif not isinstance(step[1].iterations, int | np.integer) or step[1].iterations < 0:
+            found = f"Info({step[1].iterations!r}), and iterations are a whole number"
+        else:
+            return step
+        raise TypeError(
+            f"A step of solver {self.solver} has to return its state and an Info, as zerogap.solvers.Solver says; got {found}."
+        )
+
     def _sum_is_exact(self) -> bool:
         """Whether the sum of the coefficients at the start is right: a solver that begins by exchanges may leave a little."""
         problem, beta = self.problem, self.state.beta
@@ -486,7 +502,8 @@ class _Run:
             self._refresh()
         self.before, before = self.now, self.state.beta.copy()
         try:
-            self.state, self.info = self.solver.step(self.problem, self.state, most, self.stop.kkt_target(self.now))
+            step = self.solver.step(self.problem, self.state, most, self.stop.kkt_target(self.now))
+            self.state, self.info = self._checked(step)
         except Exceeded:  # a product that was not finished has changed nothing
             self.info = Info(0)
         self.steps += self.info.iterations

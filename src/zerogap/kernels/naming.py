@@ -27,6 +27,28 @@ def as_kernel(kernel: Any, gamma: Any = "scale", degree: Any = 3, coef0: Any = 0
 
     The parameters are those of a kernel by name.  An object has its own, and none beside it; beside a function they mean
     nothing, as in scikit-learn: a grid of kernels and gammas may hold a function.
+
+    Parameters
+    ----------
+    kernel : str, callable or Kernel
+        "linear", "poly", "rbf", "sigmoid" or "precomputed", a function, or an object.
+    gamma : float or str, default "scale"
+        Coefficient of rbf, poly and sigmoid: a number, "scale" or "auto".
+    degree : int, default 3
+        Degree of the polynomial kernel.
+    coef0 : float, default 0.0
+        Constant of the polynomial and sigmoid kernels.
+
+    Returns
+    -------
+    Kernel
+        The object; a gamma that is a word is resolved when the kernel meets its points.
+
+    Examples
+    --------
+    >>> from zerogap.kernels import as_kernel
+    >>> as_kernel("rbf", gamma=0.5)
+    RBF(gamma=0.5)
     """
     check_gamma(gamma)
     validation.check_degree(degree)

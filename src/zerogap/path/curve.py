@@ -55,9 +55,33 @@ class ScoreCurve(NamedTuple):
 
 
 def score_curve(path: Path, K: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> ScoreCurve:
-    """Return the accuracy for every C, from the kernel values K (m, t) of the path's distinct points against t held-out ones.
+    """Return the accuracy on held-out points for every C.
 
-    ``y`` is -1/+1; a decision value of zero predicts -1.
+    Parameters
+    ----------
+    path : Path
+        The path.
+    K : array of shape (m, t)
+        Kernel values of the path's distinct points against t held-out ones.
+    y : array of shape (t,)
+        Their labels, -1 or +1; a decision value of zero predicts -1.
+    weight : array of shape (t,), optional
+        Their weights in the accuracy.
+
+    Returns
+    -------
+    ScoreCurve
+        Piecewise constant in C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zerogap import svm_path
+    >>> from zerogap.path import score_curve
+    >>> path = svm_path([[0.0], [1.0], [3.0]], [-1, -1, 1], kernel="linear", C_max=10.0)
+    >>> points, held_out = np.array([[0.0], [1.0], [3.0]])[path.points.rows], np.array([[0.5], [4.0]])
+    >>> float(score_curve(path, points @ held_out.T, np.array([-1.0, 1.0])).best_score)
+    1.0
     """
     path.check_not_empty()
     weight = np.ones(y.size) if weight is None else weight

@@ -31,7 +31,15 @@ LARGEST_VIOLATION = 1e-5  # violation of the optimality conditions at which the 
 
 @dataclass(frozen=True)
 class Hastie:
-    """The plain algorithm; needs no options."""
+    """Engine "hastie": the plain algorithm; needs no options.
+
+    Examples
+    --------
+    >>> from zerogap import svm_path
+    >>> from zerogap.path import Hastie
+    >>> svm_path([[0.0], [1.0], [3.0]], [-1, -1, 1], C_max=10.0, engine=Hastie()).status
+    'complete'
+    """
 
     def start(
         self,

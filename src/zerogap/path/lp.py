@@ -35,19 +35,53 @@ PATIENCE = 4  # backups in a row by the paper's step
 
 @dataclass(frozen=True)
 class LP:
-    """Parameters of the paper's outline, by their names there and with its values."""
+    """Engine "lp", by the parameters of the paper's outline, with its names and values.
 
-    linear_system: str = "svd"  # or "qr", "qr-update"
-    epsilon_svd: float = 1e-14  # a singular value is zero below this times m and the largest one (26)
-    epsilon_kkt: float = 1e-3  # violation of (56) that calls the backup, and that the backup may leave
-    epsilon_smo: float = 1e-6  # violation that the initialisation may leave (54)
-    tau: float = 1e-4  # rates below this count as zero, (48)-(49) and (S1)-(S4)
-    tau_2: float = 1e-8  # steps in lam below this count as none
-    gamma: float = 0.01  # the backup goes on at (1 - gamma) lam
-    ell: int = 50  # so many blocked events, or special ones in a row, are put up with
+    Attributes
+    ----------
+    linear_system : str
+        "svd", "qr" or "qr-update"; "svd" by default.
+    epsilon_svd : float
+        A singular value is zero below this times m and the largest one (26).
+    epsilon_kkt : float
+        Violation of (56) that calls the backup, and that the backup may leave.
+    epsilon_smo : float
+        Violation that the initialisation may leave (54).
+    tau : float
+        Rates below this count as zero, (48)-(49) and (S1)-(S4).
+    tau_2 : float
+        Steps in lam below this count as none.
+    gamma : float
+        The backup goes on at (1 - gamma) lam.
+    ell : int
+        So many blocked events, or special ones in a row, are put up with.
+    check_kkt : bool
+        Whether (56) is checked after every event.
+    incremental : bool
+        Whether xi is updated by (39), else it is computed by (16).
+    solver : str or Solver
+        Of the initialisation and the backup: "any procedure that solves DP" (section IV); SMO by default.
+
+    Examples
+    --------
+    >>> from zerogap import svm_path
+    >>> from zerogap.path import LP
+    >>> X, y = [[0.0], [0.0], [1.0], [3.0]], [-1, -1, -1, 1]
+    >>> svm_path(X, y, C_max=10.0, engine=LP("qr", epsilon_kkt=1e-8), merge_duplicates=False).status
+    'complete'
+    """
+
+    linear_system: str = "svd"
+    epsilon_svd: float = 1e-14
+    epsilon_kkt: float = 1e-3
+    epsilon_smo: float = 1e-6
+    tau: float = 1e-4
+    tau_2: float = 1e-8
+    gamma: float = 0.01
+    ell: int = 50
     check_kkt: bool = True
-    incremental: bool = True  # update xi by (39), else compute it by (16)
-    solver: str | Solver = "smo"  # of the initialisation and the backup: "any procedure that solves DP" (section IV)
+    incremental: bool = True
+    solver: str | Solver = "smo"
 
     def __post_init__(self) -> None:
         get_solver(self.solver)  # refuses names that are none

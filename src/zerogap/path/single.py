@@ -63,7 +63,15 @@ class NextEvent(NamedTuple):
 
 @dataclass(frozen=True)
 class Single:
-    """One transition at a time; needs no options."""
+    """Engine "single": one transition at a time; needs no options.
+
+    Examples
+    --------
+    >>> from zerogap import svm_path
+    >>> from zerogap.path import Single
+    >>> svm_path([[0.0], [1.0], [3.0]], [-1, -1, 1], C_max=10.0, engine=Single()).status
+    'complete'
+    """
 
     def start(
         self,

@@ -74,11 +74,34 @@ SOLVERS = {
 
 
 def get_solver(solver: str | Solver, seed: int = 0) -> Solver:
-    """Return a configured solver as it is, or the one a name stands for."""
+    """Return a configured solver as it is, or the one a name stands for.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        A name of the registry, or an object with ``init`` and ``step``.
+    seed : int, default 0
+        For solvers that draw points at random.
+
+    Returns
+    -------
+    Solver
+        The solver.
+
+    Examples
+    --------
+    >>> from zerogap.solvers import get_solver
+    >>> str(get_solver("rosen"))
+    'rosen'
+    """
     if isinstance(solver, str):
         if solver not in SOLVERS:
             raise ValueError(f"Unknown solver {solver!r}. Choose one of {', '.join(map(repr, SOLVERS))}.")
         return SOLVERS[solver].make(seed)
+    if isinstance(solver, type):
+        raise TypeError(
+            f"solver must be a name or an object; got the class {solver.__name__}. Pass {solver.__name__}(...)."
+        )
     if not (hasattr(solver, "init") and hasattr(solver, "step")):
         raise TypeError(
             f"solver must be a name or an object with init and step; got {type(solver).__name__}. "
