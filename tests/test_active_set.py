@@ -127,3 +127,21 @@ def test_dependent_points_with_a_ridge_too_small_to_see_have_a_minimum():
     assert model.status_.name == "CONVERGED"
     np.testing.assert_allclose(model.predict(X), [1, 1, 0, 0])
     assert not model._training.exact[1].is_unbounded
+
+
+def test_driving_points_solves_for_what_the_free_ones_had_left():
+    """A limit leaves KKT errors; on the way to the new values they are made up for as well."""
+    problem, active = at_optimum()
+    gone, E = active.free[:2].copy(), active.free[2:4]
+    active.beta[E] += np.array([1e-3, -1e-3])
+    active.refresh(problem)
+    E = active.free
+    active.kkt_error[E] = active.residual[E] - active.bias
+    assert np.abs(active.kkt_error).max() > 1e-5
+    assert active.drive(problem, gone, np.zeros(2))
+    np.testing.assert_array_equal(active.beta[gone], 0.0)
+    active.refresh(problem)
+    E = active.free
+    assert E.size > 3
+    np.testing.assert_allclose(active.residual[E] - active.bias, 0.0, atol=1e-10)
+    np.testing.assert_array_equal(active.kkt_error[E], 0.0)
