@@ -350,6 +350,25 @@ class Gram:
             self.fetch(np.array([i]))
         return self._rows[self._slot[i]]
 
+    def values(self, i: int, points: np.ndarray) -> np.ndarray:
+        """Return the kernel values of a point with others, from its row if that is in memory; else they are not kept.
+
+        Parameters
+        ----------
+        i : int
+            Number of the point.
+        points : array of shape (m,)
+            Those of the others.
+
+        Returns
+        -------
+        array of shape (m,)
+            An array of the caller's own.
+        """
+        if self._slot[i] >= 0:
+            return self._rows[self._slot[i], points]
+        return self._block(np.array([i]), points)[0]
+
     def submatrix(self, points: np.ndarray) -> np.ndarray:
         """Return the matrix of some points among each other.
 

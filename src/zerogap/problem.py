@@ -209,7 +209,7 @@ class DualProblem(Formulations):
 
     @cached_property
     def is_nearest_point(self) -> bool:
-        """Whether it asks for the nearest points of two convex hulls: two classes, a free bias, no tube, and no cap on alpha."""
+        """Whether it asks for the nearest points of two convex hulls: classes, a free bias, no tube, and no cap on alpha."""
         rises, falls = self.upper > 0, self.lower < 0
         is_class = np.where(
             rises, np.isinf(self.upper) & (self.target == 1), ~falls | (np.isinf(self.lower) & (self.target == -1))

@@ -1,8 +1,9 @@
-"""The nearest point algorithm (NPA) of Keerthi, Shevade, Bhattacharyya and Murthy (IEEE TNN 11(1), 2000), which ssvm compares with.
+"""The nearest point algorithm of Keerthi, Shevade, Bhattacharyya and Murthy (IEEE TNN 11(1), 2000), the NPA of ssvm's tables.
 
-Symbols: U and V, the convex hulls of the two classes in feature space; u and v, a point of each, convex combinations with weights
-``alpha``; z = u - v; e_u and e_v, the inner products of u and v with every point; f = e_u - e_v, those of z.
-The 2-norm soft margin is a hard margin for the kernel K + diag(ridge), and the hard margin is 2 / |z| where u and v are nearest.
+Symbols: U and V, the convex hulls of the two classes in feature space; u and v, a point of each, convex combinations with
+weights ``alpha``; z = u - v; e_u and e_v, the inner products of u and v with every point; f = e_u - e_v, those of z.
+The 2-norm soft margin is a hard margin for the kernel K + diag(ridge), and that is 1 / |z| on either side where u and v are
+nearest.
 The excess of a point x is z·u - z·x in U and z·x - z·v in V: how much further towards the other hull it lies.  At the nearest
 points no excess is positive.
 
@@ -51,7 +52,7 @@ class NPAState(NamedTuple):
 
     @property
     def evaluations(self) -> int:
-        """Kernel values that the algorithm has asked for, repeats included: it keeps none (``gram.evaluations``: we keep rows)."""
+        """Kernel values that the algorithm has asked for: it keeps none, where we keep rows (``gram.evaluations``)."""
         return int(self.integers[EVALUATIONS])
 
     @property
@@ -81,9 +82,9 @@ class NPA:
         if not (alpha[is_u].any() and alpha[~is_u].any()):
             alpha = np.zeros(problem.n)
             alpha[[np.argmax(is_u), np.argmax(problem.lower < 0)]] = 1.0
-        state = NPAState(
-            *np.empty((3, problem.n)), np.zeros(4, dtype=np.int64), np.array([self.tolerance, np.inf, 1.0])
-        )
+        arrays = np.empty((3, problem.n))
+        numbers = np.array([self.tolerance, np.inf, 1.0])
+        state = NPAState(arrays[0], arrays[1], arrays[2], np.zeros(4, dtype=np.int64), numbers)
         hulls = _Hulls(problem, state, alpha)
         hulls.refresh()
         hulls.store()
@@ -130,7 +131,7 @@ class NPA:
         return state, Info(moved, is_done=is_done or (is_stuck and not moved), is_unbounded=hulls.meet)
 
     def _choose(self, hulls: "_Hulls", excess: np.ndarray) -> int | None:
-        """Return the next point whose excess is above the tolerance, or None when the loop is at its end; count what it takes."""
+        """Return the next point whose excess is above the tolerance, or None at the end of the loop; count what it takes."""
         integers, threshold = hulls.state.integers, 0.5 * hulls.state.numbers[TOLERANCE] * hulls.square
         is_support = hulls.alpha > 0
         if integers[IS_TYPE_2]:
@@ -258,7 +259,7 @@ class _Hulls:
         return (min(1.0, float(excess[k]) / curvature) if curvature > 0 else 1.0), 0.0, False
 
     def _products(self, i: int) -> tuple[float, float, float]:
-        """Return the inner product of a point with the point of its hull, the square of that, and that with the other hull's."""
+        """Return the inner product of x_i with the point of its hull, the square of that, and that with the other hull's."""
         uv = float((self.alpha * self.is_v) @ self.e_u)
         e_u, e_v = float(self.e_u[i]), float(self.e_u[i] - self.f[i])
         return (e_u, self.zu + uv, e_v) if self.is_u[i] else (e_v, uv - self.zv, e_u)
@@ -318,10 +319,8 @@ def least_on(a: float, b: float, c: float, g: float, h: float, *, is_triangle: b
         dx, dy = x1 - x0, y1 - y0
         slope = (a * x0 + c * y0 + g) * dx + (c * x0 + b * y0 + h) * dy
         curvature = a * dx * dx + b * dy * dy + 2.0 * c * dx * dy
-        if curvature > 0:
-            t = min(max(-slope / curvature, 0.0), 1.0)
-        else:
-            t = 1.0 if slope + 0.5 * curvature < 0 else 0.0
+        # Without curvature, one end or the other.
+        t = min(max(-slope / curvature, 0.0), 1.0) if curvature > 0 else float(slope + 0.5 * curvature < 0)
         x, y = x0 + t * dx, y0 + t * dy
         value = 0.5 * (a * x * x + b * y * y) + c * x * y + g * x + h * y
         if value < best:
