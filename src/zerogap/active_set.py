@@ -54,7 +54,7 @@ class ActiveSet:
         self.keep_rows = keep_rows  # of the points that enter; else their values with the free points are computed anew
         self.asked = 0  # kernel values of all attempts to enter, that of the first and those after a point has left
         if system is None:
-            tau = _typical_size(problem.diagonal)
+            tau = typical_size(problem.diagonal)
             system = FreeSystem(tau, has_border=problem.total is not None, floor=floor)
         self.system = system
         self.refresh(problem)
@@ -378,7 +378,7 @@ def feasible(problem: DualProblem, beta: np.ndarray) -> np.ndarray:
     return problem.feasible(beta)
 
 
-def _typical_size(diagonal: np.ndarray) -> float:
+def typical_size(diagonal: np.ndarray) -> float:
     """Return the size most kernel values have: beside a tau of an outlier's size the others would all be rounding."""
     size = np.abs(diagonal)
     return float(np.median(size)) or float(size.mean()) or 1.0

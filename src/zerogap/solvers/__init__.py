@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which cannot see what is loa
     from zerogap.solvers.cholesky import Cholesky
     from zerogap.solvers.conjugate_gradient import ConjugateGradient
     from zerogap.solvers.decomposition import Chunking, Decomposition
+    from zerogap.solvers.direct_svm import DirectSVM
     from zerogap.solvers.gradient_ascent import SOR, GradientAscent
     from zerogap.solvers.keerthi import KeerthiSMO
     from zerogap.solvers.npa import NPA
@@ -32,6 +33,7 @@ __all__ = [
     "Chunking",
     "ConjugateGradient",
     "Decomposition",
+    "DirectSVM",
     "Entry",
     "GradientAscent",
     "Info",

@@ -73,6 +73,7 @@ SOLVERS = {
     "decomposition": Entry("decomposition.Decomposition"),
     "rosen": Entry("rosen.Rosen"),
     "simple-svm": Entry("simple_svm.SimpleSVM"),
+    "direct-svm": Entry("direct_svm.DirectSVM", hulls=True, is_exact=False),
     "npa": Entry("npa.NPA", hulls=True),
     "cholesky": Entry("cholesky.Cholesky", constraints=False, indefinite=False),
     "cg": Entry("conjugate_gradient.ConjugateGradient", constraints=False),
