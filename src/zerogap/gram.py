@@ -668,7 +668,7 @@ class Gram:
         """Compute the kernel values of some points against some points."""
         out = np.empty((rows.size, columns.size))
         with np.errstate(over="ignore", invalid="ignore"):
-            is_range = columns.size and columns[-1] - columns[0] == columns.size - 1
+            is_range = columns.size and (np.diff(columns) == 1).all()
             chosen = slice(columns[0], columns[-1] + 1) if is_range else columns  # a slice needs no copy of the points
             self._columns.fill(self._prepared[rows], out, chosen)
         self._count(out.size)

@@ -82,7 +82,7 @@ class NPA:
         if not (alpha[is_u].any() and alpha[~is_u].any()):
             alpha = np.zeros(problem.n)
             alpha[[np.argmax(is_u), np.argmax(problem.lower < 0)]] = 1.0
-        arrays = np.empty((3, problem.n))
+        arrays = np.zeros((3, problem.n))
         numbers = np.array([self.tolerance, np.inf, 1.0])
         state = NPAState(arrays[0], arrays[1], arrays[2], np.zeros(4, dtype=np.int64), numbers)
         hulls = _Hulls(problem, state, alpha)
@@ -165,32 +165,39 @@ class _Hulls:
 
     def __init__(self, problem: DualProblem, state: NPAState, alpha: np.ndarray | None = None):
         self.problem, self.state = problem, state
-        self.is_u, self.is_v = problem.upper > 0, problem.lower < 0
-        self.sign = np.where(self.is_u, 1.0, np.where(self.is_v, -1.0, 0.0))
+        self.hulls = np.array([problem.upper > 0, problem.lower < 0], dtype=np.float64)  # (2, n) which points are whose
+        self.own = (problem.lower < 0).astype(int)  # the hull of each point: 0 is U, 1 is V
+        self.sign = self.hulls[0] - self.hulls[1]
+        # Points of weight zero are in neither: they have no excess.
+        self.outside = np.where(self.sign == 0, -np.inf, 0.0)
         self.e_u = state.e_u
-        self.alpha = np.abs(state.beta) if alpha is None else alpha
+        alpha = np.abs(state.beta) if alpha is None else alpha
+        scale = 0.5 * float(alpha.sum())
+        self.weights = self.hulls * alpha  # (2, n)
         self.largest = float(problem.gram.diagonal.max())
-        scale = 0.5 * float(self.alpha.sum())
+        self.diagonal = problem.diagonal
         self._normalise()
-        if alpha is None:  # the loop may have put right sum and residual
-            self.f = (problem.target - state.residual) / scale
-            self._measure()
+        self.f = (problem.target - state.residual) / scale  # the loop may have put right sum and residual
+        self._measure()
 
     def _normalise(self) -> None:
-        for side in (self.is_u, self.is_v):
-            self.alpha[side] /= self.alpha[side].sum()
+        self.weights /= self.weights.sum(axis=1, keepdims=True)
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """The weights of all points."""
+        return self.weights[0] + self.weights[1]
 
     def refresh(self) -> None:
         """Compute e_u and f from the data."""
-        problem, own = self.problem, np.where(self.is_u, self.alpha, 0.0)
-        self.e_u[:] = problem.gram.dot(own) + problem.ridge * own
-        signed = self.sign * self.alpha
-        self.f = problem.gram.dot(signed) + problem.ridge * signed
+        problem, u, z = self.problem, self.weights[0], self.weights[0] - self.weights[1]
+        self.e_u[:] = problem.gram.dot(u) + problem.ridge * u
+        self.f = problem.gram.dot(z) + problem.ridge * z
         self.state.numbers[GROWTH] = 1.0
         self._measure()
 
     def _measure(self) -> None:
-        self.zu, self.zv = float((self.alpha * self.is_u) @ self.f), float((self.alpha * self.is_v) @ self.f)
+        self.zu, self.zv = (float(product) for product in self.weights @ self.f)
         self.square = self.zu - self.zv  # |z|²
 
     @property
@@ -204,98 +211,94 @@ class _Hulls:
         self._normalise()
         least = (MEET if problem.is_hard else UNIT) * self.largest  # where hulls meet no scale is the best
         c = 2.0 / (max(self.square, 0.5 * least) if self.meet else self.square)
-        state.beta[:] = c * self.sign * self.alpha
+        state.beta[:] = c * (self.weights[0] - self.weights[1])
         state.residual[:] = problem.target - c * self.f
 
     def excess(self) -> np.ndarray:
         """Return how much further towards the other hull every point lies than u or v."""
-        centre = np.where(self.is_u, self.zu, np.where(self.is_v, -self.zv, -np.inf))
-        return centre - self.sign * self.f
+        return np.array([self.zu, -self.zv]) @ self.hulls - self.sign * self.f + self.outside
 
     def violation(self, excess: np.ndarray) -> float:
         """Return the KKT violation: support vectors must not lie further off, either."""
-        is_support, c = self.alpha > 0, 2.0 / self.square
-        u, v = excess[self.is_u].max(), excess[self.is_v].max()
-        off_u, off_v = -excess[self.is_u & is_support].min(), -excess[self.is_v & is_support].min()
-        return float(c * (max(u, off_v) + max(v, off_u)))
+        c, nearest, furthest = 2.0 / self.square, [], []
+        for hull, weights in zip(self.hulls, self.weights, strict=True):
+            nearest.append(float(excess[hull > 0].max()))
+            furthest.append(-float(excess[weights > 0].min()))
+        return c * (max(nearest[0], furthest[1]) + max(nearest[1], furthest[0]))
 
     def take_step(self, k: int, excess: np.ndarray) -> bool | None:
         """Go to the shortest z that a way to k and one off from m allow; None if their rows have not come in time.
 
         Returns whether z is shorter than before.
         """
-        problem, alpha = self.problem, self.alpha
+        problem, integers = self.problem, self.state.integers
+        alpha = self.alpha
         support = np.flatnonzero(alpha)
         m = int(support[np.argmin(excess[support])])
         if not compiled_loops.fetch(problem.gram, np.array([k, m])):
             return None
-        has_way = alpha[m] < 1.0 and m != k
-        is_same = bool(self.is_u[m] == self.is_u[k])
-        x_k, x_m, leaves = self._shortest(k, m, excess, is_same) if has_way else self._gilbert(k, excess)
+        has_way, is_same = alpha[m] < 1.0 and m != k, bool(self.own[m] == self.own[k])
+        x_k, x_m, leaves = self._shortest(k, m, excess) if has_way else self._gilbert(k, excess)
         if not (x_k or x_m):
             return False
-        rows = 1 if alpha[k] == 0 else 2  # that of a new k was computed to look at it
-        self.state.integers[EVALUATIONS] += rows * support.size
-        share = alpha[m] / (1.0 - alpha[m]) * x_m if has_way else 0.0
+        # The row of a k that is new was computed to look at it.
+        integers[EVALUATIONS] += (1 if alpha[k] == 0 else 2) * support.size
+        share = float(alpha[m] / (1.0 - alpha[m])) * x_m if has_way else 0.0
         if is_same:
             self._combine(k, 1.0 - x_k + share, [(k, x_k), (m, -share)])
         else:
             self._combine(k, 1.0 - x_k, [(k, x_k)])
             self._combine(m, 1.0 + share, [(m, -share)])
         if leaves:
-            alpha[m] = 0.0
+            self.weights[:, m] = 0.0
         self._measure()
         if self.state.numbers[GROWTH] > MAX_GROWTH:
             with limits.unlimited():
                 self._normalise()
                 self.refresh()
-            self.state.integers[EVALUATIONS] += np.count_nonzero(alpha) ** 2
+            integers[EVALUATIONS] += support.size**2
         return True
 
     def _gilbert(self, k: int, excess: np.ndarray) -> tuple[float, float, bool]:
-        """Return the step along the line segment to k: the other hull, or this one, is a single point."""
-        own, square, _ = self._products(k)
-        curvature = float(self.problem.diagonal[k]) - 2.0 * own + square
+        """Return the step along the line segment to k alone: m is all that its hull has."""
+        own, square, _ = self._products(k, float(self.weights[1] @ self.e_u))
+        curvature = float(self.diagonal[k]) - 2.0 * own + square
         return (min(1.0, float(excess[k]) / curvature) if curvature > 0 else 1.0), 0.0, False
 
-    def _products(self, i: int) -> tuple[float, float, float]:
+    def _products(self, i: int, uv: float) -> tuple[float, float, float]:
         """Return the inner product of x_i with the point of its hull, the square of that, and that with the other hull's."""
-        uv = float((self.alpha * self.is_v) @ self.e_u)
         e_u, e_v = float(self.e_u[i]), float(self.e_u[i] - self.f[i])
-        return (e_u, self.zu + uv, e_v) if self.is_u[i] else (e_v, uv - self.zv, e_u)
+        return (e_v, uv - self.zv, e_u) if self.own[i] else (e_u, self.zu + uv, e_v)
 
-    def _shortest(self, k: int, m: int, excess: np.ndarray, is_same: bool) -> tuple[float, float, bool]:
-        """Return the steps along p - x_k and off from x_m, as shares of the whole ways, and whether m loses its weight.
+    def _shortest(self, k: int, m: int, excess: np.ndarray) -> tuple[float, float, bool]:
+        """Return the steps towards x_k and off from x_m, as shares of the whole ways, and whether m loses its weight.
 
         Off from m the way ends at (p - alpha_m x_m) / (1 - alpha_m): r = alpha_m / (1 - alpha_m) times p - x_m.
         """
-        r, K_km = float(self.alpha[m] / (1.0 - self.alpha[m])), float(self.problem.gram.row(k)[m])
-        (own_k, square_k, other_k), (own_m, square_m, other_m) = self._products(k), self._products(m)
-        a = float(self.problem.diagonal[k]) - 2.0 * own_k + square_k
-        b = r * r * (float(self.problem.diagonal[m]) - 2.0 * own_m + square_m)
-        if is_same:
-            c = r * (own_k - K_km - square_k + own_m)
-        else:
-            minus_uv = (self.zu if self.is_u[k] else -self.zv) - square_k
-            c = -r * (other_k - K_km + minus_uv + other_m)
+        alpha, uv = float(self.weights[self.own[m], m]), float(self.weights[1] @ self.e_u)
+        r, K_km = alpha / (1.0 - alpha), float(self.problem.gram.row(k)[m])
+        (own_k, square_k, other_k), (own_m, square_m, other_m) = self._products(k, uv), self._products(m, uv)
+        a = float(self.diagonal[k]) - 2.0 * own_k + square_k
+        b = r * r * (float(self.diagonal[m]) - 2.0 * own_m + square_m)
+        is_same = bool(self.own[m] == self.own[k])
+        c = r * (own_k - K_km - square_k + own_m) if is_same else -r * (other_k - K_km - uv + other_m)
         return least_on(a, b, c, -float(excess[k]), r * float(excess[m]), is_triangle=is_same)
 
     def _combine(self, i: int, factor: float, points: list[tuple[int, float]]) -> None:
         """Multiply the weights of the hull of i, and add those of some points."""
-        problem, is_u = self.problem, bool(self.is_u[i])
-        change = (factor - 1.0) * (self.e_u if is_u else self.e_u - self.f)
-        side = self.is_u if is_u else self.is_v
-        self.alpha[side] *= factor
+        problem, own = self.problem, self.own[i]
+        weights, change = self.weights[own], (factor - 1.0) * (self.e_u - self.f if own else self.e_u)
+        weights *= factor
         for j, weight in points:
             if weight:
                 change += weight * problem.gram.row(j)
                 change[j] += weight * problem.ridge[j]
-                self.alpha[j] = max(self.alpha[j] + weight, 0.0)
-        if is_u:
+                weights[j] = max(weights[j] + weight, 0.0)
+        if own:
+            self.f -= change
+        else:
             self.e_u += change
             self.f += change
-        else:
-            self.f -= change
         self.state.numbers[GROWTH] = max(1.0, self.state.numbers[GROWTH] * factor)
 
 
