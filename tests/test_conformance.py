@@ -26,7 +26,7 @@ VARIANTS = {
     "decomposition": [Decomposition(16, rule="gap")],
     "gradient-ascent": [GradientAscent(order="free-first"), GradientAscent(order="ranked")],
     "sor": [SOR(order="free-first"), SOR(order="ranked")],
-    "simple-svm": [SimpleSVM("worst"), SimpleSVM(keep_rows=False)],
+    "simple-svm": [SimpleSVM("worst")],
     "cg": [ConjugateGradient("nystrom", rank=10)],
 }
 # Instead of those whose defaults are meant for many points: forty would be one working set.
@@ -346,8 +346,7 @@ def test_a_small_cache_changes_nothing_but_the_cost(solver, n):
     assert roomy.evaluations <= tight.evaluations
     if solver != "cholesky":  # its matrix is its own, whatever the budget
         assert roomy.evaluations < tight.evaluations
-        keeps_rows = getattr(MADE[solver], "keep_rows", True)
-        if keeps_rows and "decomposition" not in entry.home:  # whose parts have matrices of their own
+        if "decomposition" not in entry.home:  # whose parts have matrices of their own
             assert roomy.evaluations <= n**2
 
 

@@ -242,6 +242,13 @@ def test_without_rows_the_run_is_the_same_and_nothing_is_kept(monkeypatch):
     np.testing.assert_allclose(solution.beta, kept.beta, atol=1e-10)
 
 
+@pytest.mark.parametrize("name", FORMULATIONS)
+def test_without_rows_every_formulation_is_solved(name, plain):
+    X, y, t = plain
+    problem = FORMULATIONS[name](Gram(X, cache_size=0.001), y, t)
+    naive.assert_optimal(solve(problem, SimpleSVM(keep_rows=False), stop=RelativeGap(1e-8)), problem)
+
+
 def paper_run(X, y, variance, C):
     gram = Gram(X, gamma=0.5 / variance)
     solution = solve(DualProblem.squared_hinge(gram, y, C), SimpleSVM(), stop=KKTViolation(2e-3))

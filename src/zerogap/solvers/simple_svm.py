@@ -66,7 +66,8 @@ class SimpleSVM:
     ``choice`` is "greedy", the first violator met while scanning the points in turn, as in the paper, or "worst", the largest
     among all.  ``tolerance`` is what counts as a violation at first; it is tightened when the stopping rule asks for more.
     Without ``keep_rows`` kernel values are computed as they are needed, one point with the candidates at a time, and memory
-    is the square of the number of candidates, besides what ``gram`` may keep of its own (its ``cache_size``).
+    is the square of the number of candidates, besides what ``gram`` may keep of its own (its ``cache_size``).  The residuals
+    of all points are then computed anew at the end of every step, after a limit too.
     An iteration is a violator that enters.
     """
 
