@@ -242,3 +242,13 @@ def test_subtract_takes_rows_off_a_residual(cache_size):
 def test_a_constant_feature_beyond_float64_is_refused(tau):
     with pytest.raises(ValueError, match="float64"):
         Gram(np.eye(3), "linear", tau=tau)
+
+
+def test_values_with_some_points_in_any_order_are_computed_and_not_kept(X):
+    gram, points = Gram(X), np.array([2, 0, 3, 4])  # as if from 2 to 4, but for their order
+    np.testing.assert_allclose(gram.values(1, points), gram.fresh().full()[1, points], rtol=1e-14)
+    assert gram.evaluations == 4
+    assert not gram.has_rows(np.arange(gram.n)).any()
+    row = gram.row(1).copy()
+    np.testing.assert_array_equal(gram.values(1, points), row[points])
+    assert gram.evaluations == 4 + gram.n

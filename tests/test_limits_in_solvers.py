@@ -34,7 +34,8 @@ FREE_BIAS = {
     "decomposition": Decomposition(60),
     "decomposition-rosen": Decomposition(60, "rosen"),
 }
-SOLVERS = FREE_BIAS | {"gradient-ascent": GradientAscent(), "sor": SOR()}
+HULLS = {"direct-svm": get_solver("direct-svm"), "npa": get_solver("npa")}
+SOLVERS = FREE_BIAS | HULLS | {"gradient-ascent": GradientAscent(), "sor": SOR()}
 solvers = pytest.mark.parametrize("name", SOLVERS)
 
 
@@ -67,6 +68,8 @@ def small_pieces(monkeypatch):
 def problem_for(name, n=1200, cache_size=1000):
     X, y = moons(n)
     gram = Gram(X, gamma=2.0, cache_size=cache_size)
+    if name in HULLS:
+        return DualProblem.squared_hinge(gram, y, 10.0)
     return DualProblem.hinge(gram, y, 10.0, fit_intercept=name in FREE_BIAS)
 
 

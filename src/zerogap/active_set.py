@@ -35,7 +35,15 @@ class ActiveSet:
     needs is computed.
     """
 
-    def __init__(self, problem: DualProblem, beta: np.ndarray, floor: float = 0.0, system: FreeSystem | None = None):
+    def __init__(
+        self,
+        problem: DualProblem,
+        beta: np.ndarray,
+        floor: float = 0.0,
+        system: FreeSystem | None = None,
+        *,
+        keep_rows: bool = True,
+    ):
         self.beta = beta  # (n,) feasible
         self.residual = np.empty(beta.size)
         self.synced = beta.copy()
@@ -43,8 +51,10 @@ class ActiveSet:
         self.kkt_error = np.zeros(beta.size)  # of the free points: residual - eps side - bias; else 0
         self.bias = 0.0
         self.is_unbounded = False
+        self.keep_rows = keep_rows  # of the points that enter; else their values with the free points are computed anew
+        self.asked = 0  # kernel values of all attempts to enter, that of the first and those after a point has left
         if system is None:
-            tau = _typical_size(problem.diagonal)
+            tau = typical_size(problem.diagonal)
             system = FreeSystem(tau, has_border=problem.total is not None, floor=floor)
         self.system = system
         self.refresh(problem)
@@ -180,6 +190,7 @@ class ActiveSet:
         is_positive = before > 0 or (before == 0 and rises)
         self.side[i] = 1 if is_positive else -1
         self.kkt_error[i] = self.residual[i] - problem.eps * self.side[i] - self.bias
+        self.asked += self.system.size + 1
         if not self._admit(problem, i):
             return bool(self.beta[i] != before)
         return self.descend(problem)
@@ -207,6 +218,7 @@ class ActiveSet:
             self.kkt_error[E] *= 1.0 - step
             shortfall *= 1.0 - step
             self._drop(k)
+            self.asked += self.system.size
         return has_moved
 
     def drive(self, problem: DualProblem, points: np.ndarray, values: np.ndarray) -> bool:
@@ -274,11 +286,17 @@ class ActiveSet:
 
     def _admit(self, problem: DualProblem, i: int) -> bool:
         """Add a point to the free set, if need be in exchange; returns False if it went to an end of its box instead."""
-        row, corner = problem.gram.row(i), float(problem.gram.diagonal[i] + problem.ridge[i])
-        while not self.system.insert(i, row[self.free], corner):
-            if not self._exchange(problem, i, row[self.free]):
+        corner = float(problem.gram.diagonal[i] + problem.ridge[i])
+        column = self._column(problem, i)
+        while not self.system.insert(i, column, corner):
+            if not self._exchange(problem, i, column):
                 return False
+            column = self._column(problem, i)
         return True
+
+    def _column(self, problem: DualProblem, i: int) -> np.ndarray:
+        """Return the kernel values of a point with the free ones."""
+        return problem.gram.row(i)[self.free] if self.keep_rows else problem.gram.values(i, self.free)
 
     def _exchange(self, problem: DualProblem, i: int, column: np.ndarray) -> bool:
         """Move a dependent point and the free ones so that no decision value changes, until one meets its end.
@@ -360,7 +378,7 @@ def feasible(problem: DualProblem, beta: np.ndarray) -> np.ndarray:
     return problem.feasible(beta)
 
 
-def _typical_size(diagonal: np.ndarray) -> float:
+def typical_size(diagonal: np.ndarray) -> float:
     """Return the size most kernel values have: beside a tau of an outlier's size the others would all be rounding."""
     size = np.abs(diagonal)
     return float(np.median(size)) or float(size.mean()) or 1.0

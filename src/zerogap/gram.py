@@ -356,6 +356,25 @@ class Gram:
             self.fetch(np.array([i]))
         return self._rows[self._slot[i]]
 
+    def values(self, i: int, points: np.ndarray) -> np.ndarray:
+        """Return the kernel values of a point with others, from its row if that is in memory; else they are not kept.
+
+        Parameters
+        ----------
+        i : int
+            Number of the point.
+        points : array of shape (m,)
+            Those of the others.
+
+        Returns
+        -------
+        array of shape (m,)
+            An array of the caller's own.
+        """
+        if self._slot[i] >= 0:
+            return self._rows[self._slot[i], points]
+        return self._block(np.array([i]), points)[0]
+
     def submatrix(self, points: np.ndarray) -> np.ndarray:
         """Return the matrix of some points among each other.
 
@@ -655,7 +674,7 @@ class Gram:
         """Compute the kernel values of some points against some points."""
         out = np.empty((rows.size, columns.size))
         with np.errstate(over="ignore", invalid="ignore"):
-            is_range = columns.size and columns[-1] - columns[0] == columns.size - 1
+            is_range = columns.size and (np.diff(columns) == 1).all()
             chosen = slice(columns[0], columns[-1] + 1) if is_range else columns  # a slice needs no copy of the points
             self._columns.fill(self._prepared[rows], out, chosen)
         self._count(out.size)

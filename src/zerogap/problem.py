@@ -207,6 +207,16 @@ class DualProblem(Formulations):
         is_free = np.isinf(self.lower).all() and np.isinf(self.upper).all() and (self.ridge > 0).all()
         return bool(is_free) and not self.eps and self.total is None
 
+    @cached_property
+    def is_nearest_point(self) -> bool:
+        """Whether it asks for the nearest points of two convex hulls: classes, a free bias, no tube, and no cap on alpha."""
+        rises, falls = self.upper > 0, self.lower < 0
+        is_class = np.where(
+            rises, np.isinf(self.upper) & (self.target == 1), ~falls | (np.isinf(self.lower) & (self.target == -1))
+        )
+        has_both = bool(rises.any() and falls.any()) and not (rises & falls).any()
+        return has_both and bool(is_class.all()) and self.total == 0 and not self.eps
+
     @property
     def may_be_unbounded(self) -> bool:
         """Whether the dual objective can grow for ever: with a box or a ridge, and an inner product, it cannot."""

@@ -13,8 +13,10 @@ if TYPE_CHECKING:  # for editors and type checkers, which cannot see what is loa
     from zerogap.solvers.cholesky import Cholesky
     from zerogap.solvers.conjugate_gradient import ConjugateGradient
     from zerogap.solvers.decomposition import Chunking, Decomposition
+    from zerogap.solvers.direct_svm import DirectSVM
     from zerogap.solvers.gradient_ascent import SOR, GradientAscent
     from zerogap.solvers.keerthi import KeerthiSMO
+    from zerogap.solvers.npa import NPA
     from zerogap.solvers.platt import PlattSMO, SimpleSMO
     from zerogap.solvers.rosen import Rosen
     from zerogap.solvers.simple_svm import SimpleSVM
@@ -23,6 +25,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which cannot see what is loa
 __getattr__, __dir__ = loader(__name__, {entry.class_name: entry.home.split(".")[0] for entry in SOLVERS.values()})
 
 __all__ = [
+    "NPA",
     "SMO",
     "SOLVERS",
     "SOR",
@@ -30,6 +33,7 @@ __all__ = [
     "Chunking",
     "ConjugateGradient",
     "Decomposition",
+    "DirectSVM",
     "Entry",
     "GradientAscent",
     "Info",

@@ -23,6 +23,8 @@ class Entry:
     options : what the class is called with, if the name stands for more than its defaults
     is_seeded : whether it draws points at random: the class then takes ``random_state``
     free_bias : whether it takes problems whose bias is free, so that the sum of the coefficients is fixed
+    hulls : whether it takes only problems that ask for the nearest points of two convex hulls: hard margins and the squared
+        hinge, with a free bias
     constraints : whether it takes problems with a box or a tube; else linear systems alone, as a Gaussian process is
     indefinite : whether it takes kernels that are no inner products; else it may refuse them
     is_exact : whether it reaches the optimum of every problem it takes, whose kernel is an inner product, to any tolerance that
@@ -33,6 +35,7 @@ class Entry:
     options: Mapping[str, Any] = field(default_factory=dict)
     is_seeded: bool = False
     free_bias: bool = True
+    hulls: bool = False
     constraints: bool = True
     indefinite: bool = True
     is_exact: bool = True
@@ -52,6 +55,8 @@ class Entry:
         """Whether the solver takes this problem; one that does not says so in ``init``."""
         if not self.indefinite and not problem.gram.seems_positive():
             return False
+        if self.hulls:
+            return problem.is_nearest_point
         return problem.is_linear_system or (self.constraints and (self.free_bias or problem.total is None))
 
 
@@ -68,6 +73,8 @@ SOLVERS = {
     "decomposition": Entry("decomposition.Decomposition"),
     "rosen": Entry("rosen.Rosen"),
     "simple-svm": Entry("simple_svm.SimpleSVM"),
+    "direct-svm": Entry("direct_svm.DirectSVM", hulls=True, is_exact=False),
+    "npa": Entry("npa.NPA", hulls=True),
     "cholesky": Entry("cholesky.Cholesky", constraints=False, indefinite=False),
     "cg": Entry("conjugate_gradient.ConjugateGradient", constraints=False),
 }

@@ -5,6 +5,11 @@ The paper keeps R, the inverse of the bordered matrix of S, by rank-one updates 
 lose digits as points come and go.  The move is the same: along (6)-(7) by (8), or until a candidate's coefficient meets
 its bound; that candidate is pruned, and c tried again (§II-C).
 
+The paper keeps no kernel values: a point that is looked at takes |S| of them, each attempt of c to enter |S| + 1, also after a
+candidate was pruned.  So we count them, in the state, whatever is kept; its tables agree to the last digit.  Kernel rows of
+the candidates, which we keep as far as memory goes, are n |S| numbers; without them (``keep_rows=False``) the factor, |S|²
+numbers, is the largest there is (§II-E).
+
 The paper has the quadratic penalty alone.  With a 1-norm box a candidate can also leave for its cap, and with a hard margin the
 move may never end, which shows that no margin exists.
 """
@@ -29,13 +34,21 @@ ROWS_AT_ONCE = 16  # kernel rows computed together where not all can be kept
 DISTANCES_AT_ONCE = 4_000_000  # between two questions whether the limit is over
 
 
+POSITION, EVALUATIONS = range(2)  # places in a state's counters
+
+
 class SimpleState(NamedTuple):
     """The candidates, and where the scan for violators stands; arrays are updated in place."""
 
     beta: np.ndarray  # (n,) feasible point, that of ``active``
     residual: np.ndarray  # (n,) in step with beta between two calls of ``step``
     active: ActiveSet | None  # None once it has gone wrong, as an indefinite kernel may make it
-    position: np.ndarray  # (1,) next point to scan
+    counters: np.ndarray  # (2,) next point to scan, kernel values asked for
+
+    @property
+    def evaluations(self) -> int:
+        """Kernel values that the algorithm has asked for, repeats included, as the paper counts them."""
+        return int(self.counters[EVALUATIONS])
 
 
 class ActiveArrays(NamedTuple):
@@ -52,27 +65,35 @@ class SimpleSVM:
 
     ``choice`` is "greedy", the first violator met while scanning the points in turn, as in the paper, or "worst", the largest
     among all.  ``tolerance`` is what counts as a violation at first; it is tightened when the stopping rule asks for more.
+    Without ``keep_rows`` kernel values are computed as they are needed, one point with the candidates at a time, and memory
+    is the square of the number of candidates, besides what ``gram`` may keep of its own (its ``cache_size``).  The residuals
+    of all points are then computed anew at the end of every step, after a limit too.
     An iteration is a violator that enters.
     """
 
     choice: str = "greedy"
     tolerance: float = 1e-3
+    keep_rows: bool = True
     patience = 0.1  # an iteration does far more than a pair's
 
     def __post_init__(self) -> None:
         validation.check_choice("choice", self.choice, ("greedy", "worst"))
         validation.check_positive("tolerance", self.tolerance, advice="It is the violation that is let pass at first.")
+        if self.choice == "worst" and not self.keep_rows:
+            raise ValueError("choice='worst' looks at all points at once, by their kernel rows; got keep_rows=False.")
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> SimpleState:
         """Start at beta, or with the closest pair of opposite classes (§II-A)."""
         start = problem.feasible_start() if beta is None else np.array(beta, dtype=np.float64)
-        active = ActiveSet(problem, start.copy())
+        active = ActiveSet(problem, start.copy(), keep_rows=self.keep_rows)
+        counters = np.zeros(2, dtype=np.int64)
         if beta is None and _has_classes(problem):
             i, j = _closest_pair(problem)
             active.free_alone(problem, i, rises=True)
             active.enter(problem, j)
             active.refresh(problem)
-        state = SimpleState(active.beta, active.residual, active, np.zeros(1, dtype=np.int64))
+            counters[EVALUATIONS] = 3  # of the pair
+        state = SimpleState(active.beta, active.residual, active, counters)
         if problem.gram.kernel.is_positive:
             return state
         residual = problem.residual(start)
@@ -116,7 +137,9 @@ class SimpleSVM:
                 break
             if i == NO_POINT or idle > max_idle:  # no violator, or the exchanges cycle
                 return entered, True
+            asked = active.asked
             idle = 0 if active.enter(problem, i) else idle + 1
+            state.counters[EVALUATIONS] += active.asked - asked
             entered, work = entered + 1, work + 2 * active.free.size**2
         return entered, False
 
@@ -129,7 +152,11 @@ class SimpleSVM:
         has_no_free_point = not active.free.size and problem.total is not None
         if self.choice == "worst" or has_no_free_point:
             active.sync(problem)
+            support = np.count_nonzero(active.beta)
+            state.counters[EVALUATIONS] += (n - support) * support
             return active.worst(problem, np.full(n, tolerance)), n * max(1, active.free.size)
+        if not self.keep_rows:
+            return _next_by_values(problem, state, active, tolerance)
         return _next_violator(problem, state, arrays, tolerance)
 
     def __str__(self) -> str:
@@ -229,11 +256,11 @@ def _next_violator(
     while scanned < n and not (scanned and limits.is_over()):
         max_points = min(points_per_call, n - scanned)
         violator, count, needs_row = _scan(
-            *arrays, active.bias, gram.cache(), support, by_own_row, tolerance, state.position, max_points
+            *arrays, active.bias, gram.cache(), support, by_own_row, tolerance, state.counters, max_points
         )
         scanned += count
         if needs_row:
-            ahead = (state.position[0] + np.arange(min(ROWS_AT_ONCE, n))) % n
+            ahead = (state.counters[POSITION] + np.arange(min(ROWS_AT_ONCE, n))) % n
             if not compiled_loops.fetch(gram, ahead[active.side[ahead] == 0]):
                 break
         elif violator != NO_POINT:
@@ -241,16 +268,38 @@ def _next_violator(
     return NO_POINT, scanned * support.size
 
 
+def _next_by_values(problem: DualProblem, state: SimpleState, active: ActiveSet, tolerance: float) -> tuple[int, int]:
+    """Do as ``_next_violator`` does, with the kernel values of one point after the other."""
+    support, counters, n, work = np.flatnonzero(active.beta), state.counters, problem.n, 0
+    coefficients = active.beta[support]
+    for scanned in range(n):
+        if scanned and limits.is_over():
+            break
+        i = int(counters[POSITION])
+        counters[POSITION] = (i + 1) % n
+        if active.side[i]:
+            continue
+        counters[EVALUATIONS] += support.size
+        work += support.size * (1 + problem.gram.X.shape[1])
+        f = float(problem.gram.values(i, support) @ coefficients)
+        active.residual[i] = problem.target[i] - f - problem.ridge[i] * active.beta[i]
+        r, bounds = active.residual[i] - active.bias, (problem.lower[i], problem.upper[i])
+        if violation_of(active.beta[i], r, *bounds, problem.eps) > tolerance:
+            return i, work
+    return NO_POINT, work
+
+
 @jit
-def _scan(problem, active, bias, cache, support, by_own_row, tolerance, position, max_points):
+def _scan(problem, active, bias, cache, support, by_own_row, tolerance, counters, max_points):
     """Compute residuals of points in turn; return (violator or NO_POINT, points scanned, whether a row is missing)."""
     beta, residual, side = active
     n = beta.size
     for scanned in range(max_points):
-        i = position[0]
+        i = counters[POSITION]
         if side[i] == 0:
             if by_own_row and not has_row(cache, i):
                 return NO_POINT, scanned, True
+            counters[EVALUATIONS] += support.size
             f = 0.0
             if by_own_row:
                 row = row_of(cache, i)
@@ -262,7 +311,7 @@ def _scan(problem, active, bias, cache, support, by_own_row, tolerance, position
             residual[i] = problem.target[i] - f - problem.ridge[i] * beta[i]
             r = residual[i] - bias
             if violation_of(beta[i], r, problem.lower[i], problem.upper[i], problem.eps) > tolerance:
-                position[0] = (i + 1) % n
+                counters[POSITION] = (i + 1) % n
                 return i, scanned + 1, False
-        position[0] = (i + 1) % n
+        counters[POSITION] = (i + 1) % n
     return NO_POINT, max_points, False
