@@ -95,7 +95,7 @@ SOLVERS: dict[str, Callable[[float], tuple[Any, Any]]] = {
     "smo-keerthi": lambda epsilon: (KeerthiSMO(epsilon), KKTViolation(2 * epsilon)),
     "smo": lambda epsilon: (SMO(shrinking=False, rows_at_once=1), KKTViolation(2 * epsilon)),
     "rosen": lambda epsilon: (Rosen(), KKTViolation(2 * epsilon)),
-    "rosen, paper": lambda epsilon: (Rosen.paper(epsilon, ties="first"), KKTViolation(1e-13)),
+    "rosen, paper": lambda epsilon: (Rosen.tables(epsilon, ties="first"), KKTViolation(1e-13)),
 }
 
 # What is changed in the variant "rosen, paper".
@@ -125,7 +125,7 @@ TRUE = {
 def _entries() -> None:
     for label, changes in CHANGES.items():
         SOLVERS[label] = lambda epsilon, changes=changes: (
-            Rosen.paper(epsilon, **{"ties": "first", **changes}),
+            Rosen.tables(epsilon, **{"ties": "first", **changes}),
             KKTViolation(1e-13),
         )
     for label, solver in TRUE.items():
