@@ -24,7 +24,6 @@ from zerogap.solvers import (
     Decomposition,
     GradientAscent,
     PlattSMO,
-    SimpleSMO,
     SimpleSVM,
 )
 
