@@ -24,7 +24,7 @@ from zerogap.solvers import (
     PlattSMO,
     SimpleSMO,
 )
-from zerogap.solvers.gradient_ascent import ORDERS, VISITS
+from zerogap.solvers.passes import ORDERS, VISITS
 
 PAPER = config(__file__)
 SETTINGS, CLAIMS = PAPER["settings"], PAPER["claims"]
