@@ -131,8 +131,8 @@ class Rosen:
         one alone (two where no point is free, for (5) is zero for one); the end is where d = 0 and every multiplier is at
         least -epsilon, within epsilon.  b_up - b_low is then at most 2 epsilon.
         """
-        text = {"drop": "one", "zero_direction": 0.0, "zero_length": epsilon}
-        return cls(conjugate=False, multiplier_rule=epsilon, **{**text, **options})
+        text = {"drop": "one", "zero_direction": 0.0, "zero_length": epsilon, "conjugate": False}
+        return cls(**{**text, "multiplier_rule": epsilon, **options})
 
     @classmethod
     def tables(cls, epsilon: float = 1e-3, **options: Any) -> "Rosen":
@@ -142,8 +142,8 @@ class Rosen:
         is at least -epsilon there.  Of the choices offered here these come nearest; experiments/lopez has the comparison.
         The rule leaves a violation of the optimality conditions far above epsilon.
         """
-        closest = {"drop": "pair", "zero_direction": 0.0, "zero_length": 0.2, "ties": "nearest"}
-        return cls(conjugate=False, multiplier_rule=epsilon, **{**closest, **options})
+        closest = {"drop": "pair", "zero_direction": 0.0, "zero_length": 0.2, "ties": "nearest", "conjugate": False}
+        return cls(**{**closest, "multiplier_rule": epsilon, **options})
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> RosenState:
         """Start at beta, or where ``start`` says."""
