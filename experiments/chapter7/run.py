@@ -618,6 +618,9 @@ def rule_of_the_ratio(
     """Criterion 3 as a rule of its own, ``FeasibilityGap``: it ends the run where the ratio (7.3) is first reached."""
     tol = SETTINGS["gap"]
     own = run(problem, solver, every, stop=FeasibilityGap(tol), max_steps=most)
+    if own.solution.status is Status.MAX_STEPS:
+        report.show(name, "stopped by the rule (7.3)", None, "not reached", note=f"within {most:,} updates")
+        return
     ratio = measures(own)["gap"]
     holds = own.solution.status is Status.CONVERGED and bool((ratio[:-1] > tol).all() and ratio[-1] <= tol)
     report.check(name, "stopped by the rule (7.3)", CLAIMS["ratio"], holds, own.solution.n_iter)
