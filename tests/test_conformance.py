@@ -16,7 +16,16 @@ from conftest import FORMULATIONS, KINDS, points
 
 from zerogap import DualProblem, Gram, KKTViolation, RelativeGap, Status, solve
 from zerogap import solvers as package
-from zerogap.solvers import SOLVERS, SOR, Chunking, ConjugateGradient, Decomposition, GradientAscent, SimpleSVM
+from zerogap.solvers import (
+    SOLVERS,
+    SOR,
+    Chunking,
+    ConjugateGradient,
+    Decomposition,
+    GradientAscent,
+    PlattSMO,
+    SimpleSVM,
+)
 
 TOL = 1e-8
 
@@ -26,6 +35,7 @@ VARIANTS = {
     "decomposition": [Decomposition(16, rule="gap")],
     "gradient-ascent": [GradientAscent(order="free-first"), GradientAscent(order="ranked")],
     "sor": [SOR(order="free-first"), SOR(order="ranked")],
+    "smo-platt": [PlattSMO(increase=1e-3)],
     "simple-svm": [SimpleSVM("worst")],
     "cg": [ConjugateGradient("nystrom", rank=10)],
 }

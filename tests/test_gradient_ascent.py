@@ -11,7 +11,7 @@ from test_properties import awkward_points, soft
 
 from zerogap import DualProblem, Gram, KKTViolation, RelativeGap, Status, solve
 from zerogap.solvers import SOR, GradientAscent
-from zerogap.solvers.gradient_ascent import EXAMINE_ALL, LENGTH, POSITION, VISITS
+from zerogap.solvers.passes import EXAMINE_ALL, LENGTH, PASSES, POSITION, VISITS
 
 ORDERS = ("sequential", "free-first", "ranked")
 SOLVERS = [GradientAscent(order=order) for order in ORDERS] + [SOR(order=order) for order in ORDERS]
@@ -269,3 +269,122 @@ def test_a_slow_way_down_is_no_stall(monkeypatch):
         problem = DualProblem.hinge(Gram(X, "linear"), y, 1000.0, fit_intercept=False)
         runs.append(solve(problem, SOR(1.9), stop=RelativeGap(1e-8), trace_every=200).status)
     assert runs == [Status.CONVERGED, Status.NO_PROGRESS]
+
+
+# Rates of each point and of time; all points at once; the strip for a free bias.
+
+
+def test_every_point_may_have_its_own_rate(plain):
+    """Table 7.1: the learning rates are a vector."""
+    X, y, _ = plain
+    problem, rates = DualProblem.hinge(Gram(X), y, 2.0, fit_intercept=False), np.linspace(0.1, 1.9, 40)
+    K, alpha = naive.matrix(problem), np.zeros(40)
+    for i in range(40):
+        alpha[i] = min(max(alpha[i] + rates[i] * (1 - y[i] * sum(alpha * y * K[i])), 0.0), 2.0)
+    solution = solve(problem, GradientAscent(rates), max_steps=int(np.count_nonzero(alpha)))
+    np.testing.assert_allclose(solution.beta, y * alpha, atol=1e-12)
+    assert GradientAscent(rates) == GradientAscent(list(rates))  # so that a run can be resumed
+
+
+def test_a_rate_may_depend_on_the_pass(plain):
+    X, y, _ = plain
+    problem, asked = DualProblem.hinge(Gram(X), y, 2.0, fit_intercept=False), []
+
+    def rate(t):
+        asked.append(t)
+        return 1.5 / (1 + t) if t % 2 else np.full(40, 1.5 / (1 + t))
+
+    solver, K, alpha, moves = GradientAscent(rate), naive.matrix(problem), np.zeros(40), 0
+    for t in range(3):
+        for i in range(40):
+            new = min(max(alpha[i] + 1.5 / (1 + t) * (1 - y[i] * sum(alpha * y * K[i])), 0.0), 2.0)
+            moves, alpha[i] = moves + (new != alpha[i]), new
+    half = solve(problem, solver, max_steps=moves // 2)
+    solution = solve(problem, solver, max_steps=moves, resume=half)  # the pass it is in goes on at its own rate
+    np.testing.assert_allclose(solution.beta, y * alpha, atol=1e-11)
+    assert set(asked) <= {0, 1, 2, 3}
+    timed = GradientAscent(lambda t: 1.9 if t < 5 else 1.0)
+    assert solve(problem, timed, stop=RelativeGap(1e-8)).status is Status.CONVERGED
+    assert solve(problem, GradientAscent(lambda t: 0.5**t)).status is Status.NO_PROGRESS  # too small too soon
+    assert solve(problem, GradientAscent(lambda t: 1.0 + 2.0 * t)).status is Status.DIVERGED
+
+
+def test_a_batch_moves_all_points_by_one_gradient(plain):
+    """§7.2: a new vector is made inside the loop, and put in the place of the old one after it."""
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 0.1, fit_intercept=False)
+    K, alpha = naive.matrix(problem), np.zeros(40)
+    for _ in range(3):
+        alpha = np.clip(alpha + 0.03 * (1 - y * (K @ (y * alpha))), 0.0, 0.1)
+    solution = solve(problem, GradientAscent(0.03, batch=True), stop=RelativeGap(1e-9), max_steps=3)
+    assert solution.n_iter == 3
+    np.testing.assert_allclose(solution.beta, y * alpha, atol=1e-13)
+
+
+@pytest.mark.parametrize("formulation", ["hinge", "squared-hinge", "insensitive"])
+def test_a_batch_climbs_below_twice_the_inverse_of_the_largest_eigenvalue(formulation, plain):
+    X, y, t = plain
+    problem = FORMULATIONS[formulation](Gram(X), y, t, fit_intercept=False)
+    largest = np.linalg.eigvalsh(naive.matrix(problem) + np.diag(problem.ridge))[-1]
+    for rate in (None, 1.9 / largest):
+        solution = solve(problem, GradientAscent(rate, batch=True), stop=RelativeGap(1e-2), trace_every=10)
+        assert solution.status is Status.CONVERGED
+        assert (np.diff(solution.trace["dual"]) >= -1e-12 * abs(solution.certificate.dual)).all()
+    for rate in (5.0 / largest, 1e300):
+        solution = solve(problem, GradientAscent(rate, batch=True), stop=RelativeGap(1e-6))
+        assert solution.status is Status.DIVERGED
+        assert solution.certificate.dual >= 0
+
+
+def test_the_sum_stays_within_a_strip_that_narrows(plain):
+    """§7.2: |sum(alpha y)| <= zeta_t.  The state has the right sum, and never a worse objective."""
+    X, y, _ = plain
+    problem, solver = DualProblem.hinge(Gram(X), y, 2.0), GradientAscent(strip=2.0)
+    state, before, off = solver.init(problem), 0.0, []
+    for _ in range(400):
+        state, _ = solver.step(problem, state, 1, 0.0)
+        zeta = 2.0 / (1 + state.memory.integers[PASSES])
+        off.append(abs(problem.excess(state.inside.beta)) / zeta)
+        assert off[-1] <= 1 + 1e-12
+        assert abs(problem.excess(state.beta)) <= 1e-14
+        np.testing.assert_allclose(state.residual, problem.residual(state.beta), atol=1e-12)
+        assert problem.objective(state.beta) <= before + 1e-14
+        before = problem.objective(state.beta)
+    assert max(off) > 0.9  # the strip was what held it
+    best = solve(problem, stop=RelativeGap(1e-9)).certificate.dual
+    assert -before > 0.9 * best
+    end = solve(problem, solver, stop=RelativeGap(1e-9), max_steps=50_000)
+    assert end.status in (Status.EXHAUSTED, Status.NO_PROGRESS, Status.MAX_STEPS)  # as is said of it
+
+
+def test_a_strip_as_wide_as_the_box_is_a_fixed_bias_for_a_pass(plain):
+    """With room for everything the first pass is that of Table 7.1 at the bias of the start, the middle of the interval."""
+    X, y, _ = plain
+    problem = DualProblem.hinge(Gram(X), y, 2.0)
+    solver = GradientAscent(strip=lambda t: 1e6)
+    state, info = solver.step(problem, solver.init(problem), 1, 0.0)
+    assert info.iterations == 1
+    bias = 0.5 * sum(problem.bias_interval(np.zeros(40), y))
+    k = int(np.flatnonzero(state.inside.beta)[0])
+    assert state.inside.beta[k] == pytest.approx((y[k] - bias) / problem.diagonal[k])
+
+
+def test_rates_and_strips_that_cannot_be_are_refused(plain):
+    X, y, _ = plain
+    fixed, free = (DualProblem.hinge(Gram(X), y, 2.0, fit_intercept=bias) for bias in (False, True))
+    for rate in ([1.0, -1.0], [[1.0]], "fast", [np.inf]):
+        with pytest.raises(ValueError, match="rate must be"):
+            GradientAscent(rate)
+    for solver in (GradientAscent([1.0, 2.0]), GradientAscent(lambda t: [1.0]), GradientAscent(lambda t: -1.0)):
+        with pytest.raises(ValueError, match="one for each of 40 points"):
+            solve(fixed, solver)
+    with pytest.raises(ValueError, match="in pass 2"):
+        solve(fixed, GradientAscent(lambda t: 1.0 if t < 2 else 0.0))
+    with pytest.raises(ValueError, match="order and strip mean nothing"):
+        GradientAscent(order="ranked", batch=True)
+    with pytest.raises(ValueError, match="strip must be above 0"):
+        GradientAscent(strip=-1.0)
+    with pytest.raises(ValueError, match="strip is for a free bias"):
+        solve(fixed, GradientAscent(strip=1.0))
+    with pytest.raises(ValueError, match="must not grow"):
+        solve(free, GradientAscent(strip=lambda t: 1.0 + t))

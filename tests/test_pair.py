@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zerogap import DualProblem, Gram
+from zerogap.solvers import PlattSMO, SimpleSMO
 from zerogap.solvers.compiled_loops import ProblemArrays
-from zerogap.solvers.pair import ORIGIN, Iterate, either_way, pair_step, update_offsets
+from zerogap.solvers.pair import ORIGIN, Iterate, either_way, increase, pair_step, update_offsets
+from zerogap.solvers.platt import BIAS, INCREASE
 
 number = st.floats(-3, 3, allow_nan=False).map(lambda v: round(v, 3))
 
@@ -43,13 +46,15 @@ def objective(K, beta, residual, eps, step):
 @settings(max_examples=150, deadline=None)
 def test_no_other_step_is_better(pair):
     K, beta, lower, upper, residual, eps = pair
-    i, _, step, bi, bj = either_way(0, 1, K[0, 1], *records(np.diag(K).copy(), lower, upper, eps, beta, residual))
+    arrays = records(np.diag(K).copy(), lower, upper, eps, beta, residual)
+    i, j, step, bi, bj = either_way(0, 1, K[0, 1], *arrays)
     signed = step if i == 0 else -step
     new = np.array([bi, bj]) if i == 0 else np.array([bj, bi])
     assert (new >= lower).all()
     assert (new <= upper).all()
     np.testing.assert_allclose(new, beta + np.array([signed, -signed]), atol=1e-12)
     value = objective(K, beta, residual, eps, signed)
+    assert increase(i, j, K[0, 1], step, bi, bj, *arrays) == pytest.approx(-value, abs=1e-12)
     low, high = max(lower[0] - beta[0], beta[1] - upper[1]), min(upper[0] - beta[0], beta[1] - lower[1])
     for other in np.linspace(low, high, 201):
         assert value <= objective(K, beta, residual, eps, other) + 1e-9
@@ -76,3 +81,51 @@ def test_opposite_duplicates_without_a_box_have_no_minimum():
     arrays = records(np.ones(2), -infinite, infinite, 0.0, np.zeros(2), np.array([1.0, -1.0]))
     step, _, _ = pair_step(0, 1, 1.0, *arrays)
     assert step == np.inf
+
+
+# What the texts have instead of our choices.
+
+
+def moves(solver, problem, count):
+    """Yield (state, coefficients before, points moved) of one pair after the other."""
+    state = solver.init(problem)
+    for _ in range(count):
+        before = state.beta.copy()
+        state, info = solver.step(problem, state, 1, 0.0)
+        if info.iterations == 1:
+            yield state, before, np.flatnonzero(state.beta != before)
+
+
+@pytest.mark.parametrize("rule", ["free", "mean"])
+def test_the_bias_after_a_step_is_that_of_the_text(rule, plain):
+    """Spiral §2.2.3: b_i where both are off their bounds, else the mean; Platt's: that of one off its bounds."""
+    X, y, _ = plain
+    C, told_apart = 0.5, 0
+    for state, _, pair in moves(SimpleSMO(bias=rule), DualProblem.hinge(Gram(X), y, C), 100):
+        is_free = (np.abs(state.beta[pair]) > 0) & (np.abs(state.beta[pair]) < C)
+        b = state.residual[pair]
+        expected = b.mean() if not is_free.any() or (rule == "mean" and not is_free.all()) else b[is_free][0]
+        assert state.memory.numbers[BIAS] == pytest.approx(expected, abs=1e-12)
+        told_apart += is_free.sum() == 1
+    assert told_apart > 5
+
+
+def test_a_pair_must_raise_the_dual_objective_by_what_is_significant(plain):
+    """§7.5.2 of chapter7: every pair does, as long as one is found; then less is asked for, and the optimum is reached."""
+    X, y, _ = plain
+    problem, least = DualProblem.hinge(Gram(X), y, 10.0), {None: [], 0.02: []}
+    for share, rises in least.items():
+        for state, before, _ in moves(PlattSMO(increase=share), problem, 60):
+            old, new = -problem.objective(before), -problem.objective(state.beta)
+            if share is not None and state.memory.numbers[INCREASE] < share:
+                break
+            rises.append((new - old) / abs(old) if old else np.inf)
+    assert len(least[0.02]) > 10
+    assert min(least[0.02]) > 0.02 > min(least[None])
+
+
+def test_bad_options_are_refused_with_advice():
+    with pytest.raises(ValueError, match=r"increase must be above 0.*share of the dual"):
+        PlattSMO(increase=0.0)
+    with pytest.raises(ValueError, match=r"Unknown bias 'median'.*'mean'"):
+        SimpleSMO(bias="median")

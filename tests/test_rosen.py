@@ -202,7 +202,7 @@ def test_of_equally_eager_points_the_nearest_is_paired():
     pricing = _price(problem, Rosen().init(problem))
     assert _choose(problem, pricing, "pair", "first").tolist() == [0, 2]
     assert _choose(problem, pricing, "pair", "nearest").tolist() == [1, 3]
-    solver = Rosen.paper()
+    solver = Rosen.tables()
     state, _ = solver.step(problem, solver.init(problem), 1, 0.0)
     np.testing.assert_array_equal(state.beta, [0, 1e5, 0, -1e5, 0])
 
@@ -361,12 +361,40 @@ def test_needs_no_more_kernel_values_than_smo(name, C, sigma):
     assert rosen[1] < smo[1]
 
 
-# The paper's own rule.
+# The paper's text, and its tables.
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1e-6])
-def test_the_papers_rule_looks_at_multipliers_only(epsilon, hinge):
+def test_the_papers_text_ends_at_an_epsilon_violation(epsilon, hinge):
     solution = solve(hinge, Rosen.paper(epsilon), stop=KKTViolation(1e-12))
+    assert solution.status is Status.EXHAUSTED
+    pricing = _price(hinge, solution.state)
+    assert max(pricing.worst, pricing.spread) <= epsilon
+    assert 0.01 * epsilon < solution.certificate.kkt_violation <= 2 * epsilon  # and not much later
+
+
+def test_the_papers_text_drops_the_most_negative_multiplier_alone(hinge):
+    """Section 3: once d = 0 the one constraint p^ of (5) goes; the first step has to free a point of either class."""
+    solver, dropped = Rosen.paper(), 0
+    state = solver.init(hinge)
+    for _ in range(300):
+        before, pricing = state.beta.copy(), _price(hinge, state)
+        state, info = solver.step(hinge, state, 1, 0.0)
+        if info.is_done:
+            break
+        entered = np.flatnonzero((before == 0) & (state.beta != 0))
+        if pricing.free.any():
+            assert entered.size <= (pricing.spread <= 1e-3)
+            assert all(entered == np.argmax(pricing.point_violation))
+            dropped += entered.size
+        else:
+            assert entered.size == 2
+    assert dropped > 5
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1e-6])
+def test_the_rule_of_the_tables_looks_at_multipliers_only(epsilon, hinge):
+    solution = solve(hinge, Rosen.tables(epsilon), stop=KKTViolation(1e-12))
     assert solution.status is Status.EXHAUSTED
     pricing = _price(hinge, solution.state)
     assert pricing.worst <= epsilon

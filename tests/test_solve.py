@@ -3,13 +3,26 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 
 import naive
 import numpy as np
 import pytest
 from conftest import SOLVERS, points
 
-from zerogap import DualGrowth, DualProblem, Gram, KKTViolation, RelativeGap, Solution, Status, loop, solve
+from zerogap import (
+    Certificate,
+    DualGrowth,
+    DualProblem,
+    FeasibilityGap,
+    Gram,
+    KKTViolation,
+    RelativeGap,
+    Solution,
+    Status,
+    loop,
+    solve,
+)
 from zerogap.solvers import SMO, Info, smo
 from zerogap.solvers.smo import _restrict, _sample
 
@@ -47,6 +60,22 @@ def test_a_run_ends_at_the_first_look_that_meets_its_rule(solver, plain):
     solution = solve(DualProblem.hinge(Gram(X), y, 10.0), solver, stop=RelativeGap(1e-2), trace_every=1)
     assert solution.status is Status.CONVERGED
     assert (solution.trace["gap"][:-1] > 1e-2).all()
+
+
+def test_the_feasibility_gap_is_over_primal_plus_one_rounding_included(plain):
+    """(7.3) of chapter7: what rounding can have hidden counts in gap and objective alike."""
+    near = Certificate(0.1, 0.1 - 1e-3, 1e-3, 0.0, 0.0, (0.0, 0.0), 0.0, 0.0)
+    assert FeasibilityGap(1e-3).is_met(near, None)  # 1e-3 / 1.1
+    assert not RelativeGap(1e-3).is_met(near, None)
+    assert not FeasibilityGap(0.9e-3).is_met(near, None)
+    assert not FeasibilityGap(1e-3).is_met(replace(near, rounding=2e-4), None)  # 1.2e-3 / 1.0998
+    assert not FeasibilityGap(1e-3).is_met(replace(near, gap=0.0, rounding=1.2), None)
+    X, y, _ = plain
+    solution = solve(DualProblem.hinge(Gram(X), y, 2.0), stop=FeasibilityGap(1e-7))
+    now = solution.certificate
+    assert solution.status is Status.CONVERGED
+    assert (now.gap + now.rounding) / (now.primal + 1 - now.rounding) <= 1e-7
+    assert now.relative_gap > 1e-9  # and did not go on for ever
 
 
 def test_rules_join_and_the_first_met_ends_the_run(plain):
@@ -474,6 +503,8 @@ def test_bad_arguments_are_refused_with_advice(plain):
         solve(problem, stop=1e-4)
     with pytest.raises(ValueError, match="tol must be above 0"):
         RelativeGap(0.0)
+    with pytest.raises(ValueError, match="tol must be above 0"):
+        FeasibilityGap(-1.0)
     with pytest.raises(ValueError, match="max_steps"):
         solve(problem, max_steps=-3)
     with pytest.raises(ValueError, match="max_time"):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zerogap.loop import Solution, Status, Trace, solve
     from zerogap.path import Path, svm_path
     from zerogap.problem import DualProblem
-    from zerogap.stopping import DualGrowth, KKTViolation, RelativeGap
+    from zerogap.stopping import DualGrowth, FeasibilityGap, KKTViolation, RelativeGap
 
 __getattr__, __dir__ = loader(
     __name__,
@@ -35,6 +35,7 @@ __getattr__, __dir__ = loader(
         "Certificate": "certificate",
         "DualProblem": "problem",
         "DualGrowth": "stopping",
+        "FeasibilityGap": "stopping",
         "KKTViolation": "stopping",
         "RelativeGap": "stopping",
         "Solution": "loop",
@@ -55,6 +56,7 @@ __all__ = [
     "Comparison",
     "DualGrowth",
     "DualProblem",
+    "FeasibilityGap",
     "GaussianProcessRegressor",
     "Gram",
     "KKTViolation",

@@ -47,7 +47,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class RelativeGap(Stop):
-    """Stop when the duality gap is at most ``tol`` times the primal objective (criterion 3 of chapter7 §7.1).
+    """Stop when the duality gap is at most ``tol`` times the primal objective; criterion 3 of chapter7 without its + 1.
 
     Attributes
     ----------
@@ -71,8 +71,7 @@ class RelativeGap(Stop):
 
     def kkt_target(self, now: Certificate) -> float:
         """Near the optimum the gap is about proportional to the violation."""
-        gap = now.relative_gap
-        return now.kkt_violation * max(0.1, min(0.8, 0.8 * self.tol / gap) if gap > 0 else 0.8)
+        return _target(now.kkt_violation, self.tol, now.relative_gap)
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,40 @@ class PlainGap(RelativeGap):
     def is_met(self, now: Certificate, before: Certificate | None) -> bool:
         """Whether the gap is small enough, rounding left out."""
         return now.gap <= self.tol * abs(now.primal)
+
+
+@dataclass(frozen=True)
+class FeasibilityGap(Stop):
+    """Stop when the duality gap is at most ``tol`` times the primal objective plus one: the ratio (7.3) of chapter7.
+
+    Against ``RelativeGap`` the one makes it an absolute gap where the objective is small: the rule is met sooner, and
+    depends on the scale of C and of the kernel.
+
+    Attributes
+    ----------
+    tol : float, default 1e-3
+        The ratio to reach, rounding included; the default is the chapter's.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, FeasibilityGap, Gram, solve
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0]]), [-1, -1, 1], C=1.0)
+    >>> bool(solve(problem, stop=FeasibilityGap(1e-6)).certificate.feasibility_gap <= 1e-6)
+    True
+    """
+
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        validation.check_positive("tol", self.tol, advice="It is the ratio (7.3) of gap and primal objective to reach.")
+
+    def is_met(self, now: Certificate, before: Certificate | None) -> bool:
+        """Whether the ratio is small enough."""
+        return now.feasibility_gap <= self.tol
+
+    def kkt_target(self, now: Certificate) -> float:
+        """As for the relative gap."""
+        return _target(now.kkt_violation, self.tol, now.feasibility_gap)
 
 
 @dataclass(frozen=True)
@@ -146,6 +179,11 @@ class DualGrowth(Stop):
     def kkt_target(self, now: Certificate) -> float:
         """No violation is too small for this rule."""
         return 0.0
+
+
+def _target(violation: float, tol: float, gap: float) -> float:
+    """Return the violation at which a gap may have come down to the tolerance, between a tenth and 0.8 of the present one."""
+    return violation * max(0.1, min(0.8, 0.8 * tol / gap) if gap > 0 else 0.8)
 
 
 @dataclass(frozen=True)

@@ -4,55 +4,41 @@ Symbols: r = t - (K + diag(ridge)) beta, the gradient of the dual objective but 
 point.
 The step is Table 7.1's: along the gradient, then clipped to the box.  In regression the kink of eps |beta| at zero lies in
 between, a soft threshold:  beta_i <- clip(soft(beta_i + eta_i r_i, eta_i eps)).  It climbs as long as eta_i < 2 / K_ii.
-With a free bias sum(beta) is fixed and no coefficient can move alone: these solvers are for a fixed bias.
+With a free bias sum(beta) is fixed and no coefficient can move alone: these solvers are for a fixed bias, but for
+``strip_ascent.py``, which lets the sum go off a little.  ``batch_ascent.py`` moves all coefficients by one gradient.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from zerogap import limits, validation
-from zerogap.compiled import HUGE, inline, jit
-from zerogap.gram import has_row, mark_used, next_stamp
 from zerogap.problem import DualProblem
-from zerogap.solvers import compiled_loops, pair
+from zerogap.solvers import batch_ascent, compiled_loops, strip_ascent
 from zerogap.solvers.base import Info
-from zerogap.solvers.compiled_loops import FINISHED, LARGEST, NEEDS_ROW, PAUSED, QUIET, SPENT, UNBOUNDED, arrays_of
-from zerogap.solvers.pair import ORIGIN, SMALLEST, PairState
+from zerogap.solvers.compiled_loops import FINISHED, NEEDS_ROW, PAUSED, UNBOUNDED, arrays_of
+from zerogap.solvers.pair import SMALLEST, PairState
+from zerogap.solvers.passes import DIVERGED, ORDERS, PASSES, RATE, TURN, ascend, begin, rows_ahead, step_back
 
-DIVERGED = PAUSED + 1  # one more reason for a compiled loop to come back
-
-ORDERS = ("sequential", "free-first", "ranked")
-SEQUENTIAL, FREE_FIRST, RANKED = range(3)
-
-# Places in a pass's integers and numbers.
-POSITION, LENGTH, EXAMINE_ALL, CHANGED, OVERSHOT, VISITS = range(6)  # VISITS: points visited so far, moved or not
-GAIN, PASS_VIOLATION, VIOLATION = range(3)
-
-# Passes over a part of the points end when none of them breaks a condition by more than this share of the violation of all.
-QUIET_SHARE = 0.1
-
-ROWS_AT_ONCE = 32
-
-
-class Pass(NamedTuple):
-    """What a pass over the points needs to go on where it stopped."""
-
-    order: np.ndarray  # (n,) the points of this pass, in turn, the first LENGTH of them
-    before: np.ndarray  # (n,) beta at its beginning
-    integers: np.ndarray
-    numbers: np.ndarray
+RATE_ADVICE = "Leave it out for 1 / K_ii, each point's own."
 
 
 class OneAtATime:
     """What both solvers share; they differ in their learning rates."""
 
     order: str
-    patience = 10  # a move of one coefficient does little, and the gap goes up and down on its way
+    patience: float = 10  # a move of one coefficient does little, and the gap goes up and down on its way
 
-    def _rates(self, diagonal: np.ndarray) -> np.ndarray:
+    def rates(self, state: PairState) -> np.ndarray:
+        """Return the learning rates of the pass that a state is in, one for each point."""
         raise NotImplementedError
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the rates depend on the pass."""
+        return False
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero, with a full pass."""
@@ -62,25 +48,27 @@ class OneAtATime:
                 "that moves pairs, such as 'smo'; or fix the bias with fit_intercept=False, if need be on "
                 'Gram(..., tau="radius"), which brings back a bias that counts in the norm (Remark 7.4).'
             )
-        state, n = pair.start(problem, beta, None), problem.n
-        begun = Pass(np.arange(n), state.beta.copy(), np.array([0, n, 1, 0, 0, 0]), np.array([0.0, 0.0, HUGE]))
-        return state._replace(memory=begun)
+        state = begin(problem, beta, by_pass=self.is_timed)
+        self.rates(state)  # says what is wrong with them
+        return state
 
     def step(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[PairState, Info]:
         """Make up to ``max_steps`` moves, or until after a full pass the violation is at most ``kkt_target``."""
         arrays, point, gram = arrays_of(problem), state.iterate, problem.gram
-        rates, heuristic = self._rates(state.diagonal), ORDERS.index(self.order)
+        rates, heuristic = self.rates(state), ORDERS.index(self.order)
         moved = 0
         while True:
             max_moves = max_steps - moved
-            reason, count = _ascend(arrays, point, gram.cache(), rates, state.memory, heuristic, max_moves, kkt_target)
+            reason, count = ascend(arrays, point, gram.cache(), rates, state.memory, heuristic, max_moves, kkt_target)
             moved += count
-            if reason == NEEDS_ROW and compiled_loops.fetch(gram, _rows_ahead(problem, state)):
+            if reason == NEEDS_ROW and compiled_loops.fetch(gram, rows_ahead(problem, state)):
                 continue
-            if reason != PAUSED or limits.is_over():
+            if reason not in (PAUSED, TURN) or limits.is_over():
                 break
+            if reason == TURN:
+                rates = self.rates(state)
         if reason == DIVERGED:
-            _step_back(problem, state)
+            step_back(problem, state)
         return state, Info(
             moved,
             is_done=reason == FINISHED,
@@ -94,23 +82,77 @@ class GradientAscent(OneAtATime):
     """Table 7.1: each point in turn moves along its own gradient, clipped to the box.  One iteration is one such move.
 
     The default ``rate``, 1 / K_ii (of K + ridge), maximises exactly over each coefficient: Hildreth's method.  On the hard
-    margin that is the kernel-Adatron (Remark 7.5).  A number is the same rate for every point; above 2 / K_ii the dual
-    objective may fall, and a run where it does ends as DIVERGED.
+    margin that is the kernel-Adatron (Remark 7.5).  A number is the same rate for every point, a sequence holds one for
+    each, and a function of the pass, 0 at first, returns either: rates that change with time.  Above 2 / K_ii the dual
+    objective may fall; a run whose pass loses ground ends as DIVERGED, whatever rates were to come.  Rates that fall off
+    too soon end it as NO_PROGRESS.
 
     ``order`` is "sequential"; "free-first", which passes over the points off their bounds until these are quiet, then over
     all; or "ranked", the same with the nonzero coefficients in ascending size (Remark 7.8).
+
+    ``batch`` is the strict gradient ascent of §7.2: all coefficients move by one gradient, then all are clipped.  One
+    iteration is one such pass.  The default rate is then 1 / L, the same for all, L the largest sum of |K_ij| over a row,
+    which no eigenvalue exceeds; above 2 / the largest eigenvalue a pass may lose ground, and the run ends as DIVERGED.
+
+    ``strip`` takes problems with a free bias (§7.2): the sum may be off by zeta_t in pass t.  A number is zeta_0, and
+    zeta_t = zeta_0 / (t + 1); a function of the pass returns zeta_t, which must not grow.  The point of the state is the
+    best one with the right sum so far.  There is no proof that this reaches the optimum, and mostly it does not: a run
+    ends as EXHAUSTED where nothing moves within the strip, or as NO_PROGRESS, and the certificate tells how near.
     """
 
-    rate: float | None = None
+    rate: float | Sequence[float] | Callable[[int], Any] | None = None
     order: str = "sequential"
+    batch: bool = False
+    strip: float | Callable[[int], float] | None = None
 
     def __post_init__(self) -> None:
         validation.check_choice("order", self.order, ORDERS)
-        if self.rate is not None:
-            validation.check_positive("rate", self.rate, advice="Leave it out for 1 / K_ii, each point's own.")
+        validation.check_flag("batch", self.batch)
+        if validation.is_number(self.rate):
+            validation.check_positive("rate", self.rate, advice=RATE_ADVICE)
+        elif self.rate is not None and not callable(self.rate):  # a tuple: two solvers must be comparable
+            object.__setattr__(self, "rate", tuple(_checked_rates(self.rate, None).tolist()))
+        if self.strip is not None and not callable(self.strip):
+            validation.check_positive("strip", self.strip, advice="It is how far the sum may be off in the first pass.")
+        if self.batch and (self.order != ORDERS[0] or self.strip is not None):
+            raise ValueError("batch moves all coefficients at once, so that order and strip mean nothing to it.")
 
-    def _rates(self, diagonal: np.ndarray) -> np.ndarray:
-        return 1.0 / np.maximum(diagonal, SMALLEST) if self.rate is None else np.full(diagonal.size, float(self.rate))
+    @property
+    def patience(self) -> float:  # type: ignore[override]
+        """How long the loop waits for progress: an iteration of a batch moves all points."""
+        return 0.1 if self.batch else OneAtATime.patience
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether the rates depend on the pass."""
+        return callable(self.rate)
+
+    def rates(self, state: PairState) -> np.ndarray:
+        """Return the learning rates of the pass that a state is in, one for each point."""
+        n, memory = state.beta.size, state.memory
+        if self.rate is None:
+            return np.full(n, memory.numbers[RATE]) if self.batch else 1.0 / np.maximum(state.diagonal, SMALLEST)
+        if not callable(self.rate):
+            return _checked_rates(self.rate, n)
+        when = int(memory.integers[PASSES])
+        return _checked_rates(self.rate(when), n, f" in pass {when}")
+
+    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> Any:
+        """Start at beta, or at zero, with a full pass."""
+        if self.strip is not None:
+            return strip_ascent.init(self, problem, beta)
+        state = super().init(problem, beta)
+        if self.batch and self.rate is None:
+            state.memory.numbers[RATE] = batch_ascent.safe_rate(problem)
+        return state
+
+    def step(self, problem: DualProblem, state: Any, max_steps: int, kkt_target: float) -> tuple[Any, Info]:
+        """Make up to ``max_steps`` moves, or until after a full pass the violation is at most ``kkt_target``."""
+        if self.strip is not None:
+            return strip_ascent.step(self, problem, state, max_steps, kkt_target)
+        if self.batch:
+            return batch_ascent.step(self, problem, state, max_steps, kkt_target)
+        return super().step(problem, state, max_steps, kkt_target)
 
     def __str__(self) -> str:
         return "gradient-ascent"
@@ -133,126 +175,22 @@ class SOR(OneAtATime):
         if validation.check_positive("omega", self.omega, advice=advice) >= 2:
             raise ValueError(f"omega must be above 0 and below 2; got omega={self.omega!r}. {advice}")
 
-    def _rates(self, diagonal: np.ndarray) -> np.ndarray:
-        return self.omega / np.maximum(diagonal, SMALLEST)
+    def rates(self, state: PairState) -> np.ndarray:
+        """Return omega / K_ii."""
+        return self.omega / np.maximum(state.diagonal, SMALLEST)
 
     def __str__(self) -> str:
         return "sor"
 
 
-def _rows_ahead(problem: DualProblem, state: PairState) -> np.ndarray:
-    """The row wanted now and those wanted next: of points further on in the pass that break their conditions."""
-    order, _, integers, _ = state.memory
-    coming = order[integers[POSITION] : integers[LENGTH]]
-    violations = np.maximum(state.residual + state.up_offset, -state.residual - state.low_offset)[coming]
-    violations[0] = HUGE
-    return coming[(violations > 0) & ~problem.gram.has_rows(coming)][:ROWS_AT_ONCE]
-
-
-def _step_back(problem: DualProblem, state: PairState) -> None:
-    """Return to where the pass began that lost ground: the best point so far."""
-    with limits.unlimited():  # the point and its residual change together
-        residual = problem.residual(state.memory.before)
-    state.beta[:], state.residual[:] = state.memory.before, residual
-    state.up_offset[:], state.low_offset[:] = problem.up_offset(state.beta), problem.low_offset(state.beta)
-
-
-@jit
-def _ascend(problem, point, cache, rates, this_pass, heuristic, max_moves, kkt_target):
-    """Pass over the points and move them; return (reason to return, moves made).  The row wanted is that of the next point."""
-    beta, residual, up_offset, low_offset = point
-    diagonal, ridge, eps, lower, upper = (
-        problem.kernel_diagonal,
-        problem.ridge,
-        problem.eps,
-        problem.lower,
-        problem.upper,
-    )
-    order, integers, numbers = this_pass.order, this_pass.integers, this_pass.numbers
-    clock = next_stamp(cache)
-    moved, work = 0, 0
-    while moved < max_moves:
-        if work >= compiled_loops.WORK_PER_QUESTION:
-            return PAUSED, moved
-        work += 1
-        if integers[POSITION] == integers[LENGTH]:
-            work += beta.size
-            reason = _end_pass(point, this_pass, heuristic, kkt_target)
-            if reason == DIVERGED:
-                return reason, moved
-            _begin_pass(problem, point, this_pass, heuristic)
-            if reason != SPENT:
-                return reason, moved
-            continue
-        k = order[integers[POSITION]]
-        new = _ascent(beta[k], residual[k], rates[k], eps, lower[k], upper[k])
-        if new == beta[k]:
-            integers[POSITION] += 1
-            integers[VISITS] += 1
-            continue
-        if not has_row(cache, k):
-            return NEEDS_ROW, moved
-        if abs(new) > LARGEST:
-            return (DIVERGED if rates[k] * (diagonal[k] + ridge[k]) >= 2.0 else UNBOUNDED), moved
-        work += beta.size
-        numbers[PASS_VIOLATION] = max(numbers[PASS_VIOLATION], residual[k] + up_offset[k], -residual[k] - low_offset[k])
-        step = new - beta[k]
-        numbers[GAIN] += step * (residual[k] - 0.5 * (diagonal[k] + ridge[k]) * step) - eps * (abs(new) - abs(beta[k]))
-        if rates[k] * (diagonal[k] + ridge[k]) >= 2.0:
-            integers[OVERSHOT] += 1
-        pair.set_coefficients(k, ORIGIN, new, 0.0, step, problem, point)
-        pair.update_residual(k, ORIGIN, step, cache, point)
-        mark_used(cache, k, clock + moved)
-        integers[CHANGED] += 1
-        integers[POSITION] += 1
-        integers[VISITS] += 1
-        moved += 1
-    return SPENT, moved
-
-
-@inline
-def _ascent(beta, r, eta, eps, lower, upper):
-    """Return clip(soft(beta + eta r, eta eps)): Table 7.1, and for regression the kink at zero."""
-    up, down = beta + eta * (r - eps), beta + eta * (r + eps)
-    new = up if up > 0 else (down if down < 0 else 0.0)
-    return min(max(new, lower), upper)
-
-
-@jit
-def _end_pass(point, this_pass, heuristic, kkt_target):
-    """Judge a pass: lost ground, quiet, at an end, or to be followed by another over all points or some."""
-    integers, numbers = this_pass.integers, this_pass.numbers
-    if integers[OVERSHOT] > 0 and numbers[GAIN] <= 0:
-        return DIVERGED
-    changed = integers[CHANGED]
-    if integers[EXAMINE_ALL] == 0:
-        is_quiet = numbers[PASS_VIOLATION] <= QUIET_SHARE * numbers[VIOLATION]
-        integers[EXAMINE_ALL] = 1 if changed == 0 or is_quiet else 0
-        return SPENT
-    b_up, b_low = (point.residual + point.up_offset).max(), (point.residual + point.low_offset).min()
-    numbers[VIOLATION] = max(b_up, 0.0) - min(b_low, 0.0)
-    integers[EXAMINE_ALL] = 1 if heuristic == SEQUENTIAL else 0
-    if changed == 0:
-        return FINISHED
-    return QUIET if numbers[VIOLATION] <= kkt_target else SPENT
-
-
-@jit
-def _begin_pass(problem, point, this_pass, heuristic):
-    """Line up the points of the next pass."""
-    beta, (order, before, integers, numbers) = point.beta, this_pass
-    n = beta.size
-    by_size = np.argsort(np.abs(beta), kind="mergesort") if heuristic == RANKED else order
-    count = 0
-    for m in range(n):
-        k = by_size[m] if heuristic == RANKED else m
-        is_in = integers[EXAMINE_ALL] == 1
-        if not is_in:
-            is_in = beta[k] != 0 if heuristic == RANKED else pair.is_free(k, problem, point)
-        if is_in:
-            order[count] = k
-            count += 1
-    for k in range(n):
-        before[k] = beta[k]
-    integers[POSITION], integers[LENGTH], integers[CHANGED], integers[OVERSHOT] = 0, count, 0, 0
-    numbers[GAIN] = numbers[PASS_VIOLATION] = 0.0
+def _checked_rates(rate: Any, n: int | None, when: str = "") -> np.ndarray:
+    """Return a rate for each of n points (None: as many as there are), or refuse what cannot be one."""
+    try:
+        rates = np.asarray(rate, dtype=np.float64)
+    except (TypeError, ValueError):
+        rates = np.empty((0, 0))
+    is_shape = rates.shape == (n,) or (rates.ndim == 0 and n is not None) or (rates.ndim == 1 and n is None)
+    if not is_shape or not (np.isfinite(rates) & (rates > 0)).all():
+        count = "one for each point" if n is None else f"one for each of {n} points"
+        raise ValueError(f"rate must be a number above 0 and finite, or {count}; got {rate!r}{when}. {RATE_ADVICE}")
+    return np.full(n, float(rates)) if rates.ndim == 0 else rates  # type: ignore[arg-type]

@@ -219,12 +219,29 @@ def update_residual(i, j, step, cache, point):
             residual[k] -= step * (row[k] - other[k])
 
 
+@inline
+def increase(i, j, kij, step, bi, bj, problem, point):
+    """Return by how much a step along e_i - e_j, to the coefficients bi and bj, raises the dual objective."""
+    kii, kjj, slope, ridge, kink = 0.0, 0.0, 0.0, 0.0, 0.0
+    if i != ORIGIN:
+        kii, slope, ridge = problem.kernel_diagonal[i], point.residual[i], problem.ridge[i]
+        kink += abs(bi) - abs(point.beta[i])
+    if j != ORIGIN:
+        kjj, slope, ridge = problem.kernel_diagonal[j], slope - point.residual[j], ridge + problem.ridge[j]
+        kink += abs(bj) - abs(point.beta[j])
+    return step * (slope - 0.5 * curvature_of(kii, kjj, kij, ridge) * step) - problem.eps * kink
+
+
 @jit
-def platt_bias(i, j, problem, point):
-    """Return Platt's estimate of the bias after a step: that of a free point of the pair, else the middle of both."""
-    for k in (i, j):
-        if is_free(k, problem, point):
-            return point.residual[k] + point.up_offset[k]
+def platt_bias(i, j, is_mean, problem, point):
+    """Return the estimate of the bias after a step: Platt's, that of a free point of the pair, else the middle of both.
+
+    With ``is_mean`` that of a point only if both are free (spiral §2.2.3).
+    """
+    if is_mean == 0 or (is_free(i, problem, point) and is_free(j, problem, point)):
+        for k in (i, j):
+            if is_free(k, problem, point):
+                return point.residual[k] + point.up_offset[k]
     return 0.5 * (point.residual[i] + point.residual[j])
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zerogap import limits
+from zerogap import limits, validation
 from zerogap.compiled import NO_POINT, jit
 from zerogap.gram import has_row, kernel_value, mark_used, next_stamp, row_of
 from zerogap.problem import DualProblem
@@ -19,8 +19,14 @@ from zerogap.solvers.compiled_loops import FINISHED, NEEDS_ROW, PAUSED, SPENT, U
 from zerogap.solvers.pair import ORIGIN, PairState, Scan
 
 # Places in a scan's integers and numbers.  MOVES: those made since the last full scan without one.
-POSITION, EXAMINE_ALL, CHANGED, PARTNER, RANDOM, PASSES, MOVES = range(7)
-BIAS, TOLERANCE = range(2)
+POSITION, EXAMINE_ALL, CHANGED, PARTNER, RANDOM, PASSES, MOVES, BIAS_RULE = range(8)
+BIAS, TOLERANCE, INCREASE, DUAL = range(
+    4
+)  # INCREASE: the least one of the dual objective, DUAL, as a share of it; or BY_SLOPE
+
+BY_SLOPE = -1.0
+NO_INCREASE = 1e-17  # of the dual objective, which no longer changes by less
+BIAS_RULES = ("free", "mean")
 
 LEAST_CHANGE = 1e-5  # of SMO-Simple: a random pair that would move less, relative to its size, is left alone
 
@@ -33,20 +39,25 @@ class PlattSMO:
     every point, both from a random place on.  ``tolerance`` is the one scans begin with; it is tightened when the stopping
     rule asks for more.  Where near-duplicates make these pairs crawl, after 100 moves per point, the partner is the one that
     gains most.
+
+    ``increase`` says what is too little.  With None a pair is taken if the dual objective rises along it by more than the
+    tolerance a unit.  With a number, as §7.5.2 has it, if its step raises the dual objective by more than that share: the
+    "significant increase" of the text, which gives no number.  After a full scan without a move it is lowered, to a
+    hundredth, until nothing but the KKT conditions holds a pair up: else the run would end at it, short of the optimum.
     """
 
     tolerance: float = 1e-3
     random_state: int = 0
+    increase: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.increase is not None:
+            advice = "It is a share of the dual objective; None judges a pair by its slope."
+            validation.check_positive("increase", self.increase, advice=advice)
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero, with a full scan."""
-        seed = 1 + self.random_state % 2147483646
-        state = pair.start(
-            problem, beta, Scan(np.array([0, 1, 0, NO_POINT, seed, 0, 0]), np.array([0.0, self.tolerance]))
-        )
-        if problem.total is not None:
-            state.memory.numbers[BIAS] = 0.5 * sum(problem.bias_interval(state.beta, state.residual))
-        return state
+        return _start(problem, beta, self.tolerance, self.random_state, BIAS_RULES[0], self.increase)
 
     def step(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[PairState, Info]:
         """Move up to ``max_steps`` pairs, or until a full scan breaks no condition by more than ``kkt_target`` / 2."""
@@ -62,15 +73,23 @@ class SimpleSMO:
 
     It ends after ``passes`` scans without a change.  A pair that could have moved may never have been drawn, so this
     cannot promise the optimum: the certificate says what was reached.
+
+    ``bias`` is the estimate that conditions are tested with after a step: "free", that of a point of the pair off its
+    bounds if there is one, which is Platt's; or "mean" (spiral §2.2.3), that of a point only where both are off their bounds,
+    and else the mean of the two, although one of them may be at a bound and say little.
     """
 
     tolerance: float = 1e-3
     passes: int = 5
     random_state: int = 0
+    bias: str = "free"
+
+    def __post_init__(self) -> None:
+        validation.check_choice("bias", self.bias, BIAS_RULES)
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero."""
-        return PlattSMO(self.tolerance, self.random_state).init(problem, beta)
+        return _start(problem, beta, self.tolerance, self.random_state, self.bias, None)
 
     def step(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[PairState, Info]:
         """Move up to ``max_steps`` pairs."""
@@ -78,6 +97,24 @@ class SimpleSMO:
 
     def __str__(self) -> str:
         return "smo-simple"
+
+
+def _start(
+    problem: DualProblem,
+    beta: np.ndarray | None,
+    tolerance: float,
+    seed: int,
+    bias_rule: str,
+    increase: float | None,
+) -> PairState:
+    integers = np.array([0, 1, 0, NO_POINT, 1 + seed % 2147483646, 0, 0, BIAS_RULES.index(bias_rule)])
+    numbers = np.array([0.0, tolerance, BY_SLOPE if increase is None else increase, 0.0])
+    state = pair.start(problem, beta, Scan(integers, numbers))
+    if problem.total is not None:
+        numbers[BIAS] = 0.5 * sum(problem.bias_interval(state.beta, state.residual))
+    if increase is not None:
+        numbers[DUAL] = -problem.objective(state.beta, state.residual)
+    return state
 
 
 def _run(
@@ -133,7 +170,7 @@ def _scan(problem, point, cache, scan, passes, max_pairs, kkt_target):
                 elif passes > 0:
                     partner = (k + 1 + pair.draw(integers, RANDOM, n - 1)) % n
                 else:
-                    partner = _second_choice(k, scan, problem, point)
+                    partner = _second_choice(k, row_of(cache, k), scan, problem, point)
             if partner != NO_POINT:
                 if partner != ORIGIN and not has_row(cache, partner):
                     integers[PARTNER] = partner  # the scan goes on with this pair once its row is there
@@ -144,10 +181,11 @@ def _scan(problem, point, cache, scan, passes, max_pairs, kkt_target):
                 if step == np.inf:
                     return UNBOUNDED, moved, NO_POINT
                 if step > (LEAST_CHANGE * (abs(bi) + abs(bj)) if passes > 0 else 0.0):
+                    numbers[DUAL] += pair.increase(i, j, kij, step, bi, bj, problem, point)
                     pair.set_coefficients(i, j, bi, bj, step, problem, point)
                     pair.update_residual(i, j, step, cache, point)
                     if not has_origin:
-                        numbers[BIAS] = pair.platt_bias(i, j, problem, point)
+                        numbers[BIAS] = pair.platt_bias(i, j, integers[BIAS_RULE], problem, point)
                     if partner != ORIGIN:
                         mark_used(cache, partner, clock + moved)
                     integers[CHANGED] += 1
@@ -174,6 +212,9 @@ def _end_scan(scan, passes, kkt_target, has_origin, point):
         integers[EXAMINE_ALL] = 0
         return SPENT
     integers[MOVES] = 0
+    if numbers[INCREASE] > 0.0:  # what was left alone for it may still break a condition
+        numbers[INCREASE] = 0.01 * numbers[INCREASE] if numbers[INCREASE] > NO_INCREASE else 0.0
+        return SPENT
     if not has_origin:
         # The bias of the last pair may suit no other point (Keerthi's remark on Platt): take the middle of all.
         b_up, b_low = (point.residual + point.up_offset).max(), (point.residual + point.low_offset).min()
@@ -191,15 +232,15 @@ def _best_partner(k, row, bias, problem, point):
 
 
 @jit
-def _second_choice(k, scan, problem, point):
+def _second_choice(k, row, scan, problem, point):
     """Return a partner with which k makes progress, by the three tiers of §7.5.2, or NO_POINT."""
-    residual, tolerance = point.residual, scan.numbers[TOLERANCE]
+    residual = point.residual
     n = residual.size
     largest, partner = -1.0, NO_POINT
     for m in range(n):
         if m != k and pair.is_free(m, problem, point) and abs(residual[m] - residual[k]) > largest:
             largest, partner = abs(residual[m] - residual[k]), m
-    if partner != NO_POINT and _makes_progress(k, partner, tolerance, point):
+    if partner != NO_POINT and _makes_progress(k, partner, row, scan, problem, point):
         return partner
     for only_free in (True, False):
         start = pair.draw(scan.integers, RANDOM, n)
@@ -207,15 +248,21 @@ def _second_choice(k, scan, problem, point):
             m = (start + shift) % n
             if m == k or (only_free and not pair.is_free(m, problem, point)):
                 continue
-            if _makes_progress(k, m, tolerance, point):
+            if _makes_progress(k, m, row, scan, problem, point):
                 return m
     return NO_POINT
 
 
 @jit
-def _makes_progress(k, m, tolerance, point):
-    """Whether the dual objective rises along the pair at more than the tolerance: no step on it is then wasted."""
+def _makes_progress(k, m, row, scan, problem, point):
+    """Whether a pair is worth a step: by what this adds to the dual objective, or by its slope, more than the tolerance."""
     residual, up_offset, low_offset = point.residual, point.up_offset, point.low_offset
+    numbers = scan.numbers
+    if numbers[INCREASE] != BY_SLOPE:
+        i, j, step, bi, bj = pair.either_way(k, m, row[m], problem, point)
+        if step == np.inf:
+            return True
+        return pair.increase(i, j, row[m], step, bi, bj, problem, point) > numbers[INCREASE] * abs(numbers[DUAL])
     up = residual[k] + up_offset[k] - residual[m] - low_offset[m]
     down = residual[m] + up_offset[m] - residual[k] - low_offset[k]
-    return max(up, down) > tolerance
+    return max(up, down) > numbers[TOLERANCE]

@@ -101,8 +101,8 @@ class Rosen:
     """Exact line searches along the gradient projected on the free points; constraints are dropped when it vanishes.
 
     What the paper leaves open are options.  With ``conjugate`` successive steps on one face are conjugate, which takes them
-    to full precision; without it they are Rosen's own, and near the optimum slow.  ``Rosen.paper`` sets the options as its
-    tables seem to have them.
+    to full precision; without it they are Rosen's own, and near the optimum slow.  ``Rosen.paper`` is the algorithm as the
+    paper's text has it, ``Rosen.tables`` the variant whose iterations come near those of its tables.
     """
 
     # Where to start: at "zero", at a "pair" of points, one of each class, or with all points in the "interior", each half
@@ -125,13 +125,25 @@ class Rosen:
 
     @classmethod
     def paper(cls, epsilon: float = 1e-3, **options: Any) -> "Rosen":
-        """Return the pure algorithm, ended when every multiplier (4) is at least -epsilon where |d| <= 0.2.
+        """Return the algorithm of the paper's text, ended at an epsilon-violation of the KKT conditions.
 
-        Of the choices offered here these come near the iterations of the paper's tables 1 and 2; experiments/lopez has the
-        comparison.  The rule leaves a violation of the optimality conditions far above epsilon.
+        Pure steps; where d = 0, within epsilon, the constraint with the most negative multiplier (4) is dropped, and that
+        one alone (two where no point is free, for (5) is zero for one); the end is where d = 0 and every multiplier is at
+        least -epsilon, within epsilon.  b_up - b_low is then at most 2 epsilon.
         """
-        closest = {"drop": "pair", "zero_direction": 0.0, "zero_length": 0.2, "ties": "nearest"}
-        return cls(conjugate=False, multiplier_rule=epsilon, **{**closest, **options})
+        text = {"drop": "one", "zero_direction": 0.0, "zero_length": epsilon, "conjugate": False}
+        return cls(**{**text, "multiplier_rule": epsilon, **options})
+
+    @classmethod
+    def tables(cls, epsilon: float = 1e-3, **options: Any) -> "Rosen":
+        """Return the variant fitted to the paper's tables 1 and 2: its text does not have their iterations.
+
+        Pure steps, the worst constraint of either side dropped together where |d| <= 0.2, ended when every multiplier (4)
+        is at least -epsilon there.  Of the choices offered here these come nearest; experiments/lopez has the comparison.
+        The rule leaves a violation of the optimality conditions far above epsilon.
+        """
+        closest = {"drop": "pair", "zero_direction": 0.0, "zero_length": 0.2, "ties": "nearest", "conjugate": False}
+        return cls(**{**closest, "multiplier_rule": epsilon, **options})
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> RosenState:
         """Start at beta, or where ``start`` says."""
@@ -206,7 +218,7 @@ class Rosen:
         return max(self.zero_direction * max(pricing.worst, 0.0), self.zero_length)
 
     def _ends(self, pricing: Pricing) -> bool:
-        """Whether the paper's tables would call this the end."""
+        """Whether the rule of the multipliers, if there is one, calls this the end."""
         rule = self.multiplier_rule
         return rule is not None and pricing.worst <= rule and pricing.spread <= self._threshold(pricing)
 
