@@ -11,6 +11,7 @@ import pytest
 
 import zerogap
 from zerogap import kernels
+from zerogap.solvers import SOLVERS
 
 
 def is_subclass(value: object, cls: type) -> bool:
@@ -29,8 +30,8 @@ MORE = (
 
 KERNELS = [f"kernels.{name}" for name, value in vars(kernels).items() if is_subclass(value, kernels.Kernel)]
 
-# Solvers that take options.  ``init`` and ``step`` are those of the protocol, which explains them once.
-CONFIGURED = [f"solvers.{name}" for name in ("SMO", "KeerthiSMO", "Chunking", "Decomposition", "ConjugateGradient")]
+# Solvers that take options, as all but one do.  ``init`` and ``step`` are those of the protocol, which explains them once.
+CONFIGURED = [f"solvers.{entry.class_name}" for entry in SOLVERS.values() if entry.class_name != "Cholesky"]
 
 # The engine of the path that takes options.  What it is asked to do is what ``path.engine.Options`` says.
 ENGINES = ["path.LP"]
@@ -51,7 +52,7 @@ ASKED = (
     "centred", "about", "moved", "checked", "taken", "against", "checked_values", "checked_diagonal", "disagreement",
     "is_close", "finish", "join", "join_roundings",
 )  # fmt: skip
-INTERNAL |= dict.fromkeys(KERNELS, ASKED) | dict.fromkeys(CONFIGURED, ("init", "step"))
+INTERNAL |= dict.fromkeys(KERNELS, ASKED) | dict.fromkeys(CONFIGURED, ("init", "step", "rates"))
 INTERNAL |= dict.fromkeys(ENGINES, ("start",))
 
 

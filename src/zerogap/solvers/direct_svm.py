@@ -68,6 +68,21 @@ class DirectSVM:
     ``tolerance`` is what counts as a violation at first; it is tightened when the stopping rule asks for more.  ``pairs`` is
     the number of closest pairs to begin with, one after the other.  An iteration is a point that joins, or a pair to begin
     anew.  A plane without violators ends the run; it cannot promise the optimum: the certificate says what was reached.
+
+    Attributes
+    ----------
+    tolerance : float
+        The violation that is let pass at first.
+    pairs : int
+        Closest pairs to begin with, one after the other.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import DirectSVM
+    >>> problem = DualProblem.squared_hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0)
+    >>> solve(problem, DirectSVM()).status.name
+    'CONVERGED'
     """
 
     tolerance: float = 1e-3

@@ -98,6 +98,25 @@ class GradientAscent(OneAtATime):
     zeta_t = zeta_0 / (t + 1); a function of the pass returns zeta_t, which must not grow.  The point of the state is the
     best one with the right sum so far.  There is no proof that this reaches the optimum, and mostly it does not: a run
     ends as EXHAUSTED where nothing moves within the strip, or as NO_PROGRESS, and the certificate tells how near.
+
+    Attributes
+    ----------
+    rate : float, sequence, callable or None
+        Learning rate; None for 1 / K_ii.
+    order : str
+        "sequential", "free-first" or "ranked".
+    batch : bool
+        Whether all coefficients move by one gradient.
+    strip : float, callable or None
+        How far the sum may be off, for problems with a free bias.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import GradientAscent
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0, fit_intercept=False)
+    >>> solve(problem, GradientAscent(rate=0.5)).status.name
+    'CONVERGED'
     """
 
     rate: float | Sequence[float] | Callable[[int], Any] | None = None
@@ -164,6 +183,21 @@ class SOR(OneAtATime):
 
     At 1 it is gradient ascent itself.  Above 1 every step overshoots the best value of its coefficient, which still climbs,
     and gains where neighbouring points move the same way.  ``order`` is that of GradientAscent.
+
+    Attributes
+    ----------
+    omega : float
+        Factor of the rates, between 0 and 2.
+    order : str
+        "sequential", "free-first" or "ranked".
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import SOR
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0, fit_intercept=False)
+    >>> solve(problem, SOR(omega=1.5)).status.name
+    'CONVERGED'
     """
 
     omega: float = 1.3

@@ -45,9 +45,7 @@ class NPAState(NamedTuple):
     beta: np.ndarray  # (n,) feasible point: the two convex combinations, scaled
     residual: np.ndarray  # (n,) t - (K + diag(ridge)) beta
     e_u: np.ndarray  # (n,) inner products of u with all points
-    integers: (
-        np.ndarray
-    )  # where type I is, whether it is type II's turn, whether type I has moved anything, kernel values
+    integers: np.ndarray  # where type I is, whether it is type II's turn, whether type I has moved anything, values
     numbers: np.ndarray  # tolerance, the last one that was met, how much rounding errors have grown
 
     @property
@@ -67,6 +65,19 @@ class NPA:
 
     ``tolerance`` is what y f(x) may lack to 1 at first; it is tightened when the stopping rule asks for more.  An iteration is
     a step to the shortest z of a triangle or quadrilateral.
+
+    Attributes
+    ----------
+    tolerance : float
+        What y f(x) may lack to 1 at first.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import NPA
+    >>> problem = DualProblem.squared_hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0)
+    >>> solve(problem, NPA()).status.name
+    'CONVERGED'
     """
 
     tolerance: float = 1e-3

@@ -44,6 +44,23 @@ class PlattSMO:
     tolerance a unit.  With a number, as §7.5.2 has it, if its step raises the dual objective by more than that share: the
     "significant increase" of the text, which gives no number.  After a full scan without a move it is lowered, to a
     hundredth, until nothing but the KKT conditions holds a pair up: else the run would end at it, short of the optimum.
+
+    Attributes
+    ----------
+    tolerance : float
+        The KKT violation that scans let pass at first.
+    random_state : int
+        Seed of the places from which partners are tried.
+    increase : float or None
+        Share by which a step has to raise the dual objective; None asks for a slope above the tolerance.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import PlattSMO
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0)
+    >>> solve(problem, PlattSMO(increase=1e-4)).status.name
+    'CONVERGED'
     """
 
     tolerance: float = 1e-3
@@ -77,6 +94,25 @@ class SimpleSMO:
     ``bias`` is the estimate that conditions are tested with after a step: "free", that of a point of the pair off its
     bounds if there is one, which is Platt's; or "mean" (spiral §2.2.3), that of a point only where both are off their bounds,
     and else the mean of the two, although one of them may be at a bound and say little.
+
+    Attributes
+    ----------
+    tolerance : float
+        The KKT violation that scans let pass.
+    passes : int
+        Scans without a change after which the run ends.
+    random_state : int
+        Seed of the partners.
+    bias : str
+        "free" or "mean", as above.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import SimpleSMO
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0)
+    >>> solve(problem, SimpleSMO(bias="mean")).status.name
+    'EXHAUSTED'
     """
 
     tolerance: float = 1e-3

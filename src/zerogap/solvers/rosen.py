@@ -103,24 +103,42 @@ class Rosen:
     What the paper leaves open are options.  With ``conjugate`` successive steps on one face are conjugate, which takes them
     to full precision; without it they are Rosen's own, and near the optimum slow.  ``Rosen.paper`` is the algorithm as the
     paper's text has it, ``Rosen.tables`` the variant whose iterations come near those of its tables.
+
+    Attributes
+    ----------
+    start : str
+        Where to start: at "zero", at a "pair" of points, one of each class, or with all points in the "interior", each half
+        way up its box (but at most at 1/2); the latter two in classification, for in regression zero is inside the box.
+    drop : str, int or float
+        How many constraints to drop at once: "one", "pair" (the worst of each side), "all" that are violated, a whole number of
+        the worst, or a share of the number of support vectors (a float; at least a pair).
+    zero_direction : float
+        A direction counts as zero when its largest component is at most this times the largest violation of a constraint ...
+    zero_length : float
+        ... or at most this.
+    conjugate : bool
+        Whether directions within a face are conjugate, not those of steepest descent.
+    multiplier_rule : float or None
+        End the run when a direction counts as zero and no multiplier (4) is below minus this: free points are not tested.
+    ties : str
+        Which of several equally violated constraints a pair is made of: the "first", or the two points "nearest" to each other.
+        The latter costs kernel rows, but sends conflicting duplicates to their bounds at once, where pure steps would zigzag.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import Rosen
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0)
+    >>> solve(problem, Rosen(drop="one")).status.name
+    'CONVERGED'
     """
 
-    # Where to start: at "zero", at a "pair" of points, one of each class, or with all points in the "interior", each half
-    # way up its box (but at most at 1/2); the latter two in classification, for in regression zero is inside the box.
     start: str = "zero"
-    # How many constraints to drop at once: "one", "pair" (the worst of each side), "all" that are violated, a whole number of
-    # the worst, or a share of the number of support vectors (a float; at least a pair).
     drop: str | int | float = 0.05
-    # A direction counts as zero when its largest component is at most this times the largest violation of a constraint ...
     zero_direction: float = 0.3
-    # ... or at most this.
     zero_length: float = 0.0
-    # Whether directions within a face are conjugate, not those of steepest descent.
     conjugate: bool = True
-    # End the run when a direction counts as zero and no multiplier (4) is below minus this: free points are not tested.
     multiplier_rule: float | None = None
-    # Which of several equally violated constraints a pair is made of: the "first", or the two points "nearest" to each other.
-    # The latter costs kernel rows, but sends conflicting duplicates to their bounds at once, where pure steps would zigzag.
     ties: str = "first"
 
     @classmethod
@@ -130,6 +148,18 @@ class Rosen:
         Pure steps; where d = 0, within epsilon, the constraint with the most negative multiplier (4) is dropped, and that
         one alone (two where no point is free, for (5) is zero for one); the end is where d = 0 and every multiplier is at
         least -epsilon, within epsilon.  b_up - b_low is then at most 2 epsilon.
+
+        Parameters
+        ----------
+        epsilon : float, default 1e-3
+            The tolerance.
+        options : dict
+            Attributes that are to be others.
+
+        Returns
+        -------
+        Rosen
+            The solver.
         """
         text = {"drop": "one", "zero_direction": 0.0, "zero_length": epsilon, "conjugate": False}
         return cls(**{**text, "multiplier_rule": epsilon, **options})
@@ -141,6 +171,18 @@ class Rosen:
         Pure steps, the worst constraint of either side dropped together where |d| <= 0.2, ended when every multiplier (4)
         is at least -epsilon there.  Of the choices offered here these come nearest; experiments/lopez has the comparison.
         The rule leaves a violation of the optimality conditions far above epsilon.
+
+        Parameters
+        ----------
+        epsilon : float, default 1e-3
+            The tolerance.
+        options : dict
+            Attributes that are to be others.
+
+        Returns
+        -------
+        Rosen
+            The solver.
         """
         closest = {"drop": "pair", "zero_direction": 0.0, "zero_length": 0.2, "ties": "nearest", "conjugate": False}
         return cls(**{**closest, "multiplier_rule": epsilon, **options})

@@ -69,6 +69,23 @@ class SimpleSVM:
     is the square of the number of candidates, besides what ``gram`` may keep of its own (its ``cache_size``).  The residuals
     of all points are then computed anew at the end of every step, after a limit too.
     An iteration is a violator that enters.
+
+    Attributes
+    ----------
+    choice : str
+        "greedy" or "worst".
+    tolerance : float
+        The violation that is let pass at first.
+    keep_rows : bool
+        Whether kernel rows are kept.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, solve
+    >>> from zerogap.solvers import SimpleSVM
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0)
+    >>> solve(problem, SimpleSVM("worst")).status.name
+    'CONVERGED'
     """
 
     choice: str = "greedy"
