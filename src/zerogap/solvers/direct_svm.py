@@ -92,7 +92,10 @@ class DirectSVM:
     ) -> tuple[DirectState, Info]:
         """Let up to ``max_steps`` points join, or until no point violates its margin by more than ``kkt_target`` / 2."""
         plane, moved, work = state.plane, 0, 0
-        if plane.is_stale and plane.system.size:
+        if not plane.system.size:  # no pair is left
+            is_unbounded = plane.hulls_meet and problem.is_hard
+            return state, Info(0, is_done=True, is_own_rule=True, is_unbounded=is_unbounded)
+        if plane.is_stale:
             _turn(problem, state, self.tolerance)
         while moved < max_steps and work < WORK_PER_STEP and not limits.is_over():
             if plane.hulls_meet and problem.is_hard:
