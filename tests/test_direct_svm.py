@@ -49,6 +49,17 @@ def test_where_the_dimension_is_exceeded_it_begins_with_the_next_pair():
     assert state.plane.next_pair > 1
 
 
+def test_when_no_pair_is_left_it_is_at_its_end(plain):
+    """An indefinite kernel: no candidates have a plane for long."""
+    X, y, _ = plain
+    problem = DualProblem.squared_hinge(Gram(X, "sigmoid", gamma=1.0, coef0=-1.0), y, 3.0)
+    solution = solve(problem, DirectSVM(pairs=2), stop=RelativeGap(1e-6))
+    assert solution.n_iter <= 2 * 40
+    assert solution.state.plane.next_pair == 2
+    _, info = DirectSVM(pairs=2).step(problem, solution.state, 10, 1e-6)
+    assert (info.iterations, info.is_done, info.is_own_rule) == (0, True, True)
+
+
 def test_without_pruning_a_plane_may_be_no_optimum_and_the_certificate_tells():
     X, y, _ = points("plain")
     problem = DualProblem.squared_hinge(Gram(X, "linear"), y, 3.0)
@@ -66,7 +77,7 @@ def test_where_all_points_are_support_vectors_it_finds_what_simple_svm_does():
     X, y = datasets.two_spirals()
     problem = DualProblem.squared_hinge(Gram(X, gamma=1.0), y, 0.1)
     solution = solve(problem, "direct-svm", stop=RelativeGap(1e-10))
-    assert solution.status is Status.CONVERGED
+    assert (solution.status, solution.n_iter) == (Status.CONVERGED, 192)  # every point joins once
     np.testing.assert_allclose(solution.beta, solve(problem, SimpleSVM(), stop=RelativeGap(1e-10)).beta, rtol=1e-7)
 
 

@@ -16,6 +16,7 @@ FORMULATIONS = (
     "gaussian_process",
 )  # fmt: skip
 LINEAR_SYSTEM = [name for name, entry in SOLVERS.items() if not entry.constraints]
+HULLS = [name for name, entry in SOLVERS.items() if entry.hulls]  # for hard margins and the squared hinge, with a bias
 ONE_AT_A_TIME = [name for name, entry in SOLVERS.items() if not entry.free_bias]  # solvers for a fixed bias
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed", "callable")
 # Iterations that keep a run to some tens of milliseconds; what is not done then ends with MAX_STEPS, and is checked too.
@@ -325,6 +326,8 @@ def _solver(rng: np.random.Generator, case: Case) -> str:
     names = [s for s in SOLVERS if s not in LINEAR_SYSTEM or case.facts["formulation"] == "gaussian_process"]
     if case.facts["has_bias"]:
         names = [s for s in names if s not in ONE_AT_A_TIME]
+    if not (case.facts["has_bias"] and case.facts["formulation"] in ("squared_hinge", "hard_margin")):
+        names = [s for s in names if s not in HULLS]
     name = str(rng.choice(names)) if rng.random() < 0.98 else str(rng.choice(list(SOLVERS)))
     case.about["solver"] = name
     return name
@@ -513,7 +516,8 @@ def _estimator(case: Case, rng: np.random.Generator) -> None:
     is_regressor = bool(rng.random() < 0.35)
     C = _power_of_ten(rng, -8, 8) if rng.random() < 0.4 else _power_of_ten(rng, -2, 3)
     tol, has_bias = _tolerance(rng, case), bool(rng.random() < 0.8)
-    solver = str(rng.choice([s for s in SOLVERS if s not in (*LINEAR_SYSTEM, *(ONE_AT_A_TIME if has_bias else ()))]))
+    left_out = (*LINEAR_SYSTEM, *HULLS, *(ONE_AT_A_TIME if has_bias else ()))
+    solver = str(rng.choice([s for s in SOLVERS if s not in left_out]))
     steps = STEPS.get(solver, MOST_STEPS)
     common = (
         f"kernel={options}, tol={tol!r}, solver={solver!r}, fit_intercept={has_bias}, max_iter={steps}, "

@@ -97,6 +97,7 @@ def warm_up() -> None:
             gram = zerogap.Gram(X)
             for problem in (
                 zerogap.DualProblem.hinge(gram, y, 10.0, fit_intercept=name not in ONE_AT_A_TIME),
+                zerogap.DualProblem.squared_hinge(gram, y, 10.0, fit_intercept=name not in ONE_AT_A_TIME),
                 zerogap.DualProblem.epsilon_insensitive(gram, X[:, 0] * y, 1.0, fit_intercept=False),
                 zerogap.DualProblem.gaussian_process(gram, y, 0.1),
             ):

@@ -4,8 +4,8 @@ Symbols: S, the candidates; the plane of S is the one on which every candidate h
 (K + diag(ridge))_SS beta_S + bias = t_S with sum(beta_S) = 0.
 
 It begins with the closest pair of opposite classes.  While a point violates its margin, the one that does so most joins S, and
-the plane turns to it.  Where the system has no solution (the dimension of the space is exceeded), or no point is left to join,
-it begins again with the next closest pair.
+the plane turns to it.  Where the system has no solution (the dimension of the space is exceeded), or no point is left to join
+and some alpha is negative, it begins again with the next closest pair.
 
 Nothing is pruned, so a plane without violators may have negative alphas, which is no optimum: the algorithm cannot tell, the
 certificate does.  A point of the dual has no negative alphas.  The state holds the best one met: the plane's own, or, where
@@ -39,6 +39,7 @@ class Plane:
         self.residual = np.zeros(problem.n)  # of the plane's coefficients, negative alphas included
         self.bias = 0.0
         self.is_stale = True  # whether points have joined since it was computed
+        self.has_signs = False  # whether no alpha is negative
         self.hulls_meet = False  # whether a pair is the same point twice
         self.evaluations = 0
 
@@ -106,18 +107,22 @@ class DirectSVM:
     ) -> tuple[DirectState, Info]:
         """Let up to ``max_steps`` points join, or until no point violates its margin by more than ``kkt_target`` / 2."""
         plane, moved, work = state.plane, 0, 0
-        if plane.is_stale and plane.system.size:
+        if not plane.system.size:  # no pair is left
+            is_unbounded = plane.hulls_meet and problem.is_hard
+            return state, Info(0, is_done=True, is_own_rule=True, is_unbounded=is_unbounded)
+        if plane.is_stale:
             _turn(problem, state, self.tolerance)
         while moved < max_steps and work < WORK_PER_STEP and not limits.is_over():
             if plane.hulls_meet and problem.is_hard:
                 return state, Info(moved, is_unbounded=True)
             tolerance = max(min(self.tolerance, 0.5 * kkt_target), 4.0 * problem.rounding(state.beta))
             i, violation = _worst(problem, plane)
-            if -np.inf < violation <= tolerance:
+            is_used_up = violation == -np.inf
+            if violation <= tolerance and (plane.has_signs or not is_used_up):
                 return state, Info(moved, is_done=True, is_own_rule=True)
             if not compiled_loops.fetch(problem.gram, np.array([i])):
                 break
-            has_joined = violation > -np.inf and plane.join(problem, i, problem.gram.row(i))
+            has_joined = not is_used_up and plane.join(problem, i, problem.gram.row(i))
             plane.is_stale = True
             if not has_joined or not _turn(problem, state, self.tolerance):
                 if not _begin(problem, plane):
@@ -169,7 +174,8 @@ def _turn(problem: DualProblem, state: DirectState, tolerance: float) -> bool:
     plane.residual[:] = problem.residual(beta)
     plane.is_stale = False
     residual, inside = plane.residual, problem.feasible(beta)
-    if (np.sign(beta) != np.sign(inside)).any():  # else all that may differ is the last digit of the sum
+    plane.has_signs = bool((np.sign(beta) == np.sign(inside)).all())
+    if not plane.has_signs:  # else all that may differ is the last digit of the sum
         residual = problem.residual(inside)
         gain, curvature = float(problem.target @ inside), float(inside @ (problem.target - residual))
         scale = gain / curvature if curvature > 0 else 1.0

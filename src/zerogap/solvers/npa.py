@@ -185,7 +185,7 @@ class _Hulls:
         alpha = np.abs(state.beta) if alpha is None else alpha
         scale = 0.5 * float(alpha.sum())
         self.weights = self.hulls * alpha  # (2, n)
-        self.largest = float(problem.gram.diagonal.max())
+        self.largest = float(np.abs(problem.gram.diagonal).max())
         self.diagonal = problem.diagonal
         self._normalise()
         self.f = (problem.target - state.residual) / scale  # the loop may have put right sum and residual
@@ -221,7 +221,7 @@ class _Hulls:
         problem, state = self.problem, self.state
         self._normalise()
         least = (MEET if problem.is_hard else UNIT) * self.largest  # where hulls meet no scale is the best
-        c = 2.0 / (max(self.square, 0.5 * least) if self.meet else self.square)
+        c = 2.0 / max(self.square, 0.5 * least if self.meet else 0.0, 2.0 / compiled_loops.LARGEST)
         state.beta[:] = c * (self.weights[0] - self.weights[1])
         state.residual[:] = problem.target - c * self.f
 
