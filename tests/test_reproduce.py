@@ -133,10 +133,32 @@ def test_other_errors_are_not_hidden(monkeypatch):
 
 # The experiments, in their quick form.
 
+# What contradicts a paper, or a claim of it that does not hold: (part of the row, part of the column).  Nothing else may.
+DIFFERENT = {
+    "lopez-table-1": [
+        ("heart", "Rosen (text)"),
+        ("thyroid", "Rosen (text)"),
+        ("thyroid", "iterations, Rosen (tables)"),
+    ],
+    "lopez-table-2": [
+        ("heart", "Rosen (text)"),
+        ("thyroid", "Rosen (text)"),
+        ("thyroid", "iterations, Rosen (tables)"),
+    ],
+    "lopez-finish": [("Rosen, pure", "iterations")],
+    "spiral-figure-2": [("", "iterations, average"), ("", "least possible")],
+    "spiral-figure-4": [("all mu", "iterations, average")],
+    "spiral-figure-5": [("", "iterations, average"), ("", "least possible"), ("C = ", "same run")],
+    "spiral-table-1": [("mu = 0.1, deviation 0.2, every other, C = 10", "")],
+    "chapter7-exercise-2": [("zeta", "(7.3), free bias")],
+    "chapter7-stopping": [("half plane, hard margin", "looks where it is below")],
+}
+
 
 # Each of these takes more than a second; of every paper some are left that do not.
 LONG = (
-    "ong-table-2", "ong-table-3", "lopez-variants", "ssvm-table-4", "spiral-figure-2", "spiral-figure-4", "spiral-figure-5",
+    "ong-table-2", "ong-table-3", "lopez-variants", "lopez-table-1", "lopez-table-2", "lopez-finish",
+    "ssvm-table-4", "spiral-figure-2", "spiral-figure-4", "spiral-figure-5",
     "spiral-table-1", "spiral-figure-3", "chapter7-exercise-1", "chapter7-exercise-2", "chapter7-exercise-3",
     "chapter7-stopping",
 )  # fmt: skip
@@ -152,7 +174,10 @@ def test_quick_form(name, tmp_path):
     if not report.cells:
         assert report.notes
         pytest.skip(report.notes[0])
-    assert [cell for cell in report.judged if not cell.holds] == []
+    known, found = DIFFERENT.get(name, []), [cell for cell in report.judged if not cell.holds]
+    explained = {cell: [pair for pair in known if pair[0] in cell.row and pair[1] in cell.column] for cell in found}
+    assert [cell for cell, pairs in explained.items() if not pairs] == []
+    assert {pair for pairs in explained.values() for pair in pairs} == set(known)
     assert (folder / f"{name}.md").exists()
     for figure in report.figures:
         assert 1_000 < (folder / figure).stat().st_size < 100_000

@@ -362,7 +362,8 @@ def extremes(chosen: Case, parts: int) -> Extremes:
 def certified_gap(problem: DualProblem, beta: np.ndarray) -> float:
     """Return the relative gap, in twice the precision where rounding is most of it: with C = 1e5 it is."""
     now = problem.certify(beta)
-    return (problem.certify(beta, precisely=True) if now.rounding > now.gap else now).relative_gap
+    is_rounded = now.rounding > now.gap and now.relative_gap > 1e-9
+    return (problem.certify(beta, precisely=True) if is_rounded else now).relative_gap
 
 
 def spread(paper: float, ours: np.ndarray) -> float:
