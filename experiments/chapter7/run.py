@@ -269,17 +269,20 @@ def batch(report: Report, name: str, gram: Gram, y: np.ndarray) -> None:
     rates["1 / K_ii"] = 1 / problem.diagonal
     for kind, rate in rates.items():
         row = f"{name}, batch, {kind}"
-        solution = run(problem, GradientAscent(rate, batch=True), stop=stop, max_steps=most).solution
+        one = run(problem, GradientAscent(rate, batch=True), problem.n, stop=stop, max_steps=most)
+        solution = one.solution
         report.show(row, "passes of n updates", None, solution.n_iter)
         report.show(row, "relative gap", None, solution.certificate.relative_gap)
         if kind == "1 / K_ii":
             report.show(
                 row, "ends as", None, solution.status.name, note="the on-line rate; each point alone would climb"
             )
-            continue
-        is_below = rate is None or rate * largest < 2
-        expected, claim = (Status.CONVERGED, "rate_below") if is_below else (Status.DIVERGED, "rate_above")
-        report.claim(row, "ends as", CLAIMS[claim], solution.status is expected, solution.status.name)
+        elif rate is None or rate * largest < 2:
+            report.show(row, "ends as", None, solution.status.name, note=f"at most {most:,} passes")
+            report.check(row, "falls of W", CLAIMS["batch_below"], one.falls == 0, one.falls)
+        else:
+            is_so = solution.status is Status.DIVERGED
+            report.claim(row, "ends as", CLAIMS["rate_above"], is_so, solution.status.name)
         if rate is None:
             share = solution.n_iter * problem.n / online.n_iter
             report.claim(row, "updates / on-line", CLAIMS["online"], share > 1, share)
