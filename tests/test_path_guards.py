@@ -1,12 +1,16 @@
 """The guards against rounding in engine "single", each on its own: disturb what they watch over, and see it put right."""
 
+import contextlib
+import itertools
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_moons
 
-from zerogap import Gram, SVCPath, svm_path
+from zerogap import DualProblem, Gram, SVCPath, svm_path
 from zerogap.active_set import ActiveSet
-from zerogap.path import sets, single
+from zerogap.path import _svm_path, sets, single, start
 from zerogap.path.engine import LEFT, RIGHT
 from zerogap.path.lines import Lines
 from zerogap.path.screening import Displacement, Screening
@@ -237,3 +241,38 @@ def test_the_point_that_is_put_into_an_empty_elbow_ends_the_interval_of_the_bias
         assert start.is_optimal
         np.testing.assert_array_equal(start.b, y)
         assert ((start.status == LEFT).sum(), (start.status == RIGHT).sum()) == (59, 0)
+
+
+def test_the_start_is_about_the_heavier_class(monkeypatch):
+    """Its targets are zero, so that its residuals are as precise as decision values, however large lam is."""
+    targets = []
+
+    def seen(*args, **options):
+        targets.append(options["target"])
+        return DualProblem(*args, **options)
+
+    monkeypatch.setattr(start, "DualProblem", seen)
+    X, y = np.random.default_rng(0).normal(size=(12, 2)), np.repeat([1.0, -1.0], [8, 4])
+    for sign, weight in ((1.0, np.ones(12)), (-1.0, np.ones(12)), (1.0, np.where(y > 0, 0.1, 1.0))):
+        svm_path(X, sign * y, sample_weight=weight, C_min=1e-3, C_max=1.0)
+        heavier = sign * y * np.sign(weight @ (sign * y)) > 0
+        assert np.count_nonzero(targets[-1] == 0.0) == heavier.sum()
+
+
+def test_some_C_at_which_kernel_values_are_looked_at_again_are_inside_segments():
+    X, y = np.array([[0.0], [1.0], [3.0]]), np.array([-1, 1, -1])
+    path = svm_path(X, y, C_max=50.0)
+    assert 2 < len(path) <= _svm_path.SAMPLES
+    samples = _svm_path._samples(path)
+    for begin, end in itertools.pairwise(path.C):
+        assert np.isclose(samples, np.sqrt(begin * end), rtol=1e-12).any()
+
+
+@pytest.mark.parametrize(
+    ("size", "weight", "is_refused"), [(5e299, 0.1, False), (2e300, 0.1, True), (1e200, 1e51, True)]
+)
+def test_what_overflows_is_refused_and_nothing_less(size, weight, is_refused):
+    gram = SimpleNamespace(diagonal=np.array([size, 1.0]))
+    path = SimpleNamespace(gram=gram, points=SimpleNamespace(weight=np.full(2, 0.5 * weight)))
+    with pytest.raises(ValueError, match="objective overflows") if is_refused else contextlib.nullcontext():
+        _svm_path._refuse_overflow(path, 1.0)
