@@ -221,10 +221,17 @@ def traced():
     return compare(spiral_problem(), ["smo", "smo-mvp", "cg"], distance=True, trace_every=5)
 
 
+@pytest.fixture(scope="module")
+def ax():
+    figure, ax = plt.subplots()
+    yield ax
+    plt.close(figure)
+
+
 @pytest.mark.parametrize("y", ["gap", "dual", "margin", "distance", "violation", "support"])
 @pytest.mark.parametrize("x", ["step", "seconds", "kernel_evaluations"])
-def test_plots_show_the_traces(traced, x, y):
-    figure, ax = plt.subplots()
+def test_plots_show_the_traces(traced, ax, x, y):
+    ax.clear()
     assert traced.plot(y, x, ax=ax) is ax
     assert [line.get_label() for line in ax.lines] == ["smo", "smo-mvp"]
     for line in ax.lines:
@@ -234,8 +241,7 @@ def test_plots_show_the_traces(traced, x, y):
         np.testing.assert_array_equal(line.get_ydata(), trace[y][shown])
     assert ax.get_yscale() == ("log" if y in ("gap", "distance", "violation") else "linear")
     assert ax.get_xlabel()
-    figure.canvas.draw()
-    plt.close(figure)
+    ax.figure.canvas.draw()
 
 
 def test_plots_say_what_is_missing(spiral, plain, monkeypatch):

@@ -1,6 +1,7 @@
 """The glossary names what the code holds."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,15 @@ def test_every_row_has_every_column():
     assert all(len(row) == len(title) and all(row) for row in body)
 
 
+@cache
+def names_in(folder: Path) -> set[str]:
+    return set(re.findall(r"\w+", "\n".join(file.read_text() for file in folder.rglob("*.py"))))
+
+
 @pytest.mark.parametrize("row", [pytest.param(row, id=row[0]) for row in rows()[1:]])
 def test_every_name_is_in_the_source(row):
     source = ROOT / "src" / "zerogap"
-    known = set(re.findall(r"\w+", "\n".join(file.read_text() for file in source.rglob("*.py"))))
+    known = names_in(source)
     for quoted in re.findall(r"`([^`]+)`", row[1] + row[7]):
         if quoted.endswith((".py", "/")):
             assert (source / quoted).exists(), quoted

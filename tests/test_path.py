@@ -88,7 +88,7 @@ def test_integer_data_full_of_ties_and_conflicts(seed):
     assert path.worst_certificate().relative_gap <= 1e-9
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 def test_grids_where_nearly_every_event_is_a_tie(kernel, seed):
     """Elbows that are chosen without care become singular here but for rounding, and ties circles."""

@@ -160,7 +160,7 @@ LONG = (
     "lopez-titanic",
     "ssvm-table-1", "ssvm-table-3", "ssvm-table-4", "ssvm-figure-1", "spiral-figure-2", "spiral-figure-3", "spiral-figure-4",
     "spiral-figure-5", "spiral-table-1", "spiral-complexity", "chapter7-exercise-1", "chapter7-exercise-2",
-    "chapter7-exercise-3", "chapter7-stopping",
+    "chapter7-exercise-3", "chapter7-stopping", "chapter7-gaussian-process",
 )  # fmt: skip
 
 

@@ -294,7 +294,7 @@ def test_rows_not_asked_for_are_not_computed():
     [
         pytest.param(700, 1000, 1e-7, id="all"),
         pytest.param(1500, 1000, 1e-7, id="many", marks=pytest.mark.long),
-        pytest.param(700, 0.4, 1e-2, id="small-cache"),
+        pytest.param(700, 0.4, 1e-2, id="small-cache", marks=pytest.mark.long),
         pytest.param(1500, 1, 1e-7, id="small-cache-to-the-end", marks=pytest.mark.long),
     ],
 )
