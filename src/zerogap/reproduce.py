@@ -9,7 +9,6 @@ is for information.  Tolerances do not depend on what came out.
 import csv
 import importlib.util
 import io
-import itertools
 import os
 import platform
 import sys
@@ -163,13 +162,13 @@ class Report:
         return "\n".join(lines) + "\n"
 
 
-def save_figure(figure: Any, file: Path) -> None:
-    """Write a matplotlib figure in 64 colours: a third of the size, without a visible difference."""
+def save_figure(figure: Any, file: Path, colours: int = 64) -> None:
+    """Write a matplotlib figure in few colours: a third of the size, without a visible difference."""
     from PIL import Image  # matplotlib brings it along
 
     picture = io.BytesIO()
     figure.savefig(picture, dpi=110, bbox_inches="tight")
-    Image.open(picture).convert("RGB").quantize(64).save(file, optimize=True)
+    Image.open(picture).convert("RGB").quantize(colours).save(file, optimize=True)
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -303,6 +302,7 @@ def summary(folder: Path) -> str:
 
 
 PICTURE = "summary.png"
+HUES = ("Blues", "Oranges", "Greens", "Purples", "Greys")  # one for each paper, its tables from dark to light
 
 
 def _differs(row: dict[str, str], kind: str) -> bool:
@@ -332,18 +332,22 @@ def draw_summary(folder: Path) -> None:
     if not points:
         return
     figure, ax = plt.subplots(figsize=(8.5, 7.0))
-    colours = [*plt.get_cmap("tab20").colors, *plt.get_cmap("tab20b").colors]
-    for (name, cells), colour in zip(points.items(), itertools.cycle(colours), strict=False):
-        x, y, holds = zip(*cells, strict=True)
-        edge = ["none" if value else "black" for value in holds]
-        ax.scatter(x, y, s=26, color=colour, edgecolor=edge, linewidth=0.9, alpha=0.8, label=name)
-    ends = [cell[0] for cells in points.values() for cell in cells]
-    ax.plot([min(ends), max(ends)], [min(ends), max(ends)], color="0.6", linewidth=0.8, zorder=0)
-    ax.set(
-        xscale="log", yscale="log", xlabel="the paper's", ylabel="ours", title="Paper cells; ringed where they differ"
-    )
+    shades = {paper: plt.get_cmap(hue) for paper, hue in zip(PAPERS, HUES, strict=True)}
+    printed = [cell[0] for cells in points.values() for cell in cells]
+    low, high = min(printed) / 3.0, max(printed) * 3.0  # what is farther off is drawn at the edge
+    ax.plot([low, high], [low, high], color="0.6", linewidth=0.8, zorder=0)
+    for name, cells in points.items():
+        paper = name.split("-")[0]
+        tables = [table for table in points if table.startswith(f"{paper}-")]
+        colour = shades[paper](0.9 - 0.55 * tables.index(name) / max(1, len(tables) - 1))
+        x, y = (np.clip([cell[k] for cell in cells], low, high) for k in (0, 1))
+        differs = np.array([not cell[2] for cell in cells])
+        ax.scatter(x, y, s=22, color=colour, linewidth=0, label=name)
+        ax.scatter(x[differs], y[differs], s=44, facecolor="none", edgecolor="black", linewidth=0.7)
+    ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), aspect="equal")
+    ax.set(xlabel="the paper's", ylabel="ours", title="Paper cells with a number; ringed where they differ")
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7, frameon=False)
-    save_figure(figure, folder / PICTURE)
+    save_figure(figure, folder / PICTURE, 256)
     plt.close(figure)
 
 
