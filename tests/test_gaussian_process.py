@@ -459,6 +459,7 @@ def test_bad_data_is_refused():
         model.predict(X, return_std=True, return_cov=True)
 
 
+@pytest.mark.long
 def test_the_error_of_an_estimated_evidence_is_one_standard_deviation_of_it():
     """Estimates from other probes scatter by as much as each says of itself."""
     X, y = diabetes()

@@ -48,13 +48,15 @@ def assert_exact(model, X, y, rows=None, weight=None):
     return result
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize(
+    "model", [pytest.param(m, marks=[pytest.mark.long] * (k % 2), id=str(m)) for k, m in enumerate(MODELS)]
+)
 def test_every_row_of_a_small_set_is_as_if_never_seen(model):
     X, y = cancer(50)
     assert_exact(clone(model).fit(X, y), X, y)
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("loss", ["hinge", pytest.param("squared_hinge", marks=pytest.mark.long)])
 def test_breast_cancer(loss):
     X, y = cancer()
     model = SVC(loss=loss).fit(X, y)

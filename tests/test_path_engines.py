@@ -87,7 +87,7 @@ def assert_within_tolerance(path, weight):
 
 @pytest.mark.parametrize("linear_system", LINEAR_SYSTEMS)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("merge", [pytest.param(True, marks=pytest.mark.long), False])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("huge", "tiny")])
 def test_lp_is_as_exact_as_its_tolerances(kind, kernel, merge, linear_system):
     X, y, _ = points(kind)
@@ -324,7 +324,7 @@ def test_points_next_to_a_bound_are_at_it_unless_their_slack_says_otherwise(off)
     assert abs(y @ engine.alpha - y @ alpha) <= 1e-15 * w.sum()  # what the others were moved by
 
 
-@pytest.mark.parametrize("solver", ["simple-svm", "rosen"])
+@pytest.mark.parametrize("solver", ["simple-svm", pytest.param("rosen", marks=pytest.mark.long)])
 def test_lp_starts_and_backs_up_by_any_solver(cancer, solver):
     X, y = cancer
     loose = {"epsilon_smo": 1e-3, "epsilon_kkt": 1e-6, "gamma": 0.2}

@@ -91,7 +91,7 @@ def approximate(path, error, seed=0):
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("error", [1e-3, 1e-6])
+@pytest.mark.parametrize("error", [1e-3, pytest.param(1e-6, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ["plain", "duplicates", "one-against-many"])
 def test_is_the_maximum_over_a_fine_grid(kind, error, kernel):
     X, y, _ = points(kind)
