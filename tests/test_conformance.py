@@ -143,19 +143,20 @@ def names():
 def claimed(chosen=None):
     """Make a check of one solver on one problem a test of every solver on the problems it claims, all of them or those chosen.
 
-    A test takes the problems of one formulation together, which is faster, and says which of them has failed.
+    A test takes the problems of one formulation together, which is faster, and says which of them has failed.  Variants of
+    a solver are among the long forms.
     """
     groups = itertools.groupby(sorted(names() if chosen is None else chosen), key=lambda name: (name[0], name[2]))
     groups = {f"{formulation}-{'bias' if bias else 'no-bias'}": list(group) for (formulation, bias), group in groups}
-    pairs = {
-        f"{label}-{solver}": (solver, mine)
+    pairs = [
+        pytest.param(solver, mine, id=f"{label}-{solver}", marks=[] if solver in SOLVERS else pytest.mark.long)
         for solver, entry in ENTRIES.items()
         for label, group in groups.items()
         if (mine := [name for name in group if entry.claims(made(*name))])
-    }
+    ]
 
     def decorate(check):
-        @pytest.mark.parametrize(("solver", "problems"), pairs.values(), ids=pairs)
+        @pytest.mark.parametrize(("solver", "problems"), pairs)
         def test(solver, problems):
             for name in problems:
                 try:

@@ -57,7 +57,9 @@ MODELS = [
 ]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@pytest.mark.parametrize(
+    "model", [pytest.param(m, marks=[pytest.mark.long] * (k % 2), id=str(m)) for k, m in enumerate(MODELS)]
+)
 def test_batches_and_forgetting_equal_a_refit(model):
     X, y = cancer(260)
     model = clone(model)

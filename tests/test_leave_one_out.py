@@ -79,7 +79,7 @@ def test_it_costs_few_kernel_values_and_leaves_the_model_alone():
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("kernel", ["rbf", pytest.param("linear", marks=pytest.mark.long)])
 def test_of_repeated_rows_one_is_left_out(loss, kernel):
     rng = np.random.default_rng(3)
     X = rng.integers(0, 3, size=(50, 2)).astype(float)

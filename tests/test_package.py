@@ -197,7 +197,7 @@ def test_machine_code_of_a_record_that_is_no_more_is_compiled_again(load):
 
 
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
-@pytest.mark.parametrize("left", [0, 40], ids=["empty", "cut-off"])
+@pytest.mark.parametrize("left", [pytest.param(0, id="empty", marks=pytest.mark.long), pytest.param(40, id="cut-off")])
 def test_a_broken_file_of_the_cache_is_written_again(load, tmp_path, ending, left):
     assert load() == (20.0, 0)
     for file in tmp_path.glob(f"cache/*/*.{ending}"):

@@ -234,7 +234,7 @@ def test_conflicting_duplicates_have_a_minimum_whatever_their_scale(solver, scal
 
 
 @pytest.mark.parametrize("solver", [*(s for s in ALL_SOLVERS if s != "cg"), "smo"])
-@pytest.mark.parametrize("scale", [1.0, 1e5])
+@pytest.mark.parametrize("scale", [1.0, pytest.param(1e5, marks=pytest.mark.long)])
 def test_a_squared_loss_is_never_called_unbounded(solver, scale):
     X, y, _ = awkward()
     solver = ALL_SOLVERS[solver]

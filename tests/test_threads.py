@@ -43,7 +43,10 @@ def data():
     return X, y
 
 
-@pytest.mark.parametrize("solver", ["smo", "smo-platt", "rosen", "simple-svm", "decomposition"])
+@pytest.mark.parametrize(
+    "solver",
+    ["smo", "rosen", "simple-svm", *(pytest.param(s, marks=pytest.mark.long) for s in ("smo-platt", "decomposition"))],
+)
 def test_one_problem(data, solver):
     X, y = data
     tol = 1e-3
