@@ -601,7 +601,7 @@ def titanic(report: Report, quick: bool) -> None:
             if C == TITANIC_C:
                 report.near(row, column, paper[4], mean, round(spread(paper[5], smo.iterations.size), 1), DRAWS)
             elif chosen == case("titanic"):
-                report.claim(row, column, "ends nowhere near", smo.late == parts, f"over {mean:.0f}", paper[4])
+                report.show(row, column, paper[4], mean, f"{smo.note}: the paper cannot have trained with it")
             else:
                 report.show(row, column, paper[4], mean, smo.note)
             report.show(row, f"deviation, SMO, {epsilon:g}", paper[5], float(smo.iterations.std()))
