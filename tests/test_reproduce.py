@@ -111,6 +111,18 @@ def test_the_summary_counts_all_results_and_lists_what_does_not_hold(tmp_path):
     assert "](summary.png)" in summary(tmp_path)
 
 
+def test_the_picture_rings_the_cells_that_differ_and_no_others(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    report, shown = Report("ong-table-1"), []
+    for ours in (3, 4, 3):
+        report.equal("set", f"events {len(report.cells)}", 3, ours)
+    report.write(tmp_path / "ong")
+    monkeypatch.setattr(reproduce, "save_figure", lambda figure, file, **_: shown.append(figure))
+    reproduce.draw_summary(tmp_path)
+    (points,) = shown[0].axes[0].collections
+    assert points.get_edgecolor()[:, 3].tolist() == [0.0, 1.0, 0.0]
+
+
 def test_the_command_fails_where_a_self_check_does(monkeypatch, capsys):
     fake(monkeypatch, three_cells)
     assert main(["reproduce"]) == 0

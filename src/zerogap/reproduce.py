@@ -163,13 +163,13 @@ class Report:
         return "\n".join(lines) + "\n"
 
 
-def save_figure(figure: Any, file: Path) -> None:
-    """Write a matplotlib figure in 64 colours: a third of the size, without a visible difference."""
+def save_figure(figure: Any, file: Path, colours: int = 64) -> None:
+    """Write a matplotlib figure in few colours: a third of the size, without a visible difference where it has few itself."""
     from PIL import Image  # matplotlib brings it along
 
     picture = io.BytesIO()
     figure.savefig(picture, dpi=110, bbox_inches="tight")
-    Image.open(picture).convert("RGB").quantize(64).save(file, optimize=True)
+    Image.open(picture).convert("RGB").quantize(colours).save(file, optimize=True)
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -326,6 +326,7 @@ def _results(folder: Path) -> dict[str, list[dict[str, str]]]:
 def draw_summary(folder: Path) -> None:
     """Draw every paper cell with a number: ours against the paper's, log-log, coloured by table."""
     import matplotlib.pyplot as plt
+    from matplotlib.colors import to_rgba
 
     points = {name: _numbers(rows) for name, rows in _results(folder).items()}
     points = {name: cells for name, cells in points.items() if cells}
@@ -335,15 +336,16 @@ def draw_summary(folder: Path) -> None:
     colours = [*plt.get_cmap("tab20").colors, *plt.get_cmap("tab20b").colors]
     for (name, cells), colour in zip(points.items(), itertools.cycle(colours), strict=False):
         x, y, holds = zip(*cells, strict=True)
-        edge = ["none" if value else "black" for value in holds]
-        ax.scatter(x, y, s=26, color=colour, edgecolor=edge, linewidth=0.9, alpha=0.8, label=name)
+        # Not alpha=0.8: it is that of the edges too, and every point would be ringed.
+        edge = [to_rgba("black", 0.0 if value else 1.0) for value in holds]
+        ax.scatter(x, y, s=26, facecolor=to_rgba(colour, 0.8), edgecolor=edge, linewidth=0.9, label=name)
     ends = [cell[0] for cells in points.values() for cell in cells]
     ax.plot([min(ends), max(ends)], [min(ends), max(ends)], color="0.6", linewidth=0.8, zorder=0)
     ax.set(
         xscale="log", yscale="log", xlabel="the paper's", ylabel="ours", title="Paper cells; ringed where they differ"
     )
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7, frameon=False)
-    save_figure(figure, folder / PICTURE)
+    save_figure(figure, folder / PICTURE, colours=256)
     plt.close(figure)
 
 
