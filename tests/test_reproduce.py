@@ -111,6 +111,19 @@ def test_the_summary_counts_all_results_and_lists_what_does_not_hold(tmp_path):
     assert "](summary.png)" in summary(tmp_path)
 
 
+def test_the_picture_rings_the_cells_that_differ_and_no_others(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    report, shown = Report("ong-table-1"), []
+    for ours in (3, 4, 3):
+        report.equal("set", f"events {len(report.cells)}", 3, ours)
+    report.write(tmp_path / "ong")
+    monkeypatch.setattr(reproduce, "save_figure", lambda figure, file, **_: shown.append(figure))
+    reproduce.draw_summary(tmp_path)
+    points, rings = shown[0].axes[0].collections
+    assert points.get_offsets().tolist() == [[3, 3], [3, 4], [3, 3]]
+    assert rings.get_offsets().tolist() == [[3, 4]]
+
+
 def test_the_command_fails_where_a_self_check_does(monkeypatch, capsys):
     fake(monkeypatch, three_cells)
     assert main(["reproduce"]) == 0
@@ -241,3 +254,23 @@ def test_a_plane_is_found_where_there_is_one(spiral):
     X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     assert spiral.is_separable(X, np.array([-1.0, -1.0, 1.0, 1.0]))
     assert not spiral.is_separable(X, np.array([1.0, -1.0, -1.0, 1.0]))
+
+
+# Tolerances do not depend on what came out.
+
+
+def test_a_larger_error_of_ours_is_given_no_more_room(spiral):
+    report = reproduce.Report("spiral-table-1")
+    for mean in (0.0, 0.2):
+        spiral.judge_error(report, "row", "test", (*spiral.BEST, spiral.LARGEST_C, 1), 0.01, np.full(4, mean))
+    assert [cell.holds for cell in report.cells] == [True, False]
+    assert len({cell.rule for cell in report.cells}) == 1
+
+
+def test_counts_that_scatter_are_given_no_more_room():
+    lopez = reproduce._load(reproduce.home() / "lopez" / "run.py")
+    report, far = reproduce.Report("lopez-table-1"), 30.0 + np.array([-50.0, 50.0] * 50)
+    for counts in (np.full(100, 30.0), far):
+        lopez.judge_support(report, "row", "SVs", (20.0, 5.0), lopez.Extremes(counts, counts, 0.0))
+    assert [cell.holds for cell in report.cells] == [False, False]
+    assert lopez.spread(5.0, 100) == pytest.approx(3 * 5 * np.sqrt(2 / 100))

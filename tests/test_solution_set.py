@@ -118,3 +118,12 @@ def test_too_many_dimensions_are_said_to_be_too_many():
         several.vertices()
     low, high = several.extent(several.directions[:, 0] + several.directions[:, 3])
     assert not np.allclose(low, high)
+
+
+def test_a_small_eigenvalue_beside_the_null_space_hides_no_dimension():
+    # Two equal points and one in nearly the opposite direction: the null vector's error is rounding over that eigenvalue.
+    X, y = np.array([[2.0, 1.0], [-2.0, -2.0], [2.0, 1.0]]), np.array([-1.0, 1.0, -1.0])
+    beta, cap = np.array([-0.5, 1.0, -0.5]), 4.0 * y
+    found = solutions(4.0, beta, np.minimum(cap, 0.0), np.maximum(cap, 0.0), np.arange(3), X @ X.T)
+    assert found.dimension == 1
+    assert found.vertices() == pytest.approx(np.array([[-1.0, 1.0, 0.0], [0.0, 1.0, -1.0]]))

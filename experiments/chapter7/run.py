@@ -314,7 +314,7 @@ def augmented_margins(report: Report, data: tuple[np.ndarray, np.ndarray], quick
     free = optimum(DualProblem.hard_margin(Gram(X, "linear"), y), EXACT_VALUES)
     norm = float(np.linalg.norm(X.T @ free.beta))
     best, bias, R = 1 / norm, abs(free.bias) / norm, float(np.linalg.norm(X, axis=1).max())
-    report.claim("half plane", "|b| / R", CLAIMS["bias"], bias <= R, bias / R)
+    report.check("half plane", "|b| / R", CLAIMS["bias"], bias <= R, bias / R)
     ratios = []
     for factor in SETTINGS["taus"]:
         row, tau = f"half plane, tau = {factor:g} R", factor * R
@@ -332,7 +332,7 @@ def augmented_margins(report: Report, data: tuple[np.ndarray, np.ndarray], quick
         report.show(row, "margin / maximal margin", None, own / best)
         if factor == 1:
             growth = ((R**2 + tau**2) / augmented**2) / (R**2 / best**2)
-            report.claim(row, "growth of R²/margin²", CLAIMS["tau_safe"], growth <= 4, growth)
+            report.check(row, "growth of R²/margin²", CLAIMS["tau_safe"], growth <= 4, growth)
         ratios.append(own / best)
         if not quick or factor <= 3:
             ascent = run(problem, GradientAscent(order="free-first"), stop=RelativeGap(1e-4), max_steps=MOST_STEPS)
@@ -626,7 +626,7 @@ def rule_of_the_ratio(
         return
     ratio = measures(own)["gap"]
     holds = own.solution.status is Status.CONVERGED and bool((ratio[:-1] > tol).all() and ratio[-1] <= tol)
-    report.claim(name, "stopped by the rule (7.3)", CLAIMS["ratio"], holds, own.solution.n_iter)
+    report.check(name, "stopped by the rule (7.3)", CLAIMS["ratio"], holds, own.solution.n_iter)
     report.show(name, "missing, stopped by (7.3)", None, float(missing(own.solution.certificate.dual, best)))
 
 

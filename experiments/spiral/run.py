@@ -217,7 +217,9 @@ def figure_1(report: Report, quick: bool) -> None:
     for noise, deviation in NOISES.items():
         X, y = datasets.spiral(SETTINGS["points"], deviation, random_state=0)
         off = 4 * deviation / np.sqrt(2 * X.size)
-        report.near(noise, "noise", deviation, float((X - exact).std()), off, "four standard errors")
+        found = float((X - exact).std())
+        rule = f"within {off:g} of {deviation:.4g}: four standard errors"
+        report.check(noise, "noise", rule, abs(found - deviation) <= off, found)
         report.claim(noise, "linearly separable", "no plane separates the classes", not is_separable(X, y), "no", "no")
         report.show(noise, "nearest of other class", None, average(nearest_other(s, deviation) for s in seeds(quick)))
     if (plt := plotting(report)) is not None:
@@ -482,14 +484,13 @@ def judge_error(report: Report, row: str, kind: str, reading: tuple, paper: floa
     noise, split, value, mu = reading
     mean = float(found.mean())
     if (noise, split, value) == (*BEST, LARGEST_C):
-        part = max(mean, 1 / SETTINGS["test"])
+        part = max(paper, 1 / SETTINGS["test"])  # not ours: a larger error of ours must not be let pass for it
         room = 3 * np.sqrt(part * (1 - part) / SETTINGS["test"])
         report.near(row, kind, paper, mean, room, "three deviations of a count out of 300, the paper's one run")
     elif value == SEPARATING_C and kind == "train":
         report.equal(row, kind, paper, mean, "with so large a C no training point is left on the wrong side")
     elif noise == "variance 0.2" and mu == 1:
-        claim = "never the paper's 0 when 0.2 is the variance: the arms overlap"
-        report.claim(row, kind, claim, bool(found.min() > 0), mean, paper)
+        report.show(row, kind, paper, mean, "the arms overlap: not the paper's reading")
     else:
         report.show(row, kind, paper, mean)
 

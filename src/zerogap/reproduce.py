@@ -347,7 +347,7 @@ def draw_summary(folder: Path) -> None:
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), aspect="equal")
     ax.set(xlabel="the paper's", ylabel="ours", title="Paper cells with a number; ringed where they differ")
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7, frameon=False)
-    save_figure(figure, folder / PICTURE, 256)
+    save_figure(figure, folder / PICTURE, colours=256)
     plt.close(figure)
 
 

@@ -149,15 +149,13 @@ def solutions(
 def _null_space(K: np.ndarray) -> np.ndarray:
     """Return the directions along which neither a decision value nor the sum moves."""
     m = K.shape[0]
-    if m == 0:
-        return np.zeros((0, 0))
+    if m < 2:
+        return np.zeros((m, 0))
     size = float(np.abs(np.diagonal(K)).max()) or 1.0
-    values, vectors = la.eigh(K / size)
-    null = vectors[:, values <= NULL * m]  # of x'K x, which is that of K: it is positive semidefinite
-    sums = null.sum(axis=0)
-    if np.linalg.norm(sums) <= NULL * m:
-        return null
-    return null @ la.qr(sums[:, None])[0][:, 1:]  # the first column of this rotation is along the sums
+    # Among the directions that leave the sum alone: in those of K itself rounding, over its next eigenvalue, can move it.
+    level = la.qr(np.ones((m, 1)))[0][:, 1:]
+    values, vectors = la.eigh(level.T @ (K / size) @ level)
+    return level @ vectors[:, values <= NULL * m]  # of x'K x, which is that of K: it is positive semidefinite
 
 
 def _interior(U: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
