@@ -81,7 +81,9 @@ SOFT = [name for name in FORMULATIONS if name != "hard-margin"]
 @pytest.mark.parametrize("kind", ["plain", "shifted", "outlier", "mixed scales"])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", SOFT)
-@pytest.mark.parametrize("fit_intercept", [True, False], ids=["bias", "no-bias"])
+@pytest.mark.parametrize(
+    "fit_intercept", [pytest.param(True, id="bias"), pytest.param(False, id="no-bias", marks=pytest.mark.long)]
+)
 def test_no_certificate_is_below_the_truth(kind, kernel, name, fit_intercept):
     X, y, t = awkward(kind)
     options, base = KERNELS[kernel], kernel.split("-")[0]

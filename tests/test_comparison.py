@@ -229,7 +229,9 @@ def ax():
 
 
 @pytest.mark.parametrize("y", ["gap", "dual", "margin", "distance", "violation", "support"])
-@pytest.mark.parametrize("x", ["step", "seconds", "kernel_evaluations"])
+@pytest.mark.parametrize(
+    "x", ["step", *(pytest.param(x, marks=pytest.mark.long) for x in ("seconds", "kernel_evaluations"))]
+)
 def test_plots_show_the_traces(traced, ax, x, y):
     ax.clear()
     assert traced.plot(y, x, ax=ax) is ax

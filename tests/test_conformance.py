@@ -342,7 +342,10 @@ def crowd(entry, n, **options):
 
 @pytest.mark.parametrize(
     ("solver", "n"),
-    [(name, 200 if entry.is_exact else 100) for name, entry in ENTRIES.items()]
+    [
+        pytest.param(name, 200 if entry.is_exact else 100, marks=[] if name in SOLVERS else pytest.mark.long)
+        for name, entry in ENTRIES.items()
+    ]
     + [pytest.param(name, 200, marks=pytest.mark.long) for name, entry in ENTRIES.items() if not entry.is_exact],
 )
 def test_a_small_cache_changes_nothing_but_the_cost(solver, n):
