@@ -44,6 +44,7 @@ class PlattSMO:
     tolerance a unit.  With a number, as §7.5.2 has it, if its step raises the dual objective by more than that share: the
     "significant increase" of the text, which gives no number.  After a full scan without a move it is lowered, to a
     hundredth, until nothing but the KKT conditions holds a pair up: else the run would end at it, short of the optimum.
+    It is a choice among partners: with a fixed bias, where a point moves alone, it has no effect.
 
     Attributes
     ----------
