@@ -170,7 +170,7 @@ def _interior(U: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndar
     k, t = U.shape[1], tight.size
     if k == 0 or t == 0:
         return np.zeros(low.size), U
-    rows = sp.hstack([sp.csr_array(-sign[tight, None] * U[tight]), sp.eye_array(t)])
+    rows = sp.hstack([sp.csr_array(-sign[tight, None] * U[tight]), sp.csr_array(sp.identity(t))])
     cost, bounds = np.repeat([0.0, -1.0], [k, t]), [(None, None)] * k + [(0.0, 1.0)] * t
     found = linprog(cost, A_ub=rows, b_ub=np.zeros(t), bounds=bounds, method="highs")
     if found.status != 0:  # what is certain: the solution that is known, and those that keep what is at a bound there
