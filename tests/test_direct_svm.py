@@ -86,3 +86,13 @@ def test_bad_options_are_refused():
         DirectSVM(0.0)
     with pytest.raises(ValueError, match="pairs"):
         DirectSVM(pairs=0)
+
+
+def test_the_residual_of_the_start_is_that_of_the_data():
+    """A certificate takes it for that: the plane's own may be off by what made its coefficients feasible."""
+    rng = np.random.default_rng(0)
+    for seed in range(20):
+        X = rng.normal(size=(12, 2)) * 10.0 ** rng.integers(-3, 4)
+        problem = DualProblem.hard_margin(Gram(X, "linear"), np.where(X[:, 0] > np.median(X[:, 0]), 1.0, -1.0))
+        state = DirectSVM().init(problem)
+        np.testing.assert_array_equal(state.residual, problem.residual(state.beta), err_msg=str(seed))

@@ -387,6 +387,20 @@ def test_hastie_starts_where_both_classes_first_have_points_on_their_margins(ker
     assert not further.transitions
 
 
+@pytest.mark.filterwarnings(
+    "ignore:The rbf kernel has too few digits"
+)  # a rounding of the bias costs 1e6 times as much
+@pytest.mark.parametrize("engine", ["hastie", "lp"])
+def test_a_class_that_weighs_next_to_nothing_leaves_small_coefficients_and_not_none(engine):
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(12, 2)), np.repeat([1.0, -1.0], [6, 6])
+    path = svm_path(X, y, sample_weight=np.where(y > 0, 1e6, 1e-6), engine=engine, C_min=1e-3, C_max=1.0)
+    assert path.status == "complete"
+    for C in (1e-2, 1.0):
+        beta = path.coefficients_at(C)
+        assert beta[y > 0].sum() == pytest.approx(6e-6 * C, rel=1e-6)  # the lighter class is capped throughout
+
+
 def test_hastie_names_the_engine_to_use_on_singular_systems():
     X, y, _ = points("duplicates")
     with pytest.raises(np.linalg.LinAlgError, match="engine='single'"):

@@ -19,7 +19,7 @@ from zerogap.active_set import ActiveSet
 from zerogap.gram import Gram
 from zerogap.path.bordered_matrix import SVD
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Counts, NotStarted, Segment, balanced, segment_between
-from zerogap.path.increments import AT_BOUND, IncrementalEngine
+from zerogap.path.increments import IncrementalEngine, at_bound
 from zerogap.path.single import Single, SingleEngine
 from zerogap.path.tolerances import OPTIMAL
 from zerogap.problem import DualProblem
@@ -113,14 +113,15 @@ def _least_norm(gram: Gram, y: np.ndarray, w: np.ndarray, sign: float) -> np.nda
         return alpha
     box = np.where(y > 0, w, 0.0), np.where(y > 0, 0.0, -w)
     whole = DualProblem(gram, target=np.zeros(y.size), lower=box[1], upper=box[0], ridge=np.zeros(y.size), total=0.0)
-    heavier, b = np.flatnonzero(y == sign), y * alpha
+    b = whole.feasible(y * alpha)  # where caps are large, their sum rounds away what is small
+    heavier = np.flatnonzero(y == sign)
     part = whole.restricted(heavier, b)
     active = ActiveSet(part, b[heavier])
     active.optimise(part, OPTIMAL * float(np.abs(part.target).max()))
     limits.check()
     alpha[heavier] = np.clip(sign * active.beta, 0.0, w[heavier])
-    alpha[alpha <= AT_BOUND * w] = 0.0
-    return np.where(w - alpha <= AT_BOUND * w, w, alpha)
+    near = at_bound(alpha, w)
+    return np.where(alpha <= near, 0.0, np.where(w - alpha <= near, w, alpha))
 
 
 def _first(g: np.ndarray, side: np.ndarray, alpha: np.ndarray, w: np.ndarray, near: float) -> np.ndarray:

@@ -15,6 +15,11 @@ from zerogap.path.rows import weighted_rows
 AT_BOUND = 1e-9
 
 
+def at_bound(alpha: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return how near to a bound a coefficient is at it; beside a class that weighs little all may be far below their caps."""
+    return AT_BOUND * np.minimum(w, alpha.max())
+
+
 class IncrementalEngine(Engine):
     """An elbow, and increments."""
 
@@ -28,8 +33,9 @@ class IncrementalEngine(Engine):
         self.lam, self.alpha, self.bias, w = lam, alpha, bias, self.w
         self.slack = self.true_slack()
         xi = self.slack / lam
-        at_zero = (alpha <= 0.0) | ((alpha <= AT_BOUND * w) & (xi <= AT_BOUND))
-        at_cap = (alpha >= w) | ((w - alpha <= AT_BOUND * w) & (xi >= -AT_BOUND))
+        near = at_bound(alpha, w)
+        at_zero = (alpha <= 0.0) | ((alpha <= near) & (xi <= AT_BOUND))
+        at_cap = (alpha >= w) | ((w - alpha <= near) & (xi >= -AT_BOUND))
         self.status = np.where(at_zero, RIGHT, np.where(at_cap, LEFT, ELBOW))
         E = np.flatnonzero(self.status == ELBOW)
         self.elbow = E.tolist()

@@ -100,6 +100,7 @@ class DirectSVM:
         state = DirectState(best, problem.residual(best), Plane(problem, closest_pairs(problem, self.pairs)))
         if _begin(problem, state.plane):
             _turn(problem, state, self.tolerance)
+            state.residual[:] = problem.residual(state.beta)  # the loop takes that of a start for fresh
         return state
 
     def step(

@@ -99,6 +99,7 @@ class NPA:
         hulls = _Hulls(problem, state, alpha)
         hulls.refresh()
         hulls.store()
+        state.residual[:] = problem.residual(state.beta)  # the loop takes that of a start for fresh
         state.integers[EVALUATIONS] = 0 if beta is not None else 2  # those of the pair with itself, and one between
         return state
 
