@@ -17,6 +17,7 @@ import scipy.linalg as la
 from zerogap import limits
 from zerogap.active_set import ActiveSet
 from zerogap.gram import Gram
+from zerogap.kernels import UNIT
 from zerogap.path.bordered_matrix import SVD
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Counts, NotStarted, Segment, balanced, segment_between
 from zerogap.path.increments import IncrementalEngine, at_bound
@@ -108,13 +109,14 @@ def largest_lam(gram: Gram, y: np.ndarray, w: np.ndarray) -> Start:
 
 def _least_norm(gram: Gram, y: np.ndarray, w: np.ndarray, sign: float) -> np.ndarray:
     """Return the coefficients above the largest lam: caps, and of the heavier class those of least |sum y alpha phi|."""
-    alpha = balanced(y, w)
-    if not 0.0 < alpha.sum() < w.sum():
+    alpha, heavier = w.copy(), np.flatnonzero(y == sign)
+    share = float(w[y == -sign].sum() / w[heavier].sum())
+    if share >= 1.0 - 4.0 * UNIT:
         return alpha
+    alpha[heavier] *= share  # the same sum, to all its digits however small it is beside the caps
     box = np.where(y > 0, w, 0.0), np.where(y > 0, 0.0, -w)
     whole = DualProblem(gram, target=np.zeros(y.size), lower=box[1], upper=box[0], ridge=np.zeros(y.size), total=0.0)
-    b = whole.feasible(y * alpha)  # where caps are large, their sum rounds away what is small
-    heavier = np.flatnonzero(y == sign)
+    b = y * alpha
     part = whole.restricted(heavier, b)
     active = ActiveSet(part, b[heavier])
     active.optimise(part, OPTIMAL * float(np.abs(part.target).max()))
