@@ -226,7 +226,8 @@ def table_4(report: Report, quick: bool) -> None:
             report.show(row, "t single", None, single.counts.tracking_seconds)
             if (name, kernel) == ("splice-c", "rbf") and not os.environ.get("ZEROGAP_LONG"):
                 stored = PAPER["stored"]["splice-c-rbf"]
-                report.say(f"{row}: engine lp takes more than an hour (2 in the paper), so what it gave once is stored")
+                given = "what it gave once is shown" if stored else "ZEROGAP_LONG=1 runs it"
+                report.say(f"{row}: engine lp takes more than an hour (2 in the paper); {given}")
                 for column, printed in (("|E|max", elbow), ("events", events), ("(m-r)max", null)):
                     if column in stored:
                         judge_count(report, row, column, printed, stored[column], why)
