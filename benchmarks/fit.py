@@ -20,6 +20,7 @@ import argparse
 import json
 import math
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,11 +69,17 @@ class Job(NamedTuple):
     limit: float
 
 
+class Run(NamedTuple):
+    model: Any
+    seconds: float
+    busy: float  # no more than processor time: limits are on this, as a wait is not the program's
+    iterations: int  # of the pair of classes with most
+
+
 class Rung(NamedTuple):
     job: Job
     gap: float  # infinite if the fit was ended
-    seconds: float
-    iterations: int
+    run: Run
 
 
 @dataclass(frozen=True)
@@ -117,13 +124,15 @@ class Clock:
         """Return the clock of the next of several that share what is left."""
         return Clock(self.left / sharers, self)
 
-    def fit(self, problem: Problem, job: Job) -> tuple[float, Any]:
+    def fit(self, problem: Problem, job: Job) -> Run:
+        began = time.process_time()
         seconds, model = timed(problem.fit, job)
+        run = Run(model, seconds, min(seconds, time.process_time() - began), int(np.max(model.n_iter_)))
         clock: Clock | None = self
         while clock is not None:
-            clock.left -= seconds
+            clock.left -= run.busy
             clock = clock.whole
-        return seconds, model
+        return run
 
 
 def climb(peer: Program, problem: Problem, least: float, max_seconds: float, clock: Clock) -> tuple[list[Rung], str]:
@@ -136,11 +145,11 @@ def climb(peer: Program, problem: Problem, least: float, max_seconds: float, clo
     for tol in LADDER:
         rung = fit_in_time(problem, Job(peer, tol, limit), max_seconds, clock)
         rungs.append(rung)
-        if rung.seconds > max_seconds or clock.left < 0:
+        if rung.run.busy > max_seconds or clock.left < 0:
             return rungs, "late"
         if tol <= DEFAULT_TOL and (rung.gap <= least or stands_still([rung.gap for rung in rungs])):
             break
-        limit = max(peer.first_limit, raised(rung.iterations, rung.seconds, max_seconds))
+        limit = max(peer.first_limit, raised(rung.run, max_seconds))
     return rungs, "never"
 
 
@@ -152,18 +161,19 @@ def stands_still(gaps: list[float]) -> bool:
 def fit_in_time(problem: Problem, job: Job, max_seconds: float, clock: Clock) -> Rung:
     """Fit with a limit on iterations, raised until the fit ends by itself or takes too long."""
     while True:
-        seconds, model = clock.fit(problem, job)
-        iterations = int(np.max(model.n_iter_))
-        if iterations < job.limit:
-            return Rung(job, float(certify_peer(model, problem.X, problem.y).relative_gap), seconds, iterations)
-        if seconds > max_seconds:
-            return Rung(job, math.inf, seconds, iterations)
-        job = job._replace(limit=raised(iterations, seconds, max_seconds))
+        run = clock.fit(problem, job)
+        if run.iterations < job.limit:
+            gap = certify_peer(run.model, problem.X, problem.y).relative_gap
+            return Rung(job, float(gap), run._replace(model=None))
+        if run.busy > max_seconds:
+            return Rung(job, math.inf, run._replace(model=None))
+        job = job._replace(limit=raised(run, max_seconds))
 
 
-def raised(iterations: int, seconds: float, max_seconds: float) -> int:
+def raised(run: Run, max_seconds: float) -> int:
     """Return a limit for the next fit: with some room, but not for much more than the time it may take."""
-    return min(int(iterations * min(max(1.5 * max_seconds / seconds, 2.0), 4.0)) + 1, 2**31 - 1)
+    more = min(max(1.5 * max_seconds / (run.busy + 1e-9), 2.0), 4.0)
+    return min(int(more * run.iterations) + 1, 2**31 - 1)
 
 
 def measure(problem: Problem, programs: list[Program], options: argparse.Namespace, clock: Clock) -> dict[str, Any]:
@@ -177,19 +187,19 @@ def measure(problem: Problem, programs: list[Program], options: argparse.Namespa
     found[EXACT] = {"scikit-learn": at_default(ladders["scikit-learn"][0])}
     jobs = {gap: Job(ours, gap, options.max_seconds) for gap in found}
     runs = {gap: clock.fit(problem, job) for gap, job in jobs.items()}
-    best = {job: runs[gap][0] for gap, job in jobs.items()}
+    best = {job: runs[gap].seconds for gap, job in jobs.items()}
     for outcome, rung in (pair for of_gap in found.values() for pair in of_gap.values()):
         if outcome == "reached":
-            best[rung.job] = rung.seconds
+            best[rung.job] = rung.run.seconds
     for _ in range(options.repeats):
         for job, seconds in best.items():
             if seconds < clock.left:
-                best[job] = min(seconds, clock.fit(problem, job)[0])
+                best[job] = min(seconds, clock.fit(problem, job).seconds)
     records = [
         {
             "gap": gap,
             "seconds": best[job],
-            **our_record(problem, runs[gap][1], gap),
+            **our_record(problem, runs[gap].model, gap),
             "peers": {name: peer_record(*pair, best) for name, pair in found[gap].items()},
         }
         for gap, job in jobs.items()
@@ -211,12 +221,12 @@ def at_default(rungs: list[Rung]) -> tuple[str, Rung]:
 
 
 def rung_record(rung: Rung) -> dict[str, Any]:
-    return {"tol": rung.job.tol, "gap": finite(rung.gap), "seconds": rung.seconds}
+    return {"tol": rung.job.tol, "gap": finite(rung.gap), "seconds": rung.run.busy}
 
 
 def peer_record(outcome: str, rung: Rung, best: dict[Job, float]) -> dict[str, Any]:
-    seconds = best[rung.job] if outcome == "reached" else rung.seconds
-    return {**rung_record(rung), "outcome": outcome, "seconds": seconds}
+    record = {"outcome": outcome, **rung_record(rung)}
+    return {**record, "seconds": best[rung.job]} if outcome == "reached" else record
 
 
 def our_record(problem: Problem, model: Any, gap: float) -> dict[str, Any]:
@@ -321,13 +331,13 @@ def main() -> None:
         "about": about(*(["scikit-learn-intelex"] if len(programs) > 2 else [])),
         "options": {key: getattr(options, key) for key in ("gap", "repeats", "max_seconds", "budget")},
     }
-    rows = stored_rows(options, header)
+    names, rows = chosen_sets(options), stored_rows(options, header)
     print(", ".join(f"{key} {value}" for key, value in header["about"].items()) + "; * is held out\n")
     show(PROBLEMS, PROBLEMS)
     for row in rows:
         show_row(row)
     done = {(row["set"], row["kernel"], row["C"]) for row in rows}
-    for name in chosen_sets(options):
+    for name in names:
         kernels = ("rbf", "linear") if SIZES[name] <= SMALL else ("rbf",)
         todo = [(kernel, C) for kernel in kernels if options.kernel in (None, kernel) for C in options.C]
         todo = [(kernel, C) for kernel, C in todo if (name, kernel, C) not in done]
