@@ -65,20 +65,21 @@ def summarise(rows: list[dict[str, Any]]) -> list[list[str]]:
                 (*ratio(record), row, record)
                 for row in rows if half in (row["half"], "both") for record in row["gaps"] if record["gap"] == gap
             ]  # fmt: skip
-            finite = [(value, row) for value, _, row, _ in some if math.isfinite(value)]
+            finite = [found[:3] for found in some if math.isfinite(found[0])]
             if not finite:
                 continue
-            values = [value for value, _ in finite]
+            values = [value for value, *_ in finite]
             logs = [math.log(value) for value in values if value > 0]
             mean = math.exp(sum(logs) / len(logs)) if logs else 0.0
-            worst = min(finite, key=lambda pair: pair[0])[1]
+            least, bound, worst = min(finite, key=lambda found: found[0])
             counts = (
-                sum(value < 3 for value in values), sum(value < 1 for value in values), sum(r[1] == "≥" for r in some),
-                sum(r[0] == math.inf for r in some), sum(r[3]["outcome"] != "reached" for r in some),
+                *(sum(value < mark and bound != "≥" for value, bound, _ in finite) for mark in (3, 1)),
+                sum(r[1] == "≥" for r in some), sum(r[0] == math.inf for r in some),
+                sum(r[3]["outcome"] != "reached" for r in some),
             )  # fmt: skip
             whose = f"{worst['set']} {worst['kernel']} C={worst['C']:g}"
             lines.append(
-                [half, f"{gap:.0e}", f"{len(some)}", f"{mean:.2f}", f"{min(values):.2f}", whose, *map(str, counts)]
+                [half, f"{gap:.0e}", f"{len(some)}", f"{mean:.2f}", f"{bound}{least:.2f}", whose, *map(str, counts)]
             )
     return lines
 
