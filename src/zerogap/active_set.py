@@ -505,10 +505,9 @@ def _exchange(
         points[size] = i
         size += 1
         first = size  # points whose coefficients may change: those that leave are kept behind the others
-        for k in range(size):
-            before[k] = beta[points[k]]
         moved = np.empty(size, dtype=np.int64)
-        moved[:] = points[:size]
+        for k in range(size):
+            moved[k], before[k] = points[k], beta[points[k]]
         has_moved = False
         while size > 0:
             E = points[:size]

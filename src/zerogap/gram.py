@@ -837,7 +837,10 @@ def kernel_value(cache, i, j):
 @inline
 def next_stamp(cache):
     """Return a time later than that of any use so far."""
-    return cache.stamp.max() + 1
+    latest = 0
+    for k in range(cache.stamp.size):
+        latest = max(latest, cache.stamp[k])
+    return latest + 1
 
 
 @inline

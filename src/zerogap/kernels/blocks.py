@@ -99,10 +99,7 @@ class Columns:
             with np.errstate(over="ignore", invalid="ignore"):
                 self.write(rows.part(a, b), columns.part(c, d), tile)
                 is_finite &= all_finite(tile)
-            if is_square:
-                lay_down(tile, a, c, out)
-            else:
-                out[a:b, c:d] = tile
+            lay_down(tile, a, c, out, is_square)
         return is_finite
 
     def fill(self, prepared: Any, out: np.ndarray, which: Any = None) -> bool:
@@ -235,15 +232,17 @@ def all_finite(values: np.ndarray) -> bool:
 
 
 @jit
-def lay_down(tile, a, c, K):
-    """Write a tile that begins at (a, c) into a symmetric matrix, and its mirror image."""
+def lay_down(tile, a, c, out, is_square):
+    """Write a tile that begins at (a, c) into a block; into a symmetric one its mirror image too."""
     for i in range(tile.shape[0]):
-        row = K[a + i]
+        row, source = out[a + i], tile[i]
         for j in range(tile.shape[1]):
-            row[c + j] = tile[i, j]
+            row[c + j] = source[j]
+    if not is_square:
+        return
     for j0 in range(0, tile.shape[1], MIRRORED):
         for i0 in range(0, tile.shape[0], MIRRORED):
             for j in range(j0, min(j0 + MIRRORED, tile.shape[1])):
                 end = min(i0 + MIRRORED, tile.shape[0])
                 for i in range(i0, min(end, j) if a == c else end):
-                    K[c + j, a + i] = tile[i, j]
+                    out[c + j, a + i] = tile[i, j]

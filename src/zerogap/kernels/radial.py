@@ -253,23 +253,32 @@ def _coordinates(X: Any) -> tuple[np.ndarray, ...]:
     return X.data, X.indices, X.indptr
 
 
+# Slices are not assigned in compiled code: the message on shapes that differ takes seconds to compile.
+
+
+@jit_sums
+def _sum(values):
+    total = 0.0
+    for k in range(values.size):
+        total += values[k]
+    return total
+
+
 @jit_contracted
 def _write_tiles(rows, columns, tiles, out, is_square):
     """Write the kernel values of lifted points; return their sum."""
     largest, total = 0, 0.0
-    for a, b, c, d in tiles:
-        largest = max(largest, (b - a) * (d - c))
+    for t in range(tiles.shape[0]):
+        largest = max(largest, (tiles[t, 1] - tiles[t, 0]) * (tiles[t, 3] - tiles[t, 2]))
     values = np.empty(largest)
-    for a, b, c, d in tiles:
+    for t in range(tiles.shape[0]):
+        a, b, c, d = tiles[t, 0], tiles[t, 1], tiles[t, 2], tiles[t, 3]
         flat = values[: (b - a) * (d - c)]
         tile = flat.reshape((b - a, d - c))
         np.dot(rows[a:b], columns[c:d].T, tile)
         exponentials(flat)
-        total += flat.sum()
-        if is_square:
-            lay_down(tile, a, c, out)
-        else:
-            out[a:b, c:d] = tile
+        total += _sum(flat)
+        lay_down(tile, a, c, out, is_square)
     return total
 
 
@@ -292,7 +301,8 @@ def _add_products(rows, columns, tiles, coefficients, out):
     """Add the products of kernel values of lifted points, tile by tile, with coefficients."""
     m, k = coefficients.shape
     values = np.empty(TILE)
-    for a, b, _, _ in tiles:
+    for t in range(tiles.shape[0]):
+        a, b = tiles[t, 0], tiles[t, 1]
         width = TILE // (b - a)
         for c in range(0, m, width):
             d = min(c + width, m)
@@ -300,14 +310,10 @@ def _add_products(rows, columns, tiles, coefficients, out):
             tile = flat.reshape((b - a, d - c))
             np.dot(rows[a:b], columns[c:d].T, tile)
             exponentials(flat)
-            if k > 1:
-                out[a:b] += np.dot(tile, coefficients[c:d])
-                continue
+            part = np.dot(tile, coefficients[c:d])
             for i in range(b - a):
-                row, s = tile[i], 0.0
-                for j in range(d - c):
-                    s += row[j] * coefficients[c + j, 0]
-                out[a + i, 0] += s
+                for j in range(k):
+                    out[a + i, j] += part[i, j]
 
 
 @jit_sums
