@@ -7,13 +7,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
-from zerogap import limits, precision, validation
+from zerogap import limits, precision, threads, validation
 from zerogap.kernels.base import Kernel, dense, dense_if_cheap
 from zerogap.kernels.blocks import Columns, Points, write_products
 from zerogap.kernels.scale import check_gamma, gamma_value, number, power_of_two
 
 FAR_OFF = 100.0  # from zero, against the distance from each other: points that the linear kernel moves
-ROWS = 64  # computed in twice the precision between two questions whether the limit is over
+ROWS = 16  # computed in twice the precision between two questions whether the limit is over
 
 
 class InnerProduct(Kernel):
@@ -215,11 +215,14 @@ class Polynomial(InnerProduct):
         high, low = np.zeros((2, X.shape[0]))
         power, gamma = power_of_two(number(self.gamma))
         Zt = np.ascontiguousarray(np.ldexp(dense(Z), -power).T)
-        for start in range(0, X.shape[0], ROWS):
-            limits.check()
+
+        def work(start: int) -> None:
             rows = slice(start, start + ROWS)
             points = np.ldexp(dense(X[rows]), -power)
             precision.add_poly(points, Zt, gamma, self.coef0, self.degree, beta, high[rows], low[rows])
+
+        limits.check()
+        threads.share(work, range(0, X.shape[0], ROWS))
         return high, low
 
 

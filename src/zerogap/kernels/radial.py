@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
-from zerogap import limits, precision
+from zerogap import limits, precision, threads
 from zerogap.compiled import jit_contracted, jit_sums
 from zerogap.kernels.base import UNIT, Kernel, Rounding, dense
 from zerogap.kernels.blocks import TILE, Columns, Points, lay_down, write_products
@@ -83,10 +83,13 @@ class RBF(Kernel):
         high, low = np.zeros((2, X.shape[0]))
         power, gamma = power_of_two(number(self.gamma))
         Zt = np.ascontiguousarray(np.ldexp(dense(Z), -power).T)
-        for start in range(0, X.shape[0], ROWS):
-            limits.check()
+
+        def work(start: int) -> None:
             rows = slice(start, start + ROWS)
             precision.add_rbf(np.ldexp(dense(X[rows]), -power), Zt, gamma, beta, high[rows], low[rows])
+
+        limits.check()
+        threads.share(work, range(0, X.shape[0], ROWS))
         return high, low
 
 
