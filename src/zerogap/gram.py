@@ -195,6 +195,7 @@ class Gram:
                 self._lock.release()
             return
         twin = copy.copy(self)
+        twin._make_locks()
         twin.evaluations = 0
         if twin._complete is None:
             twin.forget()

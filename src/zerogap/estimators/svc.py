@@ -24,7 +24,7 @@ from zerogap.estimators.incremental import Rows, Training, certified, cut_short
 from zerogap.gram import Gram
 from zerogap.kernels import Kernel
 from zerogap.limits import Exceeded, Limit, limits, unlimited
-from zerogap.loop import Solution, Status
+from zerogap.loop import Status
 from zerogap.problem import DualProblem
 
 
@@ -206,10 +206,10 @@ class SVC(ClassifierMixin, KernelMachine):
                 lambda k: self._fit_pair(rows, weighted, *pairs[k], None if starts is None else starts[k], whole),
                 len(pairs),
             )
-        outcomes = [Outcome.of(solution) for _, solution in fitted]
-        training = Training(rows, points, np.array([coefficients for coefficients, _ in fitted]))
-        if keep_gram and len(pairs) == 1:
-            training.gram = fitted[0][1].problem.gram
+        outcomes = [outcome for _, outcome, _ in fitted]
+        training = Training(rows, points, np.array([coefficients for coefficients, _, _ in fitted]))
+        if keep_gram:
+            training.gram = fitted[0][2]
         self._store(rows.X, rows.codes, pairs, training.coefficients, outcomes)
         self.kernel_evaluations_ += 0 if whole is None else whole.gram.evaluations
         # Nothing that comes later can ask for the rows of a kernel matrix of several classes.
@@ -415,8 +415,11 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def _fit_pair(
         self, rows: Rows, points: Distinct, a: int, b: int, start: np.ndarray | None, whole: _Whole | None
-    ) -> tuple[np.ndarray, Solution]:
-        """Separate class a from class b; return signed coefficients over all distinct points, and the solution."""
+    ) -> tuple[np.ndarray, Outcome, Gram | None]:
+        """Separate class a from class b; return signed coefficients over all distinct points, the outcome, and the matrix.
+
+        With more than two classes that is not kept: memory is to hold one of them at a time.
+        """
         code = rows.codes[points.rows]
         of_pair = np.flatnonzero((code == a) | (code == b))
         if whole is not None:
@@ -430,7 +433,7 @@ class SVC(ClassifierMixin, KernelMachine):
             solution = self._solve(problem, None if start is None else points.gather(start)[of_pair], title)
         beta = np.zeros(points.rows.size)
         beta[of_pair] = solution.beta
-        return beta, solution
+        return beta, Outcome.of(solution), gram if self.classes_.size == 2 else None
 
     def _problem(self, gram: Gram, sign: np.ndarray, weight: np.ndarray) -> DualProblem:
         build = DualProblem.hinge if self.loss == "hinge" else DualProblem.squared_hinge
