@@ -276,3 +276,10 @@ def test_what_overflows_is_refused_and_nothing_less(size, weight, is_refused):
     path = SimpleNamespace(gram=gram, points=SimpleNamespace(weight=np.full(2, 0.5 * weight)))
     with pytest.raises(ValueError, match="objective overflows") if is_refused else contextlib.nullcontext():
         _svm_path._refuse_overflow(path, 1.0)
+
+
+def test_kernel_values_that_are_hardly_numbers():
+    """In their units C would be zero, and lam infinite."""
+    X, y = np.full((2, 1), -7.712829682207436e-79), np.array([1.0, -1.0])
+    path = svm_path(X, y, kernel="poly", gamma=0.68, degree=2, C_min=2.59e-06, C_max=0.000127)
+    assert path.largest_gap_ <= 1e-9

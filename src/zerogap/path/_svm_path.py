@@ -40,6 +40,7 @@ PRECISE = 2  # so many of them are computed in twice the precision, if need be; 
 
 # Engines work with kernel values of moderate size: others are divided by a power of two, and lam with them.
 MODERATE = 1e6
+SMALLEST_C = 1e-290  # in the units of kernel values that are hardly numbers any more
 OVERFLOW = 1e300
 
 ENGINES: dict[str, Options] = {"single": Single(), "lp": LP(), "hastie": Hastie()}
@@ -279,7 +280,7 @@ def _start(path: Path, options: Options, lam_end: float) -> None:
     """Put an engine at the end of the path, which may be its beginning."""
     assert path.gram is not None
     began, is_new = time.perf_counter(), not path.has_segments
-    gram, path.unit = _in_units(path.gram)
+    gram, path.unit = _in_units(path.gram, SMALLEST_C * path.lam[-1])
     # From some lam on upwards nothing but the bias changes: the engine begins there, where lam is not all that is seen.
     lam = path.lam[-1]
     if is_new:  # without any distance between the points all of the path is like that
@@ -303,13 +304,13 @@ def _start(path: Path, options: Options, lam_end: float) -> None:
         path.note(_scaled_back(t, path.unit) for t in path.engine.take_transitions())
 
 
-def _in_units(gram: Gram) -> tuple[Gram, float]:
-    """Return a kernel matrix of moderate size, and the power of two that it was divided by."""
+def _in_units(gram: Gram, least: float) -> tuple[Gram, float]:
+    """Return a kernel matrix of moderate size, and the power of two that it was divided by: at least this."""
     size = float(np.abs(gram.diagonal).max())
     gram.full()
     if size == 0.0 or 1.0 / MODERATE <= size <= MODERATE:
         return gram, 1.0
-    unit = 2.0 ** np.floor(np.log2(size))
+    unit = 2.0 ** max(np.floor(np.log2(size)), np.ceil(np.log2(least)))
     return _Scaled(gram, float(unit)), float(unit)
 
 
