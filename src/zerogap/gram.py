@@ -332,7 +332,8 @@ class Gram:
         part.X = self.kernel.taken(self.X, points)
         if self.is_complete and not self.kernel.is_precomputed:
             part._make_locks()
-            part._whole, part._own_rounding, part._made = None, self._rounding.taken(points), None
+            part._whole, part._made = None, None
+            part._own_rounding = Rounding(*map(np.ascontiguousarray, self._rounding.taken(points)))
             part._keep_all(self.submatrix(points))
             return part
         part._open(self.room)
@@ -553,12 +554,8 @@ class Gram:
         array of shape (n,)
             The bounds.
         """
-        size, d = np.abs(beta), self.X.shape[1]
-        a = self._rounding.magnitude
-        with np.errstate(over="ignore", invalid="ignore"):
-            sums = (np.count_nonzero(beta) + 4.0) * a * float(a @ size)
-            bound = 1.01 * UNIT * (sums + self._rounding.of_product(size)) + UNDERFLOW * (d + 2.0) * float(size.sum())
-        return np.where(np.isnan(bound), np.inf, bound)  # nothing is known where products of features overflow
+        rounding = self._rounding
+        return _product_error(beta, rounding.magnitude, rounding.relative, rounding.absolute, self.X.shape[1] + 2.0)
 
     @property
     def _rounding(self) -> Rounding:
@@ -568,7 +565,8 @@ class Gram:
             if self.tau:  # its square is rounded, and the sum with it
                 more = Rounding.within(own.magnitude, 2.0).absolute
                 own = own._replace(absolute=np.concatenate([own.absolute, more], axis=1))
-            self._own_rounding = own if self._carried is None else own.joined(self._carried)
+            own = own if self._carried is None else own.joined(self._carried)
+            self._own_rounding = Rounding(*map(np.ascontiguousarray, own))
         return self._own_rounding
 
     def precise_dot(self, beta: np.ndarray, rows: np.ndarray, *, from_data: bool = True) -> PreciseProduct:
@@ -611,6 +609,8 @@ class Gram:
 
     def _dot(self, beta: np.ndarray) -> np.ndarray:
         support = np.flatnonzero(beta)
+        if self.is_complete:  # skipping rows would mean copying the others
+            return beta @ self._rows if 3 * support.size > self.n else beta[support] @ self._rows[support]
         if self._used == 0 and 2 * support.size > self.n:  # computing each pair of entries once is less work
             return self.multiply(beta)
         if self.holds_all:
@@ -848,6 +848,34 @@ def next_stamp(cache):
 def mark_used(cache, i, time):
     """Note when a row was used: those used longest ago make room for others."""
     cache.stamp[cache.slot[i]] = time
+
+
+@jit
+def _product_error(beta, a, relative, absolute, operations):
+    """Return a bound on how far K beta is off, for every point; see ``dot_error`` and ``Rounding``."""
+    k, m = relative.shape[1], absolute.shape[1]
+    weighted, apart, count, sizes, total = np.zeros(k), np.zeros(m), 4.0, 0.0, 0.0
+    for j in range(beta.size):
+        size = abs(beta[j])
+        if size != 0.0:
+            count += 1.0
+            total += size
+            sizes += a[j] * size
+            for i in range(k):
+                weighted[i] += relative[1, i, j] * (a[j] * size)
+            for i in range(m):
+                apart[i] += absolute[1, i, j] * size
+    error = np.empty(beta.size)
+    for j in range(beta.size):
+        off = count * sizes
+        for i in range(k):
+            off += relative[0, i, j] * weighted[i]
+        off *= a[j]
+        for i in range(m):
+            off += absolute[0, i, j] * apart[i]
+        bound = 1.01 * UNIT * off + UNDERFLOW * operations * total
+        error[j] = np.inf if np.isnan(bound) else bound  # nothing is known where products of features overflow
+    return error
 
 
 @jit

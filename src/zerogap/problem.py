@@ -90,9 +90,10 @@ class DualProblem(Formulations):
                     f"{name} must hold one number for each of the {self.gram.n} points; got shape {value.shape}."
                 )
             object.__setattr__(self, name, value)
-        if not (np.isfinite(self.target).all() and (self.ridge >= 0.0).all() and np.isfinite(self.ridge).all()):
+        is_finite, holds_zero = _are_sound(self.target, self.lower, self.upper, self.ridge)
+        if not is_finite:
             raise ValueError("target must be finite, and ridge finite and not negative, at points of weight zero too.")
-        if not ((self.lower <= 0.0).all() and (self.upper >= 0.0).all()):
+        if not holds_zero:
             raise ValueError(
                 "The box must hold zero, lower <= 0 <= upper at every point, as the box of a loss does that is zero where the "
                 "prediction is right. Shift the loss: a slope common to both sides belongs into the target."
@@ -678,6 +679,16 @@ def arrays_of(problem: DualProblem) -> ProblemArrays:
         problem.eps,
         problem.total is None,
     )
+
+
+@jit
+def _are_sound(target, lower, upper, ridge):
+    """Return whether targets and ridges are finite, none of these negative; and whether every box holds zero."""
+    is_finite, holds_zero = True, True
+    for i in range(target.size):
+        is_finite &= np.isfinite(target[i]) and ridge[i] >= 0.0 and np.isfinite(ridge[i])
+        holds_zero &= lower[i] <= 0.0 <= upper[i]
+    return is_finite, holds_zero
 
 
 @jit

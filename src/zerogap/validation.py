@@ -115,8 +115,9 @@ def check_target(y: Any, n: int) -> np.ndarray:
 def check_signs(y: Any, n: int) -> np.ndarray:
     """Return labels that are -1 or +1, both present."""
     y = check_target(y, n)
-    found = np.unique(y)
-    if not np.array_equal(found, [-1.0, 1.0]):
+    positive = np.count_nonzero(y == 1.0)
+    if not (0 < positive < n and np.count_nonzero(y == -1.0) == n - positive):
+        found = np.unique(y)
         raise ValueError(
             f"y must hold the labels -1 and +1, both of them; got {found[:5].tolist()}. "
             "Encode two classes as -1/+1, or use SVC, which takes any labels and any number of classes."

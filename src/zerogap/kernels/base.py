@@ -446,12 +446,6 @@ class Rounding(NamedTuple):
         size = (roundings * magnitude, magnitude)
         return cls(magnitude, np.empty((2, 0, magnitude.size)), np.stack(size)[:, None])
 
-    def of_product(self, size: np.ndarray) -> np.ndarray:
-        """Return a bound, in u, on how far sum_j k_ij beta_j is off because kernel values are; ``size`` is |beta|."""
-        (p, q), (r, s), a = self.relative, self.absolute, self.magnitude
-        bound = (s @ size) @ r
-        return bound + ((q @ (a * size)) @ p) * a if len(p) else bound
-
     def taken(self, points: np.ndarray) -> "Rounding":
         """Return that of some points, nothing for a new one, whose number is -1."""
         if points.size and points.min() >= 0:
