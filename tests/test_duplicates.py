@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from zerogap import SVC
 from zerogap import duplicates as module
 from zerogap.duplicates import distinct
 
@@ -89,3 +90,36 @@ def test_no_row_gets_more_than_its_cap():
         for parts in (points.spread(C * points.weight, C), points.spread(C * points.weight)):
             assert (parts <= C * weight * (1 + 2.0**-51)).all()
             np.testing.assert_allclose(parts, C * weight, rtol=1e-9)
+
+
+def test_coefficients_on_as_few_rows_as_hold_them():
+    X = np.array([[0.0], [1.0], [0.0], [0.0], [2.0], [1.0]])
+    weight = np.array([1.0, 0.5, 2.0, 1.0, 1.0, 0.5])
+    points = distinct(X, np.zeros(6), weight)
+    place = points.group[[0, 1, 4]]  # of 0.0, of 1.0 and of 2.0
+    beta = np.empty(3)
+    for value, of_zero in (
+        (1.5, [0.0, 1.5, 0.0]),
+        (2.5, [0.5, 2.0, 0.0]),
+        (3.3, [1.0, 2.0, 0.3]),
+        (-4.0, [-1.0, -2.0, -1.0]),
+    ):
+        beta[place] = value, -0.4, 0.0
+        parts = points.on_few(beta, weight)
+        np.testing.assert_allclose(sorted(np.abs(parts[[0, 2, 3]])), sorted(np.abs(of_zero)), rtol=1e-15)
+        assert abs(parts[2]) == max(abs(parts[[0, 2, 3]]))  # the row with the largest cap comes first
+        assert np.count_nonzero(parts[[1, 5]]) == 1
+        assert parts[4] == 0.0
+        assert (np.abs(parts) <= weight).all()
+        np.testing.assert_allclose(points.gather(parts), beta, rtol=1e-15)
+
+
+def test_a_model_has_no_more_support_vectors_than_distinct_points_need():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(60) > 0, 1, 0)
+    once, twice = SVC(C=10.0, gamma=0.5).fit(X, y), SVC(C=5.0, gamma=0.5).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+    bounded = np.count_nonzero(np.abs(once.dual_coef_) >= 10.0 * (1 - 1e-12))
+    large = np.count_nonzero(np.abs(once.dual_coef_) > 5.0)  # need both rows
+    assert twice.support_.size == once.support_.size + large >= once.support_.size + bounded
+    np.testing.assert_allclose(twice.decision_function(X), once.decision_function(X), rtol=1e-12)

@@ -38,6 +38,22 @@ class Distinct(NamedTuple):
         rows = kept[np.lexsort((-self.share[kept], self.group[kept]))]
         return _shared(beta, rows, self.group, self.share, np.maximum(scale * self.weight, np.abs(beta)))
 
+    def on_few(self, beta: np.ndarray, caps: np.ndarray) -> np.ndarray:
+        """Return coefficients over the rows, those of a point on as few of its rows as their caps (n,) allow.
+
+        With a box, any split of a coefficient is as good as another, and every support vector costs time in predictions.  A
+        point that is at its own cap has all its rows at theirs.
+        """
+        kept = np.flatnonzero(self.group >= 0)
+        if kept.size == self.rows.size:
+            return self.spread(beta)
+        rows = kept[np.lexsort((-self.share[kept], self.group[kept]))]
+        room = np.bincount(self.group[kept], weights=caps[kept], minlength=beta.size)
+        is_capped = np.abs(beta) >= room * (1.0 - 1e-12)  # shares are exact there, and differences of caps are not
+        parts = self.spread(np.where(is_capped, beta, 0.0))
+        _fill_up(np.where(is_capped, 0.0, beta), rows, self.group, caps, parts)
+        return parts
+
     def gather(self, beta: np.ndarray) -> np.ndarray:
         """Return coefficients over the points from those over the rows."""
         kept = self.group >= 0
@@ -100,6 +116,19 @@ def _shared(beta, rows, group, share, most):
             part = np.copysign(limit, part)
         parts[row] = part
     return parts
+
+
+@jit
+def _fill_up(beta, rows, group, caps, parts):
+    """Give the rows of each point, which follow each other, as much of its coefficient as they take."""
+    last, left = -1, 0.0
+    for row in rows:
+        g = group[row]
+        if g != last:
+            last, left = g, beta[g]
+        if left != 0.0:
+            parts[row] = np.copysign(min(abs(left), caps[row]), left)
+            left -= parts[row]
 
 
 def _sums(weight: np.ndarray, member: np.ndarray, count: int) -> np.ndarray:

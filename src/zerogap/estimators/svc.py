@@ -210,12 +210,13 @@ class SVC(ClassifierMixin, KernelMachine):
         training = Training(rows, points, np.array([coefficients for coefficients, _, _ in fitted]))
         if keep_gram:
             training.gram = fitted[0][2]
-        self._store(rows.X, rows.codes, pairs, training.coefficients, outcomes)
+        coefficients = self._row_coefficients(training)
+        self._store(rows.X, rows.codes, pairs, coefficients, outcomes)
         self.kernel_evaluations_ += 0 if whole is None else whole.gram.evaluations
         # Nothing that comes later can ask for the rows of a kernel matrix of several classes.
         self._training = None if self._is_precomputed and len(pairs) > 1 else training
         if self.warm_start:
-            self._last_beta = training.coefficients
+            self._last_beta = coefficients
         self._warn(outcomes)
         return self
 
@@ -329,7 +330,7 @@ class SVC(ClassifierMixin, KernelMachine):
     def _take_over(self, training: Training, entered: int, began: float, limit: Limit) -> "SVC":
         """Make the exact solution of the rows the model's own."""
         outcome = self._exact(training, entered, began, limit)
-        beta = training.points.spread(outcome.beta)[None]
+        beta = self._row_coefficients(training, outcome.beta[None])
         new = self._twin()
         new._store(training.rows.X, training.rows.codes, [(0, 1)], beta, [outcome])
         if self.warm_start:
@@ -393,6 +394,15 @@ class SVC(ClassifierMixin, KernelMachine):
         validation.check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
 
     # The fit.
+
+    def _row_coefficients(self, training: Training, beta: np.ndarray | None = None) -> np.ndarray:
+        """Return coefficients over the rows, (pairs of classes, n), from those over the distinct points."""
+        rows, points, beta = training.rows, training.points, training.beta if beta is None else beta
+        if self.loss != "hinge":  # a ridge shares them by weight
+            return np.array([points.spread(row) for row in beta])
+        weight = np.where(rows.weight > 0, rows.weight, 1.0)  # those without weight have no part in it
+        caps = self.C * weight * self._class_factors(rows.codes, rows.weight)[rows.codes]
+        return np.array([points.on_few(row, caps) for row in beta])
 
     def _each(self, work: Callable[[int], Any], count: int) -> list[Any]:
         """Return ``work(k)`` for k up to a count, on ``n_jobs`` threads; limits hold in all of them."""

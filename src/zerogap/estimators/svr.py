@@ -165,7 +165,8 @@ class SVR(RegressorMixin, KernelMachine):
             )
             solution = self._solve(problem, start, "fit")
         self._warn([solution])
-        beta = points.spread(solution.beta)
+        is_boxed = self.loss == "epsilon_insensitive"  # a ridge shares coefficients by weight
+        beta = points.on_few(solution.beta, self.C * weight) if is_boxed else points.spread(solution.beta)
         if self.warm_start:
             self._last_beta = beta
 
