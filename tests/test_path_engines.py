@@ -17,6 +17,7 @@ from zerogap.path.bordered_matrix import LINEAR_SYSTEMS
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, balanced
 from zerogap.path.hastie import largest_lam
 from zerogap.path.lp import LPEngine, LPStep
+from zerogap.solvers import SOR
 
 # The paper's tolerances allow errors of a thousandth; with these the same algorithm is as exact as increments can be.
 TIGHT = {"epsilon_kkt": 1e-9, "epsilon_smo": 1e-11, "tau": 1e-9, "tau_2": 1e-13}
@@ -333,6 +334,14 @@ def test_lp_starts_and_backs_up_by_any_solver(cancer, solver):
     assert path.largest_gap_ <= 1e-3
     with pytest.raises(ValueError, match="Unknown solver 'qp'"):
         LP(solver="qp")
+
+
+@pytest.mark.parametrize("solver", ["npa", "direct-svm", "gradient-ascent", "sor", "cg", "cholesky", SOR(omega=1.3)])
+def test_lp_refuses_a_solver_that_cannot_start_a_path_and_names_those_that_can(solver):
+    with pytest.raises(ValueError, match=r"path starts from the soft margin.*'smo'.*'simple-svm'") as error:
+        LP(solver=solver)
+    assert "fit_intercept" not in str(error.value)  # which svm_path does not have
+    assert "'npa'," not in str(error.value)
 
 
 # Engine "hastie".

@@ -618,13 +618,15 @@ def titanic(report: Report, quick: bool) -> None:
 
 def cost(report: Report, quick: bool) -> None:
     """Kernel values: a naive code computes 2 n an iteration of SMO, and n for every point of Rosen's working set."""
-    parts, dearer = 3 if quick else OURS["cost"], []
+    parts, dearer, labels = 3 if quick else OURS["cost"], [], ("smo-mvp", "smo", TEXT, FITTED, "rosen")
     for name in QUICK_SETS if quick else SETS:
         chosen = case(name, **({"C": TITANIC_C} if name == "titanic" else {}))
         n = problems(chosen, 1)[0].n
         for number in (1, 2):
             epsilon = TABLES[number]["epsilon"]
             row = f"{chosen.row}, {epsilon:g}"
+            for label in labels:
+                run(chosen, label, epsilon, 1)  # compiles, loads
             smo, plain = run(chosen, "smo-mvp", epsilon, parts), run(chosen, BY_GAIN, epsilon, parts)
             naive = 2.0 * n * float(smo.iterations.mean()), float(plain.evaluations.mean())
             report.show(row, "naive, SMO", None, naive[0])
@@ -632,7 +634,7 @@ def cost(report: Report, quick: bool) -> None:
             report.show(row, "naive, Rosen / SMO", None, naive[1] / naive[0])
             if number == 1 and naive[1] > naive[0]:
                 dearer.append(chosen.name)
-            for label in ("smo-mvp", "smo", TEXT, FITTED, "rosen"):
+            for label in labels:
                 found = run(chosen, label, epsilon, parts)
                 report.show(row, f"kept, {label}", None, float(found.evaluations.mean()), found.note)
                 report.show(row, f"iterations, {label}", None, float(found.iterations.mean()))
