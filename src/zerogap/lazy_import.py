@@ -16,9 +16,8 @@ def loader(
 
     def load(name: str) -> Any:
         if name not in homes:
-            for other in (
-                elsewhere if name[:1].isupper() else ()
-            ):  # others may be submodules that are just being imported
+            is_class = name[:1].isupper()  # other names may be submodules that are being imported
+            for other in elsewhere if is_class else ():
                 if name in import_module(other).__all__:
                     raise AttributeError(
                         f"module {package!r} has no attribute {name!r}; write: from {other} import {name}"
