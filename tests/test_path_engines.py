@@ -357,6 +357,21 @@ def test_hastie_agrees_where_nothing_is_degenerate(cancer):
     assert plain.worst_certificate(exact.C).relative_gap <= 1e-6
 
 
+def test_hastie_tells_what_comes_to_the_elbow_where_it_starts():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((35, 3)), np.repeat([-1, 1], [15, 20])
+    X[y > 0] += 1
+    plain, exact = (svm_path(X, y, engine=engine, C_min=1e-4, C_max=10.0) for engine in ("hastie", "single"))
+    assert [event[1:] for event in plain.events] == [event[1:] for event in exact.events]
+    assert [event.C for event in plain.events] == pytest.approx([event.C for event in exact.events])
+    # A path that ends before has none of it, and one that is resumed from there has it once.
+    part = svm_path(X, y, engine="hastie", C_min=1e-4, C_max=0.5 * exact.events[0].C)
+    assert part.events == []
+    whole = svm_path(X, y, engine="hastie", C_max=10.0, resume=part)
+    assert [event[1:] for event in whole.events] == [event[1:] for event in exact.events]
+    assert whole.largest_gap_ <= 1e-9
+
+
 def test_hastie_gets_over_an_empty_elbow():
     """Two pairs of capped points: between their events no point is on the margin."""
     X = np.array([[0.0], [3.0], [1.0], [2.0]])
