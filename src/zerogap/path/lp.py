@@ -116,7 +116,7 @@ class LP:
 
 def _check_solver(solver: Solver) -> None:
     """Refuse a solver that cannot solve what every C of a path asks for."""
-    problem = DualProblem.hinge(Gram([[0.0], [1.0]]), [-1.0, 1.0], C=1.0)
+    problem = DualProblem.hinge(Gram([[0.0], [1.0]]), np.array([-1.0, 1.0]), C=1.0)
     try:
         solver.init(problem)
     except ValueError as error:
