@@ -478,7 +478,7 @@ VERY_FEW_MORE = 1.2  # the paper's largest growth of Rosen's iterations is 1.16,
 # Where the claims about iterations come from, said beside each: README, findings 4 and 5.
 WHY = {
     "text": "to an epsilon-violation pure steps take far more iterations than are printed: README, findings 4 and 5",
-    "tables": "fitted to these tables, and not quite the paper's test for d = 0: README, finding 4",
+    "tables": "fitted to these tables, so that a difference is unexplained: README, finding 4",
 }
 
 
