@@ -1,11 +1,13 @@
 """Data, peers and timing shared by the benchmarks."""
 
 import csv
+import importlib.metadata
 import os
 import platform
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 import sklearn
 import sklearn.svm
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.base import is_regressor
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification, make_moons
 from sklearn.preprocessing import StandardScaler
 
 import zerogap
@@ -24,6 +27,7 @@ FILES = (
     "monks-3.test", "monks-3.train", "diabetes", "hill-valley", "hill-valley.t", "german", "svmguide3", "madelon", "splice",
     "splice.t", "svmguide1", "svmguide1.t", "a1a", "a4a", "two-spirals",
 )  # fmt: skip
+REGRESSION = ("housing", "abalone", "cpusmall")
 
 
 def two_class_sets(largest: int = 5000) -> Iterator[tuple[str, Any, np.ndarray]]:
@@ -52,36 +56,90 @@ def scaled(X: Any) -> Any:
     return X if sp.issparse(X) else StandardScaler().fit_transform(X)
 
 
-def certify_peer(model: Any, X: Any, y: np.ndarray, C: float) -> Any:
-    """Return our certificate of scikit-learn's coefficients."""
-    beta = np.zeros(y.size)
-    beta[model.support_] = np.asarray(
-        model.dual_coef_.todense() if sp.issparse(model.dual_coef_) else model.dual_coef_
-    )[0]
-    gram = Gram(X, model.kernel, gamma=model._gamma)
-    problem = DualProblem.hinge(gram, y, C)
-    return problem.certify(problem.restore_sum(np.clip(beta, problem.lower, problem.upper)))
+def named_set(name: str) -> tuple[Any, np.ndarray]:
+    """Return (X, y) of a set that ships with scikit-learn, is generated (moons-N, generated-NxD) or in the local folder.
+
+    Two classes are -1/+1: of ten the last five are +1, unless the name ends in -10, which keeps them all.
+    """
+    kind, _, size = name.partition("-")
+    if kind == "generated":
+        n, d = map(int, size.split("x"))
+        X, y = make_classification(n, d, n_informative=d // 2, flip_y=0.05, random_state=0)
+    elif kind == "moons":
+        X, y = make_moons(int(size), noise=0.3, random_state=0)
+    else:
+        X, y = datasets.load(name.removesuffix("-10"))
+    if name in REGRESSION:
+        return scaled(X), (y - y.mean()) / y.std()
+    return scaled(X), y if name.endswith("-10") else np.where(y > np.unique(y).mean(), 1.0, -1.0)
+
+
+def certify_peer(model: Any, X: Any, y: np.ndarray) -> Any:
+    """Return our certificate of another program's coefficients; of several classes, that of the worst pair."""
+    certificates = []
+    for rows, target, beta in pairs(model, y):
+        gram = Gram(X[rows], model.kernel, gamma=model._gamma)
+        if is_regressor(model):
+            problem = DualProblem.epsilon_insensitive(gram, target, model.C, model.epsilon)
+        else:
+            problem = DualProblem.hinge(gram, target, model.C)
+        certificates.append(problem.certify(problem.restore_sum(np.clip(beta, problem.lower, problem.upper))))
+    return max(certificates, key=lambda certificate: certificate.relative_gap)
+
+
+def pairs(model: Any, y: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield rows, target and signed coefficients of each pair of classes, as LIBSVM lays them out; a regression is one."""
+    of_support = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
+    dual = np.zeros((len(of_support), y.size))
+    dual[:, model.support_] = of_support
+    if is_regressor(model):
+        yield np.arange(y.size), y, dual[0]
+        return
+    k, codes = model.classes_.size, np.searchsorted(model.classes_, y)
+    for a, b in combinations(range(k), 2):
+        rows = np.flatnonzero((codes == a) | (codes == b))
+        is_a = codes[rows] == a
+        # The first class is positive, but the second if there are only two.
+        target = np.where(is_a == (k > 2), 1.0, -1.0)
+        yield rows, target, np.where(is_a, dual[b - 1, rows], dual[a, rows])
 
 
 def peer(X: Any, y: np.ndarray, **options: Any) -> Any:
-    """Fit scikit-learn's SVC, its own warnings aside."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return sklearn.svm.SVC(cache_size=1000, **options).fit(X, y)
+    """Fit scikit-learn's SVC."""
+    return fitted(sklearn.svm.SVC, X, y, cache_size=1000, **options)
 
 
 def ours(X: Any, y: np.ndarray, **options: Any) -> Any:
-    """Fit zerogap's SVC; its status is in the table, so the warning need not be printed."""
+    """Fit zerogap's SVC."""
+    return fitted(zerogap.SVC, X, y, **options)
+
+
+def fitted(estimator: Callable[..., Any], X: Any, y: np.ndarray, **options: Any) -> Any:
+    """Fit; what came of it is in the tables, so warnings need not be printed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return zerogap.SVC(**options).fit(X, y)
+        return estimator(**options).fit(X, y)
 
 
-def seconds_of(fit: Callable[..., Any], *arguments: Any, **options: Any) -> float:
-    """Return the time of one call."""
+def timed(function: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[float, Any]:
+    """Return the time of one call, and its result."""
     began = time.perf_counter()
-    fit(*arguments, **options)
-    return time.perf_counter() - began
+    result = function(*arguments, **options)
+    return time.perf_counter() - began, result
+
+
+def seconds_of(function: Callable[..., Any], *arguments: Any, **options: Any) -> float:
+    """Return the time of one call."""
+    return timed(function, *arguments, **options)[0]
+
+
+def about(*packages: str) -> dict[str, Any]:
+    """Return what is measured on: versions and machine."""
+    more = {name: importlib.metadata.version(name) for name in packages}
+    return {
+        "zerogap": zerogap.__version__, "scikit-learn": sklearn.__version__, **more, "numpy": np.__version__,
+        "python": platform.python_version(), "cpu": _cpu(), "cores": os.cpu_count(),
+    }  # fmt: skip
 
 
 def write(name: str, rows: list[dict[str, Any]]) -> None:
@@ -90,14 +148,11 @@ def write(name: str, rows: list[dict[str, Any]]) -> None:
         return
     folder = Path(__file__).parent / "results"
     folder.mkdir(exist_ok=True)
-    about = {
-        "zerogap": zerogap.__version__, "scikit-learn": sklearn.__version__, "numpy": np.__version__,
-        "python": platform.python_version(), "cpu": _cpu(), "cores": os.cpu_count(),
-    }  # fmt: skip
+    machine = about()
     with (folder / f"{name}.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*rows[0], *about])
+        writer = csv.DictWriter(file, [*rows[0], *machine])
         writer.writeheader()
-        writer.writerows({**row, **about} for row in rows)
+        writer.writerows({**row, **machine} for row in rows)
 
 
 def _cpu() -> str:

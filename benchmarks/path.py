@@ -149,7 +149,7 @@ def libsvm(options) -> None:
             gamma, excess = getattr(path.gram.kernel, "gamma", 1.0), []
             for C in 10 ** np.random.default_rng(0).uniform(-4, 3, 100):
                 model = peer(X, y, kernel=kernel, gamma=gamma, C=C, max_iter=1_000_000)
-                theirs = certify_peer(model, X, y, C)
+                theirs = certify_peer(model, X, y)
                 excess.append((theirs.dual - path.certificate_at(C).dual) / abs(theirs.dual))
             above, below = max(excess), -min(excess)
             print(

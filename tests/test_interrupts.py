@@ -85,11 +85,11 @@ def test_the_pairs_that_were_solved_when_ctrl_c_came_are_kept(monkeypatch):
     whole = SVC().fit(X, codes % 3)
     fit_pair, pairs = SVC._fit_pair, []
 
-    def counted(self, rows, points, a, b, start):
+    def counted(self, rows, points, a, b, start, whole):
         pairs.append((a, b))
         if len(pairs) == 3:
             signal.raise_signal(signal.SIGINT)
-        return fit_pair(self, rows, points, a, b, start)
+        return fit_pair(self, rows, points, a, b, start, whole)
 
     monkeypatch.setattr(SVC, "_fit_pair", counted)
     model, said = caught_warnings(lambda: SVC().fit(X, codes % 3))
@@ -158,7 +158,7 @@ def moons(n=120):
     return make_moons(n, noise=0.3, random_state=0)
 
 
-@pytest.mark.parametrize("asks", [1, 2, 5, 12])
+@pytest.mark.parametrize("asks", [1, 2, 4, 6])
 @pytest.mark.parametrize("step", ["add", "forget"])
 def test_a_limit_anywhere_in_a_change_leaves_a_sound_model_that_goes_on(step, asks):
     X, y = moons()

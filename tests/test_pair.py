@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zerogap import DualProblem, Gram
+from zerogap.problem import ProblemArrays
 from zerogap.solvers import PlattSMO, SimpleSMO
-from zerogap.solvers.compiled_loops import ProblemArrays
 from zerogap.solvers.pair import ORIGIN, Iterate, either_way, increase, pair_step, update_offsets
 from zerogap.solvers.platt import BIAS, INCREASE
 

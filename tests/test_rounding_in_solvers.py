@@ -10,7 +10,7 @@ from zerogap.gram import Gram as GramClass
 from zerogap.solvers import SMO, ConjugateGradient
 from zerogap.solvers.cholesky import Factor, _factor
 from zerogap.solvers.conjugate_gradient import CHECK_EVERY, _correct, solve_columns
-from zerogap.solvers.smo import _restrict
+from zerogap.solvers.smo import restrict
 
 
 def test_the_points_worked_on_alone_bring_their_own_matrix():
@@ -19,10 +19,10 @@ def test_the_points_worked_on_alone_bring_their_own_matrix():
     problem = DualProblem.hinge(Gram(X, gamma=2.0), y, 10.0)
     state, K = SMO().init(problem), naive.matrix(problem)
     for points in (np.arange(20), np.arange(30, 50), np.arange(1, 21)):
-        part, part_state = _restrict(problem, state, points)
+        part, part_state = restrict(problem, state, points)
         np.testing.assert_allclose(part.gram.full(), K[np.ix_(points, points)], atol=1e-14)
         np.testing.assert_array_equal(part_state.residual, state.residual[points])
-    again, _ = _restrict(problem, state, state.memory.points)
+    again, _ = restrict(problem, state, state.memory.points)
     assert again.gram is part.gram
 
 

@@ -24,7 +24,7 @@ from zerogap import (
     solve,
 )
 from zerogap.solvers import SMO, Info, smo
-from zerogap.solvers.smo import _restrict, _sample
+from zerogap.solvers.smo import _sample, restrict
 
 
 def test_simple_smo_says_what_it_reached(plain):
@@ -336,7 +336,7 @@ def test_another_working_set_of_the_same_size_gets_its_own_kernel_values():
     problem = DualProblem.hinge(Gram(X, gamma=2.0), y, 10.0)
     state = SMO().init(problem)
     for points_ in (np.arange(0, 40), np.arange(20, 60)):
-        part, _ = _restrict(problem, state, points_)
+        part, _ = restrict(problem, state, points_)
         np.testing.assert_allclose(part.gram.full(), problem.gram.kernel(X[points_], X[points_]), atol=1e-13)
 
 

@@ -1,6 +1,5 @@
 """Tables I-IV and figure 1 of Ong, Shao and Yang: SVMP with each linear system, and engine "single" beside it."""
 
-import os
 import warnings
 from dataclasses import dataclass
 from functools import cache
@@ -238,14 +237,6 @@ def table_4(report: Report, quick: bool) -> None:
             judge_count(report, row, "|E|max, single", elbow, single.counts.largest_elbow, why)
             judge_count(report, row, "events of nonzero length, single", events, len(single) - 2, why)
             report.show(row, "t single", None, single.counts.tracking_seconds)
-            if (name, kernel) == ("splice-c", "rbf") and not os.environ.get("ZEROGAP_LONG"):
-                stored = PAPER["stored"]["splice-c-rbf"]
-                given = "what it gave once is shown" if stored else "ZEROGAP_LONG=1 runs it"
-                report.say(f"{row}: engine lp takes more than an hour (2 in the paper); {given}")
-                for column, printed in (("|E|max", elbow), ("events", events), ("(m-r)max", null)):
-                    if column in stored:
-                        judge_count(report, row, column, printed, stored[column], why)
-                continue
             counts = follow(data, kernel, LP("qr-update")).counts
             judge_count(report, row, "|E|max", elbow, counts.largest_elbow, why)
             judge_count(report, row, "events", events, counts.events, why)

@@ -20,11 +20,12 @@ import numpy as np
 
 from zerogap import limits
 from zerogap.compiled import HUGE, NO_POINT, jit
-from zerogap.free_system import FreeSystem
-from zerogap.problem import DualProblem
+from zerogap.free_system import DEPENDENT, FreeSystem, append_row, remove_row, solve_factor
+from zerogap.problem import DualProblem, arrays_of
 
 SUM_TOLERANCE = 1e-12  # a sum off its total by this share of the sum of absolute values is right but for rounding
 LARGEST_RESULT = 1e300  # coefficients above this are no result: float64 ends
+FEW = 20  # points whose factor is as soon made row by row
 NOISE = 1e-14  # share of the longest move that is rounding: a point at its bound does not block a step because of it
 
 
@@ -140,6 +141,11 @@ class ActiveSet:
             self.restart(problem)
         self.sync(problem)
         while count < max_steps and idle < max_idle and not self.is_unbounded and not limits.is_over():
+            if self._is_compiled(problem) and self.system.size:
+                moved, idle = self._exchanges(problem, tolerance, max_steps - count, idle, max_idle)
+                count += moved
+                if count >= max_steps or idle >= max_idle or limits.is_over():
+                    break
             i = self.worst(problem, self.tolerances(problem, tolerance))
             if i != NO_POINT:
                 idle = 0 if self.enter(problem, i) else idle + 1
@@ -152,6 +158,32 @@ class ActiveSet:
                 self.beta[:], self.is_unbounded = self.synced, True
             self.sync(problem)
         return count
+
+    def _is_compiled(self, problem: DualProblem) -> bool:
+        """Whether the matrix is there for compiled code and LAPACK."""
+        return problem.gram.is_complete and self.keep_rows and not self.system.is_stricter
+
+    def _exchanges(
+        self, problem: DualProblem, tolerance: float, max_steps: int, idle: int, max_idle: int
+    ) -> tuple[int, int]:
+        """Let violators enter in compiled code while nothing out of the ordinary happens; return how many did, and idle."""
+        system, K, count, arrays = self.system, problem.gram.full(), 0, arrays_of(problem)
+        tolerances, scratch = self.tolerances(problem, tolerance), np.empty((4, problem.n))
+        while count < max_steps and idle < max_idle and not limits.is_over():
+            system.reserve()
+            most = min(
+                max_steps - count, 1 + limits.WORK_PER_QUESTION // (system.size * (problem.n + 4 * system.size) + 1)
+            )
+            is_paused, moved, idle, system.size, self.bias, self.asked = _exchange(
+                arrays, K, self.beta, self.residual, self.side, self.kkt_error, system._points, system._factor,
+                system._forward_ones, system.size, system.tau, system.floor, system.has_border, self.bias, tolerances,
+                most, idle, max_idle, self.asked, scratch,
+            )  # fmt: skip
+            count += moved
+            self.synced[:] = self.beta
+            if not is_paused:
+                break
+        return count, idle
 
     def adapt(self, old: DualProblem, new: DualProblem) -> int:
         """Go from the optimum of one problem to that of another with other boxes or ridges; return how many points entered."""
@@ -275,7 +307,18 @@ class ActiveSet:
         room = np.minimum(
             np.minimum(beta[free] - problem.lower[free], problem.upper[free] - beta[free]), np.abs(beta[free])
         )
-        for k in np.argsort(-room, kind="stable"):
+        order = np.argsort(-room, kind="stable")
+        free, side, biases = free[order], side[order], biases[order]
+        order = np.arange(free.size)
+        done = 0
+        if free.size > FEW and self._is_compiled(problem):
+            K = problem.gram.submatrix(free)
+            K[np.arange(free.size), np.arange(free.size)] += problem.ridge[free]
+            done = self.system.load(order, K)
+            self.system.renumber(free)
+            taken = order[:done]
+            self.side[free[taken]], self.kkt_error[free[taken]] = side[taken], biases[taken] - self.bias
+        for k in order[done:]:
             if limits.is_over():
                 break
             i = int(free[k])
@@ -430,6 +473,81 @@ def _worst(beta, residual, side, lower, upper, eps, bias, tolerance):
             if violation > largest and violation > tolerance[i]:
                 largest, worst = violation, i
     return worst
+
+
+@jit
+def _exchange(
+    problem, K, beta, residual, side, kkt_error, points, factor, forward_ones, size, tau, floor, has_border, bias, tolerance,
+    max_steps, idle, max_idle, asked, scratch,
+):  # fmt: skip
+    """Let violators enter, as ``enter``, ``descend`` and ``sync`` do, while there is room in the factor.
+
+    Returns whether it may go on, how many entered, and the numbers that have changed.  Ends before a violator that depends on
+    the free points, and before the last of them would leave.
+    """
+    lower, upper, eps = problem.lower, problem.upper, problem.eps
+    column, d, before = scratch[0], scratch[1], scratch[2]
+    for count in range(max_steps):
+        i = _worst(beta, residual, side, lower, upper, eps, bias, tolerance)
+        if i == NO_POINT or idle >= max_idle:
+            return False, count, idle, size, bias, asked
+        if size == points.size:
+            return True, count, idle, size, bias, asked
+        for k in range(size):
+            column[k] = K[i, points[k]] + tau
+        corner = K[i, i] + problem.ridge[i] + tau
+        if not append_row(factor, forward_ones, size, column[:size], corner, max(DEPENDENT * corner, floor)):
+            return False, count, idle, size, bias, asked
+        asked += size + 1
+        rises = residual[i] - bias > 0
+        side[i] = 1 if beta[i] > 0 or (beta[i] == 0 and rises) else -1
+        kkt_error[i] = residual[i] - eps * side[i] - bias
+        points[size] = i
+        size += 1
+        first = size  # points whose coefficients may change: those that leave are kept behind the others
+        moved = np.empty(size, dtype=np.int64)
+        for k in range(size):
+            moved[k], before[k] = points[k], beta[points[k]]
+        has_moved = False
+        while size > 0:
+            E = points[:size]
+            if size == 1 and has_border:
+                bias += kkt_error[E[0]]
+                kkt_error[E[0]] = 0.0
+                break
+            for k in range(size):
+                d[k] = kkt_error[E[k]]
+            change = solve_factor(factor, forward_ones, size, has_border, d[:size], 0.0)
+            step, k = _first_block(E, d[:size], beta, side, lower, upper, 1.0)
+            has_moved = has_moved or step > 0
+            _move(E, d[:size], step, k, beta, side, lower, upper)
+            bias += step * change
+            if k == NO_POINT:
+                for m in range(size):
+                    kkt_error[E[m]] = 0.0
+                break
+            for m in range(size):
+                kkt_error[E[m]] *= 1.0 - step
+            side[E[k]], kkt_error[E[k]] = 0, 0.0
+            remove_row(factor, forward_ones, size, k)
+            for m in range(k, size - 1):
+                points[m] = points[m + 1]
+            size -= 1
+            asked += size
+        for k in range(first):
+            p = moved[k]
+            c = beta[p] - before[k]
+            if c != 0.0:
+                row = K[p]
+                for m in range(residual.size):
+                    residual[m] -= c * row[m]
+                residual[p] -= problem.ridge[p] * c
+                if not abs(beta[p]) <= LARGEST_RESULT:
+                    return False, count + 1, idle, size, bias, asked
+        idle = 0 if has_moved else idle + 1
+        if size == 0:
+            return False, count + 1, idle, size, bias, asked
+    return True, max_steps, idle, size, bias, asked
 
 
 @jit

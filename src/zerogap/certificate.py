@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from zerogap import precision
+from zerogap.compiled import jit
 from zerogap.kernels import UNIT
-from zerogap.loss import Loss
+from zerogap.loss import Loss, summed_shares
 
 TINY = np.finfo(float).tiny
 
@@ -100,6 +101,11 @@ class Residual(NamedTuple):
     low: np.ndarray | float
     error: np.ndarray | None  # None: not asked for
 
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return high, low and error for compiled code, the error empty if it was not asked for."""
+        low = self.low if isinstance(self.low, np.ndarray) else np.zeros(self.high.size)
+        return self.high, low, np.empty(0) if self.error is None else self.error
+
     def less(self, bias: float) -> np.ndarray:
         """Return r - bias."""
         return (self.high - bias) + self.low
@@ -107,24 +113,30 @@ class Residual(NamedTuple):
 
 def dual_error(loss: Loss, target: np.ndarray, beta: np.ndarray, r: Residual, objective: float) -> float:
     """Return how far the dual objective is off: half of what the residual is, and the roundings of two sums."""
-    size, plain = np.abs(beta), np.abs(r.high + r.low)
-    error = 0.5 * r.error + UNIT * (np.abs(target) + plain + np.abs(loss.ridge * beta))  # type: ignore[operator]
-    return float(size @ error) + UNIT * (4.0 * abs(objective) + (beta.size + 4) * loss.eps * float(size.sum()))
+    error, size = _dual_error(beta, target, *r.arrays(), loss.ridge)
+    return float(error) + UNIT * (4.0 * abs(objective) + (beta.size + 4) * loss.eps * float(size))
+
+
+@jit
+def _dual_error(beta, target, high, low, error, ridge):
+    total, size = 0.0, 0.0
+    for i in range(beta.size):
+        rounded = UNIT * (abs(target[i]) + abs(high[i] + low[i]) + abs(ridge[i] * beta[i]))
+        total += abs(beta[i]) * (0.5 * error[i] + rounded)
+        size += abs(beta[i])
+    return total, size
 
 
 def summed_gap(loss: Loss, beta: np.ndarray, r: Residual, bias: float) -> tuple[float, float]:
     """Return the sum of the points' shares in the gap, and by how much rounding can have made it too small.
 
-    A share is convex in the residual, so that within the error it is largest at an end.  A point at the bound that the sign
-    of its residual determines has a share of zero, which stays zero unless the error reaches the margin.
+    A point at the bound that the sign of its residual determines has a share of zero, which stays zero unless the error
+    reaches the margin.
     """
-    z = r.less(bias)
-    total = float(loss.gap_shares(beta, z).sum())
+    total, largest = summed_shares(beta, *r.arrays(), bias, loss.lower, loss.upper, loss.ridge, loss.eps)
     if r.error is None:
-        return total, 0.0
-    error = r.error + 4.0 * UNIT * (np.abs(z) + np.abs(loss.ridge * beta) + np.where(beta, loss.eps, 0.0))
-    largest = float(np.maximum(loss.gap_shares(beta, z - error), loss.gap_shares(beta, z + error)).sum())
-    return total, max(largest - total, 0.0) + 2.0 * (beta.size + 4) * UNIT * largest
+        return float(total), 0.0
+    return float(total), max(float(largest - total), 0.0) + 2.0 * (beta.size + 4) * UNIT * float(largest)
 
 
 def stretched_gap(loss: Loss, target: np.ndarray, beta: np.ndarray, r: Residual, bias: float) -> tuple[float, float]:

@@ -50,7 +50,7 @@ def inline(function: Callable[..., Any]) -> Any:
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     # Where fastmath is left open Numba takes that of the caller that comes first, and keeps the result for all others: the
     # last digits would depend on the order of calls.
-    dispatcher = njit(error_model="numpy", **options)(function)
+    dispatcher = njit(error_model="numpy", nogil=True, **options)(function)
     if not config.DISABLE_JIT:
         with suppress(RuntimeError):  # no folder can be written: the code stays in memory
             dispatcher._cache = _DiskCache(function)

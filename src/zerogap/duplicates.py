@@ -54,7 +54,7 @@ def distinct(X: Any, y: np.ndarray, weight: np.ndarray, *, merge: bool = True) -
     some, target = (X, y) if kept.size == y.size else (X[kept], y[kept])
     for seed in range(8):
         keys = _hash(some, target, seed)
-        _, first, member = np.unique(keys, return_index=True, return_inverse=True)
+        first, member = _groups(keys)
         if _are_equal(X, y, kept, kept[first[member]]):
             break
     else:  # eight seeds cannot all collide on honest data
@@ -64,6 +64,16 @@ def distinct(X: Any, y: np.ndarray, weight: np.ndarray, *, merge: bool = True) -
     group[kept] = member
     share[kept] = weight[kept] / total[member]
     return Distinct(kept[first], group, total, share)
+
+
+def _groups(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first place of every key, in the order of the keys, and for each place which of them is there."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    is_new = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    member = np.empty(keys.size, dtype=np.int64)
+    member[order] = np.cumsum(is_new) - 1
+    return order[is_new], member
 
 
 @jit

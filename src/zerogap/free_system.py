@@ -15,6 +15,8 @@ import copy
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dpstrf
 
 from zerogap.compiled import inline, jit, jit_sums
 
@@ -36,6 +38,8 @@ class Response(NamedTuple):
 class FreeSystem:
     """Cholesky factor of A = K_EE + tau 11' for an ordered set of points E, whose columns the caller brings."""
 
+    is_stricter = False  # about which points count as dependent than ``append_row`` alone
+
     def __init__(self, tau: float, capacity: int = 32, *, has_border: bool = True, floor: float = 0.0):
         self.has_border, self.floor = has_border, floor  # floor: largest squared distance that counts as zero
         self.tau = tau if has_border else 0.0
@@ -55,18 +59,39 @@ class FreeSystem:
         Returns whether it was added.
         """
         m = self.size
-        if m == self._points.size:
-            self._grow()
+        self.reserve()
         floor = max(DEPENDENT * (corner + self.tau), self.floor)
-        if not _append(self._factor, self._forward_ones, m, column + self.tau, corner + self.tau, floor):
+        if not append_row(self._factor, self._forward_ones, m, column + self.tau, corner + self.tau, floor):
             return False
         self._points[m] = i
         self.size = m + 1
         return True
 
+    def load(self, points: np.ndarray, A: np.ndarray) -> int:
+        """Fill the empty system with the first of some points, whose kernel matrix is A, and return how many those are.
+
+        All of them if they are independent.  Else those that a factor with pivots finds so, far apart from each other; their
+        positions come first in ``points`` afterwards, and the others, to be looked at one by one, behind.  A is used up.
+        """
+        A += self.tau
+        corners = np.diagonal(A).copy()
+        factor, info = dpotrf(A.T, lower=0, clean=1)  # A is symmetric: its transpose is itself, in the order of LAPACK
+        count = points.size
+        if info != 0 or not (np.square(np.diagonal(factor)) > np.maximum(DEPENDENT * corners, self.floor)).all():
+            smallest = max(DEPENDENT * float(corners.max()), self.floor)
+            factor, pivots, count, _ = dpstrf(A.T, lower=0, tol=smallest)
+            points[:] = points[pivots - 1]
+        while count > self._points.size:
+            self._grow()
+        self._points[:count] = points[:count]
+        self._factor[:count, :count] = np.triu(factor[:count, :count]).T
+        self._forward_ones[:count] = solve_triangular(self._factor[:count, :count], np.ones(count), lower=True)
+        self.size = count
+        return count
+
     def remove(self, position: int) -> None:
         """Take out the point at a position; those behind move up."""
-        _remove(self._factor, self._forward_ones, self.size, position)
+        remove_row(self._factor, self._forward_ones, self.size, position)
         self._points[position : self.size - 1] = self._points[position + 1 : self.size].copy()
         self.size -= 1
 
@@ -82,7 +107,7 @@ class FreeSystem:
     def solve_one(self, rhs: np.ndarray, total: float = 0.0) -> tuple[np.ndarray, float]:
         """Solve for one right hand side (m,); one that begins with zeros, as for a new last point, costs half as much."""
         x = rhs.copy()
-        bias = _solve_one(self._factor, self._forward_ones, self.size, self.has_border, x, total)
+        bias = solve_factor(self._factor, self._forward_ones, self.size, self.has_border, x, total)
         return x, bias + self.tau * total
 
     def dependence_on(self, column: np.ndarray) -> np.ndarray:
@@ -107,6 +132,11 @@ class FreeSystem:
         twin._factor[:m, :m] = self._factor[:m, :m]
         return twin
 
+    def reserve(self) -> None:
+        """Make room for another point."""
+        if self.size == self._points.size:
+            self._grow()
+
     def _grow(self) -> None:
         m, capacity = self.size, 2 * self._points.size
         self._points, self._forward_ones = np.resize(self._points, capacity), np.resize(self._forward_ones, capacity)
@@ -117,6 +147,8 @@ class FreeSystem:
 
 class DenseFreeSystem(FreeSystem):
     """The system of points whose kernel matrix K (n, n) is in memory."""
+
+    is_stricter = True
 
     def __init__(self, K: np.ndarray, capacity: int = 32):
         super().__init__(float(np.diagonal(K).mean()) or 1.0, capacity)
@@ -129,8 +161,7 @@ class DenseFreeSystem(FreeSystem):
     def append(self, i: int) -> Response | None:
         """Add a point and return how the others respond to it; None, and no change, if it depends on them."""
         m = self.size
-        if m == self._points.size:
-            self._grow()
+        self.reserve()
         d = np.empty(m)
         is_in, d0 = append_point(self.K, i, self._points, self._factor, self._forward_ones, m, self.tau, d)
         if not is_in:
@@ -165,7 +196,7 @@ class DenseFreeSystem(FreeSystem):
 
 
 @jit_sums
-def _append(factor, forward_ones, m, column, corner, floor):
+def append_row(factor, forward_ones, m, column, corner, floor):
     """Add the last row of the factor by forward substitution; refuse if no more than ``floor`` is left of its corner."""
     new = factor[m, :m]
     for j in range(m):
@@ -183,7 +214,7 @@ def _append(factor, forward_ones, m, column, corner, floor):
 
 
 @jit
-def _remove(factor, forward_ones, m, position):
+def remove_row(factor, forward_ones, m, position):
     """Drop a row of the factor and rotate the rest back to a triangle.
 
     In a row every rotation waits for the one before, so four rows are rotated side by side, as far as all rotations are known.
@@ -245,7 +276,7 @@ def append_point(K, i, points, factor, forward_ones, m, tau, d):
     for k in range(m):
         d[k] = K[i, points[k]] + tau
     corner = K[i, i] + tau
-    if not _append(factor, forward_ones, m, d, corner, DEPENDENT * corner):
+    if not append_row(factor, forward_ones, m, d, corner, DEPENDENT * corner):
         return False, 0.0
     for k in range(m):
         d[k] = factor[m, k]
@@ -274,7 +305,7 @@ def _distances(K, candidates, points, factor, m, tau):
 def remove_point(K, points, factor, forward_ones, m, position, tau, d):
     """Take a point out of the factor, which leaves m; leave in d how the others respond to it."""
     i = points[position]
-    _remove(factor, forward_ones, m + 1, position)
+    remove_row(factor, forward_ones, m + 1, position)
     for k in range(position, m):
         points[k] = points[k + 1]
     for k in range(m):
@@ -321,7 +352,7 @@ def _solve_two(factor, forward_ones, m, has_border, rhs, totals):
 
 
 @jit_sums
-def _solve_one(factor, forward_ones, m, has_border, x, total):
+def solve_factor(factor, forward_ones, m, has_border, x, total):
     """Solve with the factor and its transpose, in place; return the bias."""
     first = 0
     while first < m and x[first] == 0.0:

@@ -17,10 +17,22 @@ from scipy.linalg.blas import dsymv
 
 from zerogap import limits, precision, validation
 from zerogap.compiled import inline, jit
-from zerogap.kernels import UNDERFLOW, UNIT, Constant, Rounding, Sum, as_kernel, dense_if_cheap
+from zerogap.kernels import (
+    UNDERFLOW,
+    UNIT,
+    Constant,
+    Kernel,
+    Rounding,
+    Sum,
+    all_finite,
+    as_kernel,
+    dense_if_cheap,
+    values_of_square,
+)
 
 MIN_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
 TILE_ROWS = 128  # of the full matrix: only the squares on the diagonal are computed twice
+STREAMED = 8  # more rows than the capacity divided by this are not kept: they would drive out too many
 SAMPLE = 300  # points on which a kernel is tried that need not be positive semidefinite
 SAMPLE_ROWS = 16  # of them between two questions whether the limit is over
 MAX_PRECISE_WORK = 2_000_000_000  # coordinates read to compute kernel values in twice the precision: some seconds
@@ -82,6 +94,8 @@ class Gram:
         Number of rows that memory can hold.
     holds_all : bool
         Whether memory can hold all rows.
+    is_complete : bool
+        Whether the whole matrix is in memory.
 
     Examples
     --------
@@ -107,11 +121,37 @@ class Gram:
         if tau != "radius":
             validation.check_positive("tau", tau, zero=True, advice='Or use "radius", the largest sqrt(K_ii).')
         validation.check_positive("cache_size", cache_size, advice="It is the memory for kernel rows in megabytes.")
-        self.evaluations, self.tau = 0, 0.0
         self.X = self.kernel.checked(X)
         self.kernel = self.kernel.resolved(self.X)
         if centre is not None:
             self.kernel = self.kernel.about(centre)
+        self._begin(cache_size, tau)
+
+    @classmethod
+    def of_checked(cls, X: Any, kernel: Kernel, cache_size: float) -> "Gram":
+        """Return the Gram matrix of points that were checked already, with a kernel whose parameters are numbers.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Points in float64, none of them NaN or infinite.
+        kernel : Kernel
+            The kernel.
+        cache_size : float
+            Megabytes for kernel rows.
+
+        Returns
+        -------
+        Gram
+            The matrix.
+        """
+        gram = cls.__new__(cls)
+        gram.X, gram.kernel = X if kernel.is_precomputed else dense_if_cheap(X), kernel
+        gram._begin(cache_size, 0.0)
+        return gram
+
+    def _begin(self, cache_size: float, tau: float | str) -> None:
+        self.evaluations, self.tau = 0, 0.0
         self._diagonal: np.ndarray | None = None
         with suppress(limits.Exceeded):  # whoever needs it, a solver as a rule, will ask again, and be told
             self._diagonal = self._new_diagonal()
@@ -155,6 +195,7 @@ class Gram:
                 self._lock.release()
             return
         twin = copy.copy(self)
+        twin._make_locks()
         twin.evaluations = 0
         if twin._complete is None:
             twin.forget()
@@ -191,18 +232,34 @@ class Gram:
         self._whole: tuple[Gram, np.ndarray] | None = None  # for a subset, the matrix it is part of and its points
         self._carried: Rounding | None = None  # that of another matrix, if some rows come from there
         self._own_rounding: Rounding | None = None
-        self._complete: np.ndarray | None = self.X if self.kernel.is_precomputed else None
-        self._columns = self.kernel.against(self.X)
-        if self._complete is not None:
-            self._keep_all(self._complete)
+        self._complete: np.ndarray | None = None
+        self._made: tuple[Any, Any] | None = None
+        if self.kernel.is_precomputed:
+            self._keep_all(self.X)
             return
-        self._prepared = self._columns.prepare(self.X)
         capacity = min(n, max(MIN_ROWS, int(memory / (8 * n))))
         # Memory not yet written to costs nothing, so the whole budget can be laid out at once.
         self._keep(RowCache(np.empty((capacity, n)), np.full(n, -1), np.zeros(capacity, dtype=np.int64)))
         self._row_in = np.full(capacity, -1)  # whose row each is
         self._used = 0  # rows are laid down one after the other
         self._clock = 0
+
+    @property
+    def _columns(self) -> Any:
+        """The kernel against all points, made when values are first computed."""
+        return self._sides[0]
+
+    @property
+    def _prepared(self) -> Any:
+        """The points as rows of blocks."""
+        return self._sides[1]
+
+    @property
+    def _sides(self) -> tuple[Any, Any]:
+        if self._made is None:
+            columns = self.kernel.against(self.X)
+            self._made = columns, columns.prepare(self.X)
+        return self._made
 
     def _keep(self, cache: RowCache) -> None:
         self._cache = cache
@@ -273,7 +330,12 @@ class Gram:
         part = copy.copy(self)
         part.evaluations, part._diagonal = 0, self.diagonal[points]
         part.X = self.kernel.taken(self.X, points)
-        part._open(max(0.0, self._memory - 8 * self._used * self.n))
+        if self.is_complete and not self.kernel.is_precomputed:
+            part._make_locks()
+            part._whole, part._own_rounding, part._made = None, self._rounding.taken(points), None
+            part._keep_all(self.submatrix(points))
+            return part
+        part._open(self.room)
         part._whole = (self, points)
         part._carried = self._rounding.taken(points)
         return part
@@ -319,6 +381,11 @@ class Gram:
     def holds_all(self) -> bool:
         """Whether memory can hold all rows."""
         return self.capacity == self.n
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the whole matrix is in memory."""
+        return self._complete is not None
 
     def has_rows(self, points: np.ndarray | slice) -> np.ndarray:
         """Return, for each of some points, whether its row is in memory.
@@ -558,11 +625,35 @@ class Gram:
             product += beta[kept] @ self._rows[self._slot[kept]]
         # A sweep over more rows than memory holds must not drive out those a solver is using.
         missing = support[~present]
-        for start in range(0, missing.size, MIN_ROWS):
-            limits.check()
-            part = missing[start : start + MIN_ROWS]
-            product += beta[part] @ self._compute(part)
+        if missing.size:
+            product += self.product(missing, beta[missing])
         return product
+
+    @property
+    def room(self) -> float:
+        """Bytes of the budget that no row takes up."""
+        return max(0.0, self._memory - 8.0 * self._used * self.n)
+
+    def product(self, points: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """Return the product of the rows of some points with coefficients; they are computed, and not kept.
+
+        Parameters
+        ----------
+        points : array of shape (m,)
+            Their numbers.
+        change : array of shape (m,)
+            Their coefficients.
+
+        Returns
+        -------
+        array of shape (n,)
+            The product.
+        """
+        limits.check()
+        product, is_finite = self._columns.dot(self._prepared, change[:, None], points)
+        self._count(self.n * points.size)
+        self._refuse(not is_finite)
+        return product[:, 0]
 
     def work_of(self, beta: np.ndarray) -> int:
         """Return how many kernel values a product with beta would have to compute."""
@@ -624,6 +715,9 @@ class Gram:
         """
         if self.holds_all:
             self._fetch_all(points)  # first of all: a residual half updated would be of no use
+        elif np.count_nonzero(self._slot[points] < 0) > self.capacity // STREAMED:
+            residual -= self._dot(_scattered(points, change, self.n))
+            return
         at_once = self.n if self.holds_all else max(1, self.capacity // 4)
         for start in range(0, points.size, at_once):
             part = slice(start, start + at_once)
@@ -654,11 +748,11 @@ class Gram:
         """
         if self._complete is not None:
             return self._complete.copy()
+        limits.check()
         K = np.empty((self.n, self.n))
-        for a, tile in self._tiles(np.arange(self.n)):
-            b = a + len(tile)
-            K[a:b, a:] = tile
-            K[a:, a:b] = tile.T
+        is_finite = self._columns.fill_square(self._prepared, self.diagonal, K)
+        self._count(values_of_square(self.n))
+        self._refuse(not is_finite)
         return K
 
     def _tiles(self, points: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -676,9 +770,10 @@ class Gram:
         with np.errstate(over="ignore", invalid="ignore"):
             is_range = columns.size and (np.diff(columns) == 1).all()
             chosen = slice(columns[0], columns[-1] + 1) if is_range else columns  # a slice needs no copy of the points
-            self._columns.fill(self._prepared[rows], out, chosen)
+            is_finite = self._columns.fill(self._prepared[rows], out, chosen)
         self._count(out.size)
-        return self._checked(out)
+        self._refuse(not is_finite)
+        return out
 
     def _compute(self, rows: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         out = np.empty((rows.size, self.n)) if out is None else out
@@ -699,18 +794,27 @@ class Gram:
     def _evaluate(self, rows: np.ndarray, out: np.ndarray) -> None:
         self._count(out.size)
         with np.errstate(over="ignore", invalid="ignore"):
-            self._columns.fill(self._prepared[rows], out)
-        self._checked(out)
+            is_finite = self._columns.fill(self._prepared[rows], out)
+        self._refuse(not is_finite)
         out[np.arange(rows.size), rows] = self.diagonal[rows]
 
     def _checked(self, values: np.ndarray) -> np.ndarray:
-        # A sum is finite only if every term is (or they cancel, which infinities of one sign do not).
-        if not np.isfinite(values.sum()) and not np.isfinite(values).all():
+        self._refuse(not all_finite(values))
+        return values
+
+    def _refuse(self, has_overflow: bool) -> None:
+        if has_overflow:
             raise ValueError(
                 f"The {self.kernel.name} kernel gives values too large for float64 on this data. "
                 "Scale the features (StandardScaler), or lower degree or gamma."
             )
-        return values
+
+
+def _scattered(points: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
+    """Return an array of zeros, but for the values at some points."""
+    array = np.zeros(n)
+    array[points] = values
+    return array
 
 
 @inline
@@ -734,7 +838,10 @@ def kernel_value(cache, i, j):
 @inline
 def next_stamp(cache):
     """Return a time later than that of any use so far."""
-    return cache.stamp.max() + 1
+    latest = 0
+    for k in range(cache.stamp.size):
+        latest = max(latest, cache.stamp[k])
+    return latest + 1
 
 
 @inline
@@ -745,12 +852,21 @@ def mark_used(cache, i, time):
 
 @jit
 def _submatrix(rows, slots, points):
+    """Return the matrix of some points; those that follow each other are copied together."""
     m = points.size
-    K = np.empty((m, m))
+    K, ends, runs = np.empty((m, m)), np.empty(m, dtype=np.int64), 0
+    for b in range(m):
+        if b + 1 == m or points[b + 1] != points[b] + 1:
+            ends[runs] = b + 1
+            runs += 1
     for a in range(m):
-        row = rows[slots[a]]
-        for b in range(m):
-            K[a, b] = row[points[b]]
+        row, out, start = rows[slots[a]], K[a], 0
+        for run in range(runs):
+            first, length = points[start], ends[run] - start
+            source, target = row[first : first + length], out[start : start + length]
+            for k in range(length):
+                target[k] = source[k]
+            start = ends[run]
     return K
 
 

@@ -12,6 +12,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+WORK_PER_QUESTION = (
+    20_000_000  # updated residuals between two questions whether the limit is over: hundredths of a second
+)
+
 
 class Exceeded(Exception):
     """Raised by work that is of no use half done, such as a product with the kernel matrix; the loop above it catches it."""

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zerogap import validation
-from zerogap.certificate import Certificate
+from zerogap.certificate import TINY, Certificate
+from zerogap.compiled import jit
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.limits import Exceeded, Limit, is_over, limits, unlimited
@@ -445,7 +446,9 @@ class _Run:
         self.is_fresh = self._sum_is_exact()  # whether the residual has just been computed from the data
         self.is_certified = False  # and whether the certificate has
         self.refreshed_at = self.steps
-        self.largest = self._size()  # of the residuals and the sums they are made of, since then
+        self.largest = (
+            self._size() if self._can_be_expensive else 0.0
+        )  # of residuals and the sums they are made of, since then
         if isinstance(resume, Solution) and self._is_own(resume):
             self.is_fresh, self.largest = False, np.inf  # how far its residual may be off, the earlier part knew
             if np.array_equal(resume.beta, self.state.beta):
@@ -530,7 +533,8 @@ class _Run:
             self.state.residual[:] = residual(self.state.beta)
         except Exceeded:
             return
-        self.is_fresh, self.refreshed_at, self.largest = True, self.steps, self._size()
+        self.is_fresh, self.refreshed_at = True, self.steps
+        self.largest = self._size()
 
     def _certify(self, *, is_last: bool = False) -> None:
         """Certify from the data: first cheaply, then in twice the precision, if rounding is what the rule is not met for.
@@ -542,18 +546,20 @@ class _Run:
         self._refuse_infeasible()
         drift = 0.0 if self.is_fresh else self._drift()  # a limit may have come in between
         self.now = self.problem.certify(self.state.beta, self.state.residual, drift=drift)
-        if not self._is_met() and (self._is_met(rounding=0.0) or (is_last and self.now.rounding > self.now.gap)):
+        for from_data in (False, True):  # a sum of kernel values as they are is cheap, and often precise enough
+            if self._is_met() or not (self._is_met(rounding=0.0) or (is_last and self.now.rounding > self.now.gap)):
+                break
             with suppress(Exceeded):
-                self.now = self.problem.certify(self.state.beta, self.state.residual, precisely=True, drift=drift)
+                self.now = self.problem.certify(
+                    self.state.beta, self.state.residual, precisely=True, from_data=from_data, drift=drift
+                )
         self.rounding, self.is_certified = self.now.rounding, True
 
     def _refuse_infeasible(self) -> None:
         """Refuse a point outside the box, or with another sum, by more than rounding: its "gap" would prove nothing."""
         problem, beta = self.problem, self.state.beta
-        outside = np.maximum(problem.lower - beta, beta - problem.upper)
-        outside -= OUTSIDE_BOX * np.abs(beta) + np.finfo(float).tiny
-        k, excess = int(np.argmax(outside)), problem.excess(beta)
-        if outside[k] > 0.0:
+        k, excess = _outside(beta, problem.lower, problem.upper), problem.excess(beta)
+        if k >= 0:
             found = f"coefficient {k} is {beta[k]:g}, outside its box of {problem.lower[k]:g} to {problem.upper[k]:g}"
         elif abs(excess) > WRONG_SUM * float(np.abs(beta).sum()):
             found = f"the coefficients sum to {float(beta.sum()):g}, not to {problem.total:g}"
@@ -615,8 +621,8 @@ class _Run:
         return status if self._is_met(gap=0.0) else Status.PRECISION
 
     def _stalled(self) -> Status | None:
-        if is_over():  # the step may have been cut short
-            return None
+        if is_over() or (self.info.iterations > 0 and self.steps < UNMOVED_AFTER and not self.info.is_done):
+            return None  # the step may have been cut short, or it is too soon to tell
         beta, problem = self.state.beta, self.problem
         rounding = problem.rounding(beta)
         dual_rounding = float(
@@ -638,7 +644,8 @@ class _Run:
     def solution(self, status: Status) -> Solution:
         if not self.is_certified:
             self._certify_end(status)
-        beta = self._better_start() if self.now.dual < 0.0 else self.state.beta.copy()
+        is_astray = self.now.dual < 0.0 or np.isinf(self.now.relative_gap)
+        beta = self._better_start() if is_astray else self.state.beta.copy()
         return Solution(
             beta, self.now.bias, self.now, status, self.steps, self.trace, self.asked, self.solver, self.state
         )
@@ -690,3 +697,14 @@ def _refuse_other_data(old: DualProblem, new: DualProblem) -> None:
             "resume is the solution of other data, or of another kernel. Start without it, or pass its coefficients, "
             "resume=solution.beta, if you mean them as a mere starting point."
         )
+
+
+@jit
+def _outside(beta, lower, upper):
+    """Return a coefficient that is outside its box by more than rounding, the worst; -1 if none is."""
+    worst, where = 0.0, -1
+    for k in range(beta.size):
+        outside = max(lower[k] - beta[k], beta[k] - upper[k]) - (OUTSIDE_BOX * abs(beta[k]) + TINY)
+        if outside > worst:
+            worst, where = outside, k
+    return where

@@ -10,6 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
+from zerogap.compiled import inline, jit
+from zerogap.kernels import UNIT
+
 
 @dataclass(frozen=True, eq=False)
 class Loss:
@@ -79,13 +82,14 @@ class Loss:
     def _root_of_steps(self, r: np.ndarray, total: float) -> float:
         """Where S, constant but for a step at each knot, falls to the total."""
         falls, drops, rounding = self._steps
-        knots = (np.concatenate([r - self.eps, r + self.eps]) if self.eps else r)[falls]
-        order = np.argsort(knots)
-        excess = self.upper.sum() - total - np.cumsum(drops[order])  # just right of each knot
-        k = int(np.argmax(excess <= rounding))
-        if excess[k] >= -rounding and k + 1 < order.size:  # level with the total up to the next knot
-            return 0.5 * float(knots[order[k]] + knots[order[k + 1]])
-        return float(knots[order[k]])
+        knots = np.concatenate([r - self.eps, r + self.eps]) if self.eps else r
+        if not isinstance(falls, slice):
+            knots = knots[falls]
+        return float(_fall(knots, np.argsort(knots), drops, self._top - total, rounding))
+
+    @cached_property
+    def _top(self) -> float:
+        return float(self.upper.sum())
 
     def _root_of_slopes(self, r: np.ndarray, total: float) -> float:
         """Where S, linear between knots with perhaps a step at one, falls to the total: bisect, then interpolate."""
@@ -116,3 +120,47 @@ class Loss:
         at_a = excess(a)
         before_b = 2 * excess(0.5 * (a + b)) - at_a  # the limit from the left: at b itself S may step down
         return float(a + (b - a) * at_a / (at_a - before_b)) if before_b < 0 else float(b)
+
+
+@jit
+def _fall(knots, order, drops, excess, rounding):
+    """Return where S falls to the total, ``excess`` being how far it is above it left of all knots."""
+    last = order.size - 1
+    for k in range(order.size):
+        excess -= drops[order[k]]  # just right of each knot
+        if excess <= rounding:
+            if excess >= -rounding and k < last:  # level with the total up to the next knot
+                return 0.5 * (knots[order[k]] + knots[order[k + 1]])
+            return knots[order[k]]
+    return knots[order[0]]
+
+
+@inline
+def _share(beta, r, lower, upper, ridge, eps):
+    """Return what ``gap_shares`` does, for one point."""
+    if ridge > 0.0:
+        shrunk = r - eps if r > eps else min(r + eps, 0.0)
+        c = min(max(shrunk / ridge, lower), upper)
+    elif r > eps:
+        c = upper
+    else:
+        c = lower if r <= -eps else 0.0
+    return (c - beta) * (r - 0.5 * ridge * (c + beta)) - eps * (abs(c) - abs(beta))
+
+
+@jit
+def summed_shares(beta, high, low, error, bias, lower, upper, ridge, eps):
+    """Return the sum of all shares at r = high + low - bias, and the largest it can be with r off by the error.
+
+    A share is convex in r, so that within the error it is largest at an end.  Without an error, an empty array, only the sum.
+    """
+    total, largest = 0.0, 0.0
+    for i in range(beta.size):
+        r = (high[i] - bias) + low[i]
+        total += _share(beta[i], r, lower[i], upper[i], ridge[i], eps)
+        if error.size:
+            e = error[i] + 4.0 * UNIT * (abs(r) + abs(ridge[i] * beta[i]) + (eps if beta[i] != 0.0 else 0.0))
+            below = _share(beta[i], r - e, lower[i], upper[i], ridge[i], eps)
+            above = _share(beta[i], r + e, lower[i], upper[i], ridge[i], eps)
+            largest += max(below, above)
+    return total, largest

@@ -236,7 +236,10 @@ class DualProblem(Formulations):
         array of shape (n,)
             The residual.  It is the gradient of the dual objective -D, but for eps |beta|_1.
         """
-        return self.target - self._product(beta) - self.ridge * beta
+        if self.known is None and not beta.any():
+            return self.target.copy()
+        r = self.target - self._product(beta)
+        return r - self.ridge * beta if self.has_ridge else r
 
     def _product(self, beta: np.ndarray) -> np.ndarray:
         """Return K beta."""
@@ -423,7 +426,8 @@ class DualProblem(Formulations):
             As good as the residual is.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._certificate(beta, Residual(residual + self.ridge * beta, 0.0, None), rounding)
+            r = residual + self.ridge * beta if self.has_ridge else residual
+            return self._certificate(beta, Residual(r, 0.0, None), rounding)
 
     def precise_residual(self, beta: np.ndarray) -> np.ndarray:
         """Return what ``residual`` does, in twice the precision where that changes the certificate.
@@ -469,10 +473,10 @@ class DualProblem(Formulations):
         return r
 
     def _certificate(self, beta: np.ndarray, r: Residual, known_rounding: float = 0.0) -> Certificate:
-        plain = r.high + r.low
+        plain = r.high + r.low if isinstance(r.low, np.ndarray) else r.high
         if not math.isfinite(plain @ beta):  # an infinity or NaN in either shows in their product
             return Certificate.nothing()
-        residual = plain - self.ridge * beta
+        residual = plain - self.ridge * beta if self.has_ridge else plain
         b_up, b_low = self.bias_interval(beta, residual)
         objective = 0.5 * float(precision.dot(beta, self.target + residual))
         dual = objective - (self.eps * float(np.abs(beta).sum()) if self.eps else 0.0)
@@ -649,6 +653,31 @@ class DualProblem(Formulations):
                 k = int(np.argmax(reach))
                 beta[k] -= np.sign(drift) * min(abs(drift), reach[k])
         return beta
+
+
+class ProblemArrays(NamedTuple):
+    """A ``DualProblem`` for compiled code."""
+
+    kernel_diagonal: np.ndarray  # (n,) of K, without the ridge
+    ridge: np.ndarray  # (n,)
+    target: np.ndarray  # (n,) t
+    lower: np.ndarray  # (n,)
+    upper: np.ndarray  # (n,)
+    eps: float
+    has_fixed_bias: bool  # no constraint on the sum
+
+
+def arrays_of(problem: DualProblem) -> ProblemArrays:
+    """Return the arrays of a problem, which stay the same for a whole run."""
+    return ProblemArrays(
+        problem.gram.diagonal,
+        problem.ridge,
+        problem.target,
+        problem.lower,
+        problem.upper,
+        problem.eps,
+        problem.total is None,
+    )
 
 
 @jit

@@ -182,8 +182,12 @@ class DualGrowth(Stop):
 
 
 def _target(violation: float, tol: float, gap: float) -> float:
-    """Return the violation at which a gap may have come down to the tolerance, between a tenth and 0.8 of the present one."""
-    return violation * max(0.1, min(0.8, 0.8 * tol / gap) if gap > 0 else 0.8)
+    """Return the violation at which a gap may have come down to the tolerance, at most 0.8 of the present one.
+
+    Far from the optimum the gap tells little: a fortieth of the violation is as far as it goes.
+    """
+    least = 0.025 if gap > 0.9 else 1e-6
+    return violation * max(least, min(0.8, 0.8 * tol / gap) if gap > 0 else 0.8)
 
 
 @dataclass(frozen=True)

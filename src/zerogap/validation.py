@@ -8,6 +8,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
 
 # A kernel matrix is computed with rounding: eigenvalues this small against the largest entry count as zero.
 ROUNDING = 1e-9
@@ -121,6 +122,12 @@ def check_signs(y: Any, n: int) -> np.ndarray:
             "Encode two classes as -1/+1, or use SVC, which takes any labels and any number of classes."
         )
     return y
+
+
+def check_labels(y: np.ndarray) -> None:
+    """Refuse targets that are no labels of classes, as scikit-learn does; those that plainly are take no time."""
+    if not (y.ndim == 1 and (y.dtype.kind in "biu" or (y.dtype.kind == "f" and (y == np.floor(y)).all()))):
+        check_classification_targets(y)
 
 
 def check_weights(sample_weight: Any, n: int) -> np.ndarray:

@@ -186,7 +186,7 @@ class KernelMachine(BaseEstimator):
         """Return the Gram matrix of some rows."""
         if self._is_precomputed:
             return Gram(X[np.ix_(rows, rows)] if X.shape[0] == X.shape[1] else X, self._kernel)
-        return Gram(X[rows], self._kernel, cache_size=self.cache_size if cache_size is None else cache_size)
+        return Gram.of_checked(X[rows], self._kernel, self.cache_size if cache_size is None else cache_size)
 
     def _solve(self, problem: DualProblem, start: np.ndarray | None, title: str) -> Solution:
         """Solve one problem."""
@@ -249,6 +249,27 @@ class KernelMachine(BaseEstimator):
         self.shape_fit_ = X.shape
         self.support_vectors_ = np.empty((0, 0)) if self._is_precomputed else X[support]
 
+    def _products(self, X: Any, groups: list[tuple[slice, np.ndarray]]) -> list[np.ndarray]:
+        """Return kernel values against groups of support vectors times their coefficients (s, k), for every group."""
+        X = self._check_points(X, reset=False)
+        if self._is_precomputed:
+            K = X[:, self.support_]
+            return [K[:, group] @ coefficients for group, coefficients in groups]
+        if self.support_.size == 0:
+            return [np.zeros((X.shape[0], coefficients.shape[1])) for _, coefficients in groups]
+        columns = self._kernel.against(self.support_vectors_)
+        prepared = columns.prepare(_alike(X, self.support_vectors_))
+        found = [columns.dot(prepared, coefficients, group) for group, coefficients in groups]
+        if not all(is_finite for _, is_finite in found):
+            raise ValueError(self._too_large())
+        return [product for product, _ in found]
+
+    def _too_large(self) -> str:
+        return (
+            f"The {self._kernel.name} kernel gives values too large for float64 between these points and the support "
+            "vectors. Scale the features (StandardScaler) as those of the training points were."
+        )
+
     def _kernel_values(self, X: Any) -> Any:
         """Yield slices of the rows of X with their kernel values against the support vectors, a chunk at a time."""
         check_is_fitted(self)
@@ -266,10 +287,7 @@ class KernelMachine(BaseEstimator):
             part = slice(start, start + rows)
             values = columns.block(_alike(X[part], self.support_vectors_))
             if not np.isfinite(values).all():
-                raise ValueError(
-                    f"The {self._kernel.name} kernel gives values too large for float64 between these points and the support "
-                    "vectors. Scale the features (StandardScaler) as those of the training points were."
-                )
+                raise ValueError(self._too_large())
             yield part, values
 
     @property

@@ -4,15 +4,17 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import replace
-from itertools import combinations
-from typing import Any
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
@@ -22,8 +24,19 @@ from zerogap.estimators.incremental import Rows, Training, certified, cut_short
 from zerogap.gram import Gram
 from zerogap.kernels import Kernel
 from zerogap.limits import Exceeded, Limit, limits, unlimited
-from zerogap.loop import Solution, Status
+from zerogap.loop import Status
 from zerogap.problem import DualProblem
+
+
+class _Whole(NamedTuple):
+    """The kernel matrix of all classes, one class after the other: the part of a pair is then four blocks of it."""
+
+    gram: Gram
+    place: np.ndarray  # of every distinct point in it
+
+    def of(self, points: np.ndarray) -> Gram:
+        """Return the part of some points."""
+        return self.gram.subset(self.place[points])
 
 
 class SVC(ClassifierMixin, KernelMachine):
@@ -66,6 +79,8 @@ class SVC(ClassifierMixin, KernelMachine):
         Start from the coefficients of the last fit, if the data has as many rows.
     decision_function_shape : str, default "ovr"
         Of ``decision_function`` with more than two classes: "ovr", a column a class, or "ovo", a column a pair of them.
+    n_jobs : int, optional
+        Threads for pairs of classes, as joblib counts them: None is one, -1 all.
     random_state : int or RandomState, default None
         Seed of solvers that draw points at random.
     verbose : bool, default False
@@ -124,6 +139,7 @@ class SVC(ClassifierMixin, KernelMachine):
         max_time: float | None = None,
         warm_start: bool = False,
         decision_function_shape: str = "ovr",
+        n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
     ):
@@ -142,6 +158,7 @@ class SVC(ClassifierMixin, KernelMachine):
         self.max_time = max_time
         self.warm_start = warm_start
         self.decision_function_shape = decision_function_shape
+        self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
@@ -168,7 +185,7 @@ class SVC(ClassifierMixin, KernelMachine):
         began = time.perf_counter()
         self._check_options()
         X, y = self._check_points(X, y, copy=True)
-        check_classification_targets(y)
+        validation.check_labels(y)
         weight = validation.check_weights(sample_weight, X.shape[0]).copy()
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._check_classes(codes, weight)
@@ -184,15 +201,17 @@ class SVC(ClassifierMixin, KernelMachine):
         pairs = list(combinations(range(self.classes_.size), 2))
         weighted = self._weighted(rows, points)
         with limits():
-            fitted = [
-                self._fit_pair(rows, weighted, *pair, None if starts is None else starts[k])
-                for k, pair in enumerate(pairs)
-            ]
-        outcomes = [Outcome.of(solution) for _, solution in fitted]
-        training = Training(rows, points, np.array([coefficients for coefficients, _ in fitted]))
-        if keep_gram and len(pairs) == 1:
-            training.gram = fitted[0][1].problem.gram
+            whole = self._whole_gram(rows, points) if len(pairs) > 1 else None
+            fitted = self._each(
+                lambda k: self._fit_pair(rows, weighted, *pairs[k], None if starts is None else starts[k], whole),
+                len(pairs),
+            )
+        outcomes = [outcome for _, outcome, _ in fitted]
+        training = Training(rows, points, np.array([coefficients for coefficients, _, _ in fitted]))
+        if keep_gram:
+            training.gram = fitted[0][2]
         self._store(rows.X, rows.codes, pairs, training.coefficients, outcomes)
+        self.kernel_evaluations_ += 0 if whole is None else whole.gram.evaluations
         # Nothing that comes later can ask for the rows of a kernel matrix of several classes.
         self._training = None if self._is_precomputed and len(pairs) > 1 else training
         if self.warm_start:
@@ -229,7 +248,7 @@ class SVC(ClassifierMixin, KernelMachine):
         self._refuse_balanced()
         is_first = not hasattr(self, "classes_")
         X, y = self._check_points(X, y, reset=is_first, copy=not is_first)
-        check_classification_targets(y)
+        validation.check_labels(y)
         known = np.unique(y if classes is None else classes) if is_first else self.classes_
         if classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(f"classes must be those of the first call, {known.tolist()}; got {list(classes)}.")
@@ -375,21 +394,46 @@ class SVC(ClassifierMixin, KernelMachine):
 
     # The fit.
 
+    def _each(self, work: Callable[[int], Any], count: int) -> list[Any]:
+        """Return ``work(k)`` for k up to a count, on ``n_jobs`` threads; limits hold in all of them."""
+        if count == 1 or effective_n_jobs(self.n_jobs) == 1:
+            return [work(k) for k in range(count)]
+        tasks = (delayed(copy_context().run)(work, k) for k in range(count))
+        return Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(tasks)
+
+    def _whole_gram(self, rows: Rows, points: Distinct) -> _Whole | None:
+        """Return the kernel matrix of all classes, if memory holds it: every pair of classes has its part of it."""
+        if not (self._kernel.can_share and self.solver == "auto"):
+            return None
+        order = np.argsort(rows.codes[points.rows], kind="stable")
+        gram = self._gram(rows.X, points.rows[order])
+        if not gram.holds_all:
+            return None
+        with suppress(Exceeded):
+            gram.full()
+        return _Whole(gram, np.argsort(order)) if gram.is_complete else None
+
     def _fit_pair(
-        self, rows: Rows, points: Distinct, a: int, b: int, start: np.ndarray | None
-    ) -> tuple[np.ndarray, Solution]:
-        """Separate class a from class b; return signed coefficients over all distinct points, and the solution."""
+        self, rows: Rows, points: Distinct, a: int, b: int, start: np.ndarray | None, whole: _Whole | None
+    ) -> tuple[np.ndarray, Outcome, Gram | None]:
+        """Separate class a from class b; return signed coefficients over all distinct points, the outcome, and the matrix.
+
+        With more than two classes that is not kept: memory is to hold one of them at a time.
+        """
         code = rows.codes[points.rows]
         of_pair = np.flatnonzero((code == a) | (code == b))
+        if whole is not None:
+            of_pair = of_pair[np.argsort(code[of_pair], kind="stable")]
         # LIBSVM's and so scikit-learn's convention: the first class is positive, but the second if there are only two.
         sign = np.where(code[of_pair] == (b if self.classes_.size == 2 else a), 1.0, -1.0)
         title = f"{self.classes_[a]} against {self.classes_[b]}"
         with limits(self.max_time):  # a kernel that is a function takes its time for the diagonal already
-            problem = self._problem(self._gram(rows.X, points.rows[of_pair]), sign, points.weight[of_pair])
+            gram = self._gram(rows.X, points.rows[of_pair]) if whole is None else whole.of(of_pair)
+            problem = self._problem(gram, sign, points.weight[of_pair])
             solution = self._solve(problem, None if start is None else points.gather(start)[of_pair], title)
         beta = np.zeros(points.rows.size)
         beta[of_pair] = solution.beta
-        return beta, solution
+        return beta, Outcome.of(solution), gram if self.classes_.size == 2 else None
 
     def _problem(self, gram: Gram, sign: np.ndarray, weight: np.ndarray) -> DualProblem:
         build = DualProblem.hinge if self.loss == "hinge" else DualProblem.squared_hinge
@@ -459,14 +503,13 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def _pair_decisions(self, X: Any) -> np.ndarray:
         """Return f(x) for every pair of classes, LIBSVM's way: positive for the first (with two classes the second)."""
-        parts, edges = [], np.concatenate([[0], np.cumsum(getattr(self, "n_support_", []))])
-        for _, K in self._kernel_values(X):
-            decisions = np.empty((K.shape[0], self.intercept_.size))
-            for p, (a, b) in enumerate(combinations(range(self.classes_.size), 2)):
-                of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
-                decisions[:, p] = K[:, of_a] @ self.dual_coef_[b - 1, of_a] + K[:, of_b] @ self.dual_coef_[a, of_b]
-            parts.append(decisions + self._biases)
-        return np.concatenate(parts)
+        check_is_fitted(self)
+        if self.classes_.size == 2:
+            return self._products(X, [(slice(None), self.dual_coef_.T)])[0] + self._biases
+        groups = [slice(a, b) for a, b in pairwise([0, *np.cumsum(self.n_support_)])]
+        of_class = self._products(X, [(group, self.dual_coef_[:, group].T) for group in groups])
+        pairs = combinations(range(self.classes_.size), 2)
+        return np.stack([of_class[a][:, b - 1] + of_class[b][:, a] for a, b in pairs], axis=1) + self._biases
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return f(x).

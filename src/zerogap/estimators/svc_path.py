@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
@@ -125,7 +124,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> "SVCPath":
         self._asked_kernel()
         X, y = self._check_points(X, y)
-        check_classification_targets(y)
+        validation.check_labels(y)
         self.classes_ = np.unique(y)
         if self.classes_.size != 2:
             raise ValueError(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.estimators.base import KernelMachine
@@ -192,8 +193,8 @@ class SVR(RegressorMixin, KernelMachine):
             Predicted targets.
         """
         now = self._twin()  # another thread may store another model meanwhile
-        parts = [K @ now.dual_coef_[0] for _, K in now._kernel_values(X)]
-        return np.concatenate(parts) + now._biases[0]
+        check_is_fitted(now)
+        return now._products(X, [(slice(None), now.dual_coef_.T)])[0][:, 0] + now._biases[0]
 
     def _weights(self) -> np.ndarray:
         return np.asarray(self.dual_coef_ @ self._kernel.moved(self.support_vectors_))

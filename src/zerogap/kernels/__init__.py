@@ -1,6 +1,7 @@
 """Kernels: objects that compute blocks of kernel values, and know how far rounding can have put them off."""
 
-from zerogap.kernels.base import UNDERFLOW, UNIT, Columns, Kernel, Rounding, dense_if_cheap
+from zerogap.kernels.base import UNDERFLOW, UNIT, Kernel, Rounding, dense_if_cheap
+from zerogap.kernels.blocks import Columns, all_finite, values_of_square
 from zerogap.kernels.combined import Constant, Product, Scaled, Sum
 from zerogap.kernels.given import Function, Precomputed
 from zerogap.kernels.naming import NAMES, as_kernel, is_precomputed
@@ -25,9 +26,11 @@ __all__ = [
     "Scaled",
     "Sigmoid",
     "Sum",
+    "all_finite",
     "as_kernel",
     "centre_of",
     "dense_if_cheap",
     "gamma_value",
     "is_precomputed",
+    "values_of_square",
 ]

@@ -88,6 +88,11 @@ class Kernel:
         """Whether ``values`` takes CSR matrices; if it does not, sparse points are made dense before it sees them."""
         return False
 
+    @property
+    def can_share(self) -> bool:
+        """Whether threads may compute values at the same time: a user's own code may not be made for that."""
+        return False
+
     # What a kernel computes.
 
     def values(self, X: Any, Z: Any) -> np.ndarray:
@@ -268,8 +273,10 @@ class Kernel:
         """Return some of the points."""
         return X[points]
 
-    def against(self, Z: Any) -> "Columns":
+    def against(self, Z: Any) -> Any:
         """Fix one side of the blocks to the rows of Z."""
+        from zerogap.kernels.blocks import Columns
+
         return Columns(self, Z)
 
     def __call__(self, X: Any, Z: Any) -> np.ndarray:
@@ -419,54 +426,6 @@ class Disagreement(NamedTuple):
     way: str  # in which the other was computed; the first is from a block
 
 
-class Points:
-    """Points in the form that ``Columns.fill`` takes."""
-
-    def __init__(self, X: Any):
-        self.X = X
-
-    def __getitem__(self, rows: Any) -> "Points":
-        return Points(self.X[rows])
-
-
-class Columns:
-    """Kernel values of any points against a fixed set Z, prepared once."""
-
-    def __init__(self, kernel: Kernel, Z: Any):
-        self.kernel, self._Z = kernel, Z
-        self.points: Any = self._prepare(Z)
-
-    def prepare(self, X: Any) -> Any:
-        """Return the points X in the form that ``fill`` takes: done once, it need not be done for every block."""
-        return self.points if X is self._Z else self._prepare(X)
-
-    def _prepare(self, X: Any) -> Any:
-        return Points(X if self.kernel.accepts_sparse else dense(X))
-
-    def block(self, X: Any) -> np.ndarray:
-        """Return the (len X, len Z) matrix of kernel values."""
-        out = np.empty((X.shape[0], self._Z.shape[0]))
-        with np.errstate(over="ignore", invalid="ignore"):  # what is beyond float64 is seen by the result
-            self.fill(self.prepare(X), out)
-        return out
-
-    def fill(self, prepared: Any, out: np.ndarray, which: Any = None) -> None:
-        """Write the kernel values of prepared points against those of Z, or some of them, into ``out``."""
-        out[...] = self.kernel.checked_values(prepared.X, self._chosen(which).X)
-
-    def _chosen(self, which: Any) -> Any:
-        return self.points if which is None else self.points[which]
-
-    def rounding(self, diagonal: np.ndarray) -> "Rounding":
-        """Return how far values between the points of Z can be off."""
-        with np.errstate(over="ignore", invalid="ignore"):  # a tanh is finite where what it is of is not
-            magnitude = self.kernel.magnitude(read_only(self.points.X), diagonal)
-        roundings = self.kernel.roundings(self._Z.shape[1])
-        if self.kernel.is_own and not self.kernel.states_roundings and diagonal.size:
-            roundings = max(roundings, self.kernel.disagreement(self.points.X, diagonal).units)  # a mere assumption
-        return Rounding.within(magnitude, roundings)
-
-
 class Rounding(NamedTuple):
     """How far computed kernel values k_ij of n points can be off, u being the unit roundoff: by at most
 
@@ -495,6 +454,8 @@ class Rounding(NamedTuple):
 
     def taken(self, points: np.ndarray) -> "Rounding":
         """Return that of some points, nothing for a new one, whose number is -1."""
+        if points.size and points.min() >= 0:
+            return Rounding(*(part[..., points] for part in self))
         return Rounding(*(np.where(points >= 0, part[..., points], 0.0) for part in self))
 
     def joined(self, other: "Rounding") -> "Rounding":

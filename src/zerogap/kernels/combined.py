@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from zerogap import precision, validation
-from zerogap.kernels.base import UNDERFLOW, UNIT, Columns, Kernel, Rounding
+from zerogap.kernels.base import UNDERFLOW, UNIT, Kernel, Rounding
+from zerogap.kernels.blocks import Columns
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Constant(Kernel):
     is_radial = True
     knows_diagonal = True
     accepts_sparse = True
+    can_share = True
 
     def __post_init__(self) -> None:
         advice = "A negative constant is no inner product."
@@ -109,6 +111,11 @@ class Scaled(Kernel):
         return self.kernel.is_positive
 
     @property
+    def can_share(self) -> bool:
+        """Whether threads may compute values at the same time."""
+        return self.kernel.can_share
+
+    @property
     def is_radial(self) -> bool:
         """Whether k(x, z) depends on |x - z| alone and nowhere grows with it."""
         return self.kernel.is_radial
@@ -169,9 +176,9 @@ class ScaledColumns(Columns):
     def _prepare(self, X: Any) -> Any:
         return self._part.points
 
-    def fill(self, prepared: Any, out: np.ndarray, which: Any = None) -> None:
-        """Write the kernel values of prepared points against those of Z, or some of them, into ``out``."""
-        self._part.fill(prepared, out, which)
+    def write(self, rows: Any, columns: Any, out: np.ndarray) -> None:
+        """Write the kernel values of prepared points against some of ``points`` into ``out``, an array in one piece."""
+        self._part.write(rows, columns, out)
         out *= self.kernel.factor
 
     def rounding(self, diagonal: np.ndarray) -> Rounding:
@@ -210,6 +217,11 @@ class _Pair(Kernel):
     def is_positive(self) -> bool:
         """Whether every kernel matrix is known to be positive semidefinite."""
         return all(part.is_positive for part in self.parts)
+
+    @property
+    def can_share(self) -> bool:
+        """Whether threads may compute values at the same time."""
+        return all(part.can_share for part in self.parts)
 
     @property
     def knows_diagonal(self) -> bool:
@@ -344,6 +356,15 @@ class PairPoints:
     def __getitem__(self, rows: Any) -> "PairPoints":
         return PairPoints(self.left[rows], self.right[rows])
 
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return self.left.size
+
+    def part(self, a: int, b: int) -> "PairPoints":
+        """Return the points from a to b."""
+        return PairPoints(self.left.part(a, b), self.right.part(a, b))
+
 
 class PairColumns(Columns):
     """Values of two kernels, joined."""
@@ -361,12 +382,12 @@ class PairColumns(Columns):
     def _prepare(self, X: Any) -> PairPoints:
         return PairPoints(*(part.points for part in self._parts))
 
-    def fill(self, prepared: PairPoints, out: np.ndarray, which: Any = None) -> None:
-        """Write the kernel values of prepared points against those of Z, or some of them, into ``out``."""
+    def write(self, rows: PairPoints, columns: PairPoints, out: np.ndarray) -> None:
+        """Write the kernel values of prepared points against some of ``points`` into ``out``, an array in one piece."""
         left, right = self._parts
         other = np.empty_like(out)
-        left.fill(prepared.left, out, which)
-        right.fill(prepared.right, other, which)
+        left.write(rows.left, columns.left, out)
+        right.write(rows.right, columns.right, other)
         self.kernel.join(out, other)
 
     def rounding(self, diagonal: np.ndarray) -> Rounding:

@@ -7,21 +7,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
-from zerogap import limits, precision, validation
-from zerogap.kernels.base import Columns, Kernel, Points, dense, dense_if_cheap
+from zerogap import limits, precision, threads, validation
+from zerogap.kernels.base import Kernel, dense, dense_if_cheap
+from zerogap.kernels.blocks import Columns, Points, write_products
 from zerogap.kernels.scale import check_gamma, gamma_value, number, power_of_two
 
-# A block of this many doubles stays in a core's own cache between the product and what is done with it.
-TILE = 65536
-
 FAR_OFF = 100.0  # from zero, against the distance from each other: points that the linear kernel moves
-ROWS = 64  # computed in twice the precision between two questions whether the limit is over
+ROWS = 16  # computed in twice the precision between two questions whether the limit is over
 
 
 class InnerProduct(Kernel):
     """A kernel that is a function of <x, z>."""
 
     accepts_sparse = True
+    can_share = True
 
     def finish(self, products: np.ndarray) -> np.ndarray:
         """Turn inner products into kernel values, in place."""
@@ -46,19 +45,15 @@ class Products(Columns):
     kernel: InnerProduct
 
     def _prepare(self, X: Any) -> Points:
-        return Points(self.kernel.moved(X))
+        X = self.kernel.moved(X)
+        if hasattr(self, "points") and sp.issparse(X) != sp.issparse(self.points.X):  # points are compared in one form
+            X = sp.csr_matrix(X) if sp.issparse(self.points.X) else X.toarray()
+        return Points(X)
 
-    def fill(self, prepared: Points, out: np.ndarray, which: Any = None) -> None:
-        """Write the kernel values of prepared points against those of Z, or some of them, into ``out``."""
-        Z = self._chosen(which)
-        if sp.issparse(Z.X) or sp.issparse(prepared.X):
-            product = prepared.X @ Z.X.T
-            out[...] = product.toarray() if sp.issparse(product) else product
-        else:
-            np.matmul(prepared.X, Z.X.T, out=out)
-        rows = max(1, TILE // max(1, out.shape[1]))
-        for start in range(0, out.shape[0], rows):
-            self.kernel.finish(out[start : start + rows])
+    def write(self, rows: Points, columns: Points, out: np.ndarray) -> None:
+        """Write the kernel values of prepared points against some of ``points`` into ``out``, an array in one piece."""
+        write_products(rows, columns, out)
+        self.kernel.finish(out)
 
 
 @dataclass(frozen=True)
@@ -220,11 +215,14 @@ class Polynomial(InnerProduct):
         high, low = np.zeros((2, X.shape[0]))
         power, gamma = power_of_two(number(self.gamma))
         Zt = np.ascontiguousarray(np.ldexp(dense(Z), -power).T)
-        for start in range(0, X.shape[0], ROWS):
-            limits.check()
+
+        def work(start: int) -> None:
             rows = slice(start, start + ROWS)
             points = np.ldexp(dense(X[rows]), -power)
             precision.add_poly(points, Zt, gamma, self.coef0, self.degree, beta, high[rows], low[rows])
+
+        limits.check()
+        threads.share(work, range(0, X.shape[0], ROWS))
         return high, low
 
 

@@ -6,16 +6,19 @@ are compared coordinate by coordinate: that error grows with the distance alone,
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
-from zerogap import limits, precision
-from zerogap.compiled import jit_sums
-from zerogap.kernels.base import UNIT, Columns, Kernel, Points, Rounding, dense
-from zerogap.kernels.products import ROWS, TILE
+from zerogap import limits, precision, threads
+from zerogap.compiled import jit_contracted, jit_sums
+from zerogap.kernels.base import UNIT, Kernel, Rounding, dense
+from zerogap.kernels.blocks import TILE, Columns, Points, lay_down, write_products
+from zerogap.kernels.exponential import exponentials
+from zerogap.kernels.products import ROWS
 from zerogap.kernels.scale import check_gamma, gamma_value, number, power_of_two
 
 # The largest error of an exponent that the expansion may make; where its bound is larger, coordinates are compared.
@@ -46,6 +49,7 @@ class RBF(Kernel):
     is_radial = True
     knows_diagonal = True
     accepts_sparse = True
+    can_share = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gamma", check_gamma(self.gamma))
@@ -79,10 +83,13 @@ class RBF(Kernel):
         high, low = np.zeros((2, X.shape[0]))
         power, gamma = power_of_two(number(self.gamma))
         Zt = np.ascontiguousarray(np.ldexp(dense(Z), -power).T)
-        for start in range(0, X.shape[0], ROWS):
-            limits.check()
+
+        def work(start: int) -> None:
             rows = slice(start, start + ROWS)
             precision.add_rbf(np.ldexp(dense(X[rows]), -power), Zt, gamma, beta, high[rows], low[rows])
+
+        limits.check()
+        threads.share(work, range(0, X.shape[0], ROWS))
         return high, low
 
 
@@ -96,6 +103,11 @@ class LiftedPoints(Points):
 
     def __getitem__(self, rows: Any) -> "LiftedPoints":
         return LiftedPoints(self.X[rows], None if self.lifted is None else self.lifted[rows], self.reach[rows])
+
+    @cached_property
+    def has_far(self) -> bool:
+        """Whether any is compared coordinate by coordinate."""
+        return bool(np.isinf(self.reach).any())
 
     @property
     def far(self) -> np.ndarray:
@@ -148,14 +160,31 @@ class Exponents(Columns):
         lifted[np.isinf(reach)] = 0.0
         return LiftedPoints(X, lifted, reach)
 
-    def fill(self, prepared: LiftedPoints, out: np.ndarray, which: Any = None) -> None:
-        """Write the kernel values of prepared points against those of Z, or some of them, into ``out``."""
-        self._exponents(prepared, self._chosen(which), out)
-        rows = max(1, TILE // max(1, out.shape[1]))
-        for start in range(0, out.shape[0], rows):
-            tile = out[start : start + rows]
-            np.minimum(tile, 0.0, out=tile)  # no distance is negative but by rounding
-            np.exp(tile, out=tile)
+    def write(self, rows: LiftedPoints, columns: LiftedPoints, out: np.ndarray) -> None:
+        """Write the kernel values of prepared points against some of ``points`` into ``out``, an array in one piece."""
+        if self._is_sparse and not (rows.has_far or columns.has_far):
+            X, Z = rows.X, columns.by_feature
+            _write_sparse(
+                X.data, X.indices, X.indptr, rows.reach, Z.data, Z.indices, Z.indptr, columns.reach, self._gamma, out
+            )
+            return
+        self._exponents(rows, columns, out)
+        exponentials(out.reshape(-1))  # no exponent is positive but by rounding: then it counts as zero
+
+    def write_tiles(self, rows: Any, columns: Any, tiles: np.ndarray, out: np.ndarray, is_square: bool) -> bool:
+        """Write tiles of a block; of dense points, none too far for the expansion, in compiled code."""
+        if rows.lifted is None or rows.has_far or columns.has_far:
+            return super().write_tiles(rows, columns, tiles, out, is_square)
+        return bool(np.isfinite(_write_tiles(rows.lifted, columns.lifted, tiles, out, is_square)))
+
+    def add_products(
+        self, rows: Any, columns: Any, tiles: np.ndarray, coefficients: np.ndarray, out: np.ndarray
+    ) -> bool:
+        """Add products of tiles with coefficients; of dense points, none too far for the expansion, in compiled code."""
+        if rows.lifted is None or rows.has_far or columns.has_far:
+            return super().add_products(rows, columns, tiles, coefficients, out)
+        _add_products(rows.lifted, columns.lifted, tiles, coefficients, out)
+        return True
 
     def rounding(self, diagonal: np.ndarray) -> Rounding:
         """Return how far values between the points of Z can be off: relatively by their exponents, or as compared ones."""
@@ -187,7 +216,7 @@ class Exponents(Columns):
             np.matmul(rows.lifted, columns.lifted.T, out=out)
             return
         with np.errstate(over="ignore", invalid="ignore"):  # where a point is far, and all is written anew
-            out[...] = (rows.X @ columns.X.T).toarray()
+            write_products(rows, columns, out)
             out *= 2.0 * self._gamma
             out -= columns.reach
             out -= rows.reach[:, None]
@@ -225,6 +254,69 @@ def _coordinates(X: Any) -> tuple[np.ndarray, ...]:
         return (X,)
     X = X if X.has_sorted_indices else X.sorted_indices()
     return X.data, X.indices, X.indptr
+
+
+# Slices are not assigned in compiled code: the message on shapes that differ takes seconds to compile.
+
+
+@jit_sums
+def _sum(values):
+    total = 0.0
+    for k in range(values.size):
+        total += values[k]
+    return total
+
+
+@jit_contracted
+def _write_tiles(rows, columns, tiles, out, is_square):
+    """Write the kernel values of lifted points; return their sum."""
+    largest, total = 0, 0.0
+    for t in range(tiles.shape[0]):
+        largest = max(largest, (tiles[t, 1] - tiles[t, 0]) * (tiles[t, 3] - tiles[t, 2]))
+    values = np.empty(largest)
+    for t in range(tiles.shape[0]):
+        a, b, c, d = tiles[t, 0], tiles[t, 1], tiles[t, 2], tiles[t, 3]
+        flat = values[: (b - a) * (d - c)]
+        tile = flat.reshape((b - a, d - c))
+        np.dot(rows[a:b], columns[c:d].T, tile)
+        exponentials(flat)
+        total += _sum(flat)
+        lay_down(tile, a, c, out, is_square)
+    return total
+
+
+@jit_contracted
+def _write_sparse(x, feature, edge, reach, z, point, z_edge, z_reach, gamma, out):
+    """Write the kernel values of sparse points, by the products of the features that both have."""
+    for i in range(out.shape[0]):
+        row = out[i]
+        for j in range(row.size):
+            row[j] = -reach[i] - z_reach[j]
+        for a in range(edge[i], edge[i + 1]):
+            value, f = 2.0 * gamma * x[a], feature[a]
+            for b in range(z_edge[f], z_edge[f + 1]):
+                row[point[b]] += value * z[b]
+        exponentials(row)
+
+
+@jit_sums
+def _add_products(rows, columns, tiles, coefficients, out):
+    """Add the products of kernel values of lifted points, tile by tile, with coefficients."""
+    m, k = coefficients.shape
+    values = np.empty(TILE)
+    for t in range(tiles.shape[0]):
+        a, b = tiles[t, 0], tiles[t, 1]
+        width = TILE // (b - a)
+        for c in range(0, m, width):
+            d = min(c + width, m)
+            flat = values[: (b - a) * (d - c)]
+            tile = flat.reshape((b - a, d - c))
+            np.dot(rows[a:b], columns[c:d].T, tile)
+            exponentials(flat)
+            part = np.dot(tile, coefficients[c:d])
+            for i in range(b - a):
+                for j in range(k):
+                    out[a + i, j] += part[i, j]
 
 
 @jit_sums

@@ -33,7 +33,8 @@ class IncrementalEngine(Engine):
         self.lam, self.alpha, self.bias, w = lam, alpha, bias, self.w
         self.slack = self.true_slack()
         xi = self.slack / lam
-        near = at_bound(alpha, w)
+        # Nor may that move a decision value by more than a tenth of it.
+        near = at_bound(alpha, w) * min(1.0, 0.1 * lam / float((np.diagonal(self.K) * w).max() or 1.0))
         at_zero = (alpha <= 0.0) | ((alpha <= near) & (xi <= AT_BOUND))
         at_cap = (alpha >= w) | ((w - alpha <= near) & (xi >= -AT_BOUND))
         self.status = np.where(at_zero, RIGHT, np.where(at_cap, LEFT, ELBOW))

@@ -357,7 +357,8 @@ def _lay_out(K, points, status, b, F, lost, stacked, at_ends):
         gather(K, U, U, inner)
         _product_of(jumps[seen], np.arange(U.size), inner, product)
         for s in range(seen.size):
-            at_begins[seen[s]] += product[s]
+            for j in range(U.size):
+                at_begins[seen[s], j] += product[s, j]
     sum_rest, sum_lost, total_rest, total_lost, reach_rest, energy = 0.0, 0.0, 0.0, 0.0, 0.0, np.empty(count + 1)
     for i in range(n):
         if capped[i] != 0.0:

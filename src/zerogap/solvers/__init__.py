@@ -10,6 +10,7 @@ from zerogap.solvers.base import Info, Solver, State
 from zerogap.solvers.registry import SOLVERS, Entry, get_solver
 
 if TYPE_CHECKING:  # for editors and type checkers, which cannot see what is loaded when first used
+    from zerogap.solvers.auto import Auto
     from zerogap.solvers.cholesky import Cholesky
     from zerogap.solvers.conjugate_gradient import ConjugateGradient
     from zerogap.solvers.decomposition import Chunking, Decomposition
@@ -29,6 +30,7 @@ __all__ = [
     "SMO",
     "SOLVERS",
     "SOR",
+    "Auto",
     "Cholesky",
     "Chunking",
     "ConjugateGradient",

@@ -4,14 +4,11 @@ A compiled loop cannot compute kernel rows, and sees neither Ctrl-C nor a time l
 reason, such as a row that is missing.  The solver calls it again, and it goes on where it stopped.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from zerogap import limits
 from zerogap.compiled import inline
 from zerogap.gram import Gram
-from zerogap.problem import DualProblem
 
 # Why a compiled loop returned: it has made all its steps; the violation is at its target; a kernel row is missing; the dual
 # objective is unbounded; nothing is left to do; it is time to ask whether the limit is over.
@@ -20,40 +17,13 @@ SPENT, QUIET, NEEDS_ROW, UNBOUNDED, FINISHED, PAUSED = range(6)
 # A coefficient this large is on its way to infinity; its square, times a kernel value, is still finite.
 LARGEST = 1e140
 
-# Between two questions whether the limit is over: so many updated residuals, and kernel values computed, some hundredths of a
-# second each.
-WORK_PER_QUESTION = 20_000_000
+# Kernel values computed between two questions whether the limit is over: some hundredths of a second.
 VALUES_PER_QUESTION = 4_000_000
-
-
-class ProblemArrays(NamedTuple):
-    """A ``DualProblem`` for compiled code."""
-
-    kernel_diagonal: np.ndarray  # (n,) of K, without the ridge
-    ridge: np.ndarray  # (n,)
-    target: np.ndarray  # (n,) t
-    lower: np.ndarray  # (n,)
-    upper: np.ndarray  # (n,)
-    eps: float
-    has_fixed_bias: bool  # no constraint on the sum
-
-
-def arrays_of(problem: DualProblem) -> ProblemArrays:
-    """Return the arrays of a problem, which stay the same for a whole run."""
-    return ProblemArrays(
-        problem.gram.diagonal,
-        problem.ridge,
-        problem.target,
-        problem.lower,
-        problem.upper,
-        problem.eps,
-        problem.total is None,
-    )
 
 
 def pairs_per_question(n: int) -> int:
     """Return how many pairs a compiled loop moves before it comes back to ask whether it may go on."""
-    return max(1, WORK_PER_QUESTION // n)
+    return max(1, limits.WORK_PER_QUESTION // n)
 
 
 def rows_per_question(gram: Gram) -> int:

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from zerogap import limits, validation
-from zerogap.problem import DualProblem
+from zerogap.problem import DualProblem, arrays_of
 from zerogap.solvers import batch_ascent, compiled_loops, strip_ascent
 from zerogap.solvers.base import Info
-from zerogap.solvers.compiled_loops import FINISHED, NEEDS_ROW, PAUSED, UNBOUNDED, arrays_of
+from zerogap.solvers.compiled_loops import FINISHED, NEEDS_ROW, PAUSED, UNBOUNDED
 from zerogap.solvers.pair import SMALLEST, PairState
 from zerogap.solvers.passes import DIVERGED, ORDERS, PASSES, RATE, TURN, ascend, begin, rows_ahead, step_back
 

@@ -11,10 +11,10 @@ import numpy as np
 from zerogap import limits
 from zerogap.compiled import HUGE, NO_POINT, jit
 from zerogap.gram import has_row, kernel_value, mark_used, next_stamp, row_of
-from zerogap.problem import DualProblem
+from zerogap.problem import DualProblem, arrays_of
 from zerogap.solvers import compiled_loops, pair
 from zerogap.solvers.base import Info
-from zerogap.solvers.compiled_loops import FINISHED, NEEDS_ROW, PAUSED, SPENT, UNBOUNDED, arrays_of
+from zerogap.solvers.compiled_loops import FINISHED, NEEDS_ROW, PAUSED, SPENT, UNBOUNDED
 from zerogap.solvers.pair import ORIGIN, PairState, Scan
 
 # Places in a scan's integers and numbers.  MOVES: those made since the last full scan without one.
@@ -79,7 +79,7 @@ def _scan(problem, point, cache, scan, max_pairs, kkt_target):
     moved, work = 0, 0
     slow = pair.SLOW_AT_LEAST + pair.SLOW_PER_POINT * n
     while moved < max_pairs:
-        if work >= compiled_loops.WORK_PER_QUESTION:
+        if work >= limits.WORK_PER_QUESTION:
             return PAUSED, moved, NO_POINT, NO_POINT
         work += 1
         width = 2.0 * numbers[TOLERANCE]

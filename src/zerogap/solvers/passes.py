@@ -11,7 +11,7 @@ from zerogap import limits
 from zerogap.compiled import HUGE, inline, jit
 from zerogap.gram import has_row, mark_used, next_stamp
 from zerogap.problem import DualProblem
-from zerogap.solvers import compiled_loops, pair
+from zerogap.solvers import pair
 from zerogap.solvers.compiled_loops import FINISHED, LARGEST, NEEDS_ROW, PAUSED, QUIET, SPENT, UNBOUNDED
 from zerogap.solvers.pair import ORIGIN, PairState
 
@@ -81,7 +81,7 @@ def ascend(problem, point, cache, rates, this_pass, heuristic, max_moves, kkt_ta
     clock = next_stamp(cache)
     moved, work = 0, 0
     while moved < max_moves:
-        if work >= compiled_loops.WORK_PER_QUESTION:
+        if work >= limits.WORK_PER_QUESTION:
             return PAUSED, moved
         work += 1
         if integers[POSITION] == integers[LENGTH]:

@@ -61,7 +61,7 @@ class Entry:
 
 
 SOLVERS = {
-    "auto": Entry("smo.SMO"),
+    "auto": Entry("auto.Auto"),
     "smo": Entry("smo.SMO"),
     "smo-mvp": Entry("smo.SMO", {"second_order": False}),
     "smo-keerthi": Entry("keerthi.KeerthiSMO"),

@@ -24,10 +24,10 @@ from zerogap import limits, validation
 from zerogap.active_set import ActiveSet, violation_of
 from zerogap.compiled import NO_POINT, jit
 from zerogap.gram import Gram, has_row, kernel_value, row_of
-from zerogap.problem import DualProblem
+from zerogap.problem import DualProblem, ProblemArrays, arrays_of
 from zerogap.solvers import compiled_loops
 from zerogap.solvers.base import Info
-from zerogap.solvers.compiled_loops import LARGEST, ProblemArrays, arrays_of
+from zerogap.solvers.compiled_loops import LARGEST
 
 WORK_PER_STEP = 600_000_000  # multiplications after which a step comes back, so that Ctrl-C and time limits are seen
 ROWS_AT_ONCE = 16  # kernel rows computed together where not all can be kept
@@ -269,7 +269,7 @@ def _next_violator(
     by_own_row = not gram.holds_all
     if not by_own_row and not compiled_loops.fetch(gram, support):
         return NO_POINT, 0
-    scanned, points_per_call = 0, max(1, compiled_loops.WORK_PER_QUESTION // max(1, support.size))
+    scanned, points_per_call = 0, max(1, limits.WORK_PER_QUESTION // max(1, support.size))
     while scanned < n and not (scanned and limits.is_over()):
         max_points = min(points_per_call, n - scanned)
         violator, count, needs_row = _scan(

@@ -12,10 +12,10 @@ import numpy as np
 from zerogap import limits
 from zerogap.compiled import HUGE, NO_POINT, fmax, fmin, jit
 from zerogap.gram import Gram, has_row, mark_used, next_stamp, row_of
-from zerogap.problem import DualProblem
+from zerogap.problem import DualProblem, arrays_of
 from zerogap.solvers import compiled_loops, pair
 from zerogap.solvers.base import Info
-from zerogap.solvers.compiled_loops import NEEDS_ROW, QUIET, SPENT, UNBOUNDED, arrays_of
+from zerogap.solvers.compiled_loops import NEEDS_ROW, QUIET, SPENT, UNBOUNDED
 from zerogap.solvers.pair import ORIGIN, PairState
 
 BLOCK = 128  # points a reduction covers before it is asked where its extreme was
@@ -41,6 +41,18 @@ class Moved:
         self.change = part.beta - before
         self.left = np.flatnonzero(self.change)  # of the points, those whose rows are still to be subtracted
         self.own, self.residual = part.residual, residual.copy()  # of the part, and of all points
+
+    def put_back(self, state: PairState) -> None:
+        """Make it part of the state; the residuals of the others are in step."""
+        self.residual[self.points] = self.own
+        state.residual[:] = self.residual
+        for whole, own in (
+            (state.beta, self.beta),
+            (state.up_offset, self.up_offset),
+            (state.low_offset, self.low_offset),
+        ):
+            whole[self.points] = own
+        state.memory.moved = None
 
 
 class Shrunk:
@@ -98,15 +110,15 @@ class SMO:
             return state, self._descend(problem, state, max_steps, kkt_target)
         moved = 0
         while True:
-            if not _expand(problem, state):
+            if not expand(problem, state):
                 return state, Info(moved)
-            b_up, b_low = _bounds(problem, state)
+            b_up, b_low = bounds(problem, state)
             if b_up - b_low <= kkt_target or moved >= max_steps or (moved > 0 and limits.is_over()):
                 return state, Info(moved, is_done=b_up <= b_low)
             info = self._descend_part(problem, state, max_steps - moved, kkt_target, b_up, b_low)
             moved += info.iterations
             if info.is_unbounded or (not moved and limits.is_over()):
-                _expand(problem, state)
+                expand(problem, state)
                 return state, replace(info, iterations=moved, is_done=False)
 
     def _descend_part(
@@ -115,10 +127,10 @@ class SMO:
         """Move pairs of the working set, or of all points; the others are brought into step by ``_expand``."""
         shrunk = state.memory
         is_start = not state.beta.any() and not shrunk.points.size
-        points = _sample(problem.n) if is_start else _working_set(problem, state, b_up, b_low)
+        points = _sample(problem.n) if is_start else working_set(problem, state, b_up, b_low)
         if points is None:
             return self._descend(problem, state, min(SHRINK_AFTER, max_steps), kkt_target)
-        part, part_state = _restrict(problem, state, points)
+        part, part_state = restrict(problem, state, points)
         # Bounds of points left out go stale as the others move: evaluate them again after some progress.
         info = self._descend(part, part_state, max_steps, max(kkt_target, 0.1 * (b_up - b_low)))
         shrunk.moved = Moved(points, part_state, state.beta[points], state.residual)
@@ -148,7 +160,7 @@ class SMO:
 # Shrinking.
 
 
-def _bounds(problem: DualProblem, state: PairState) -> tuple[float, float]:
+def bounds(problem: DualProblem, state: PairState) -> tuple[float, float]:
     """Return b_up and b_low."""
     b_up, b_low = float((state.residual + state.up_offset).max()), float((state.residual + state.low_offset).min())
     return (max(b_up, 0.0), min(b_low, 0.0)) if problem.total is None else (b_up, b_low)
@@ -159,14 +171,21 @@ def _sample(n: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).choice(n, max(n // FIRST_SAMPLE, 400), replace=False))
 
 
-def _working_set(problem: DualProblem, state: PairState, b_up: float, b_low: float) -> np.ndarray | None:
+def working_set(
+    problem: DualProblem, state: PairState, b_up: float, b_low: float, most: int | None = None
+) -> np.ndarray | None:
     """Return the points that violate their condition at the present bias, or nearly do; None if they are nearly all.
+
+    With ``most`` so many that violate it most, or are nearest to doing so.
 
     The bias is taken between b_up and b_low, so the most violating pair is always among them.
     """
     bias = min(max(problem.best_bias(state.residual + problem.ridge * state.beta), b_low), b_up)
     violations = np.maximum(state.residual + state.up_offset - bias, bias - state.residual - state.low_offset)
     size = int(WORKING_SET_FACTOR * np.count_nonzero(violations > 0)) + WORKING_SET_SPARE
+    if most is not None:
+        pair = (np.argmax(state.residual + state.up_offset), np.argmin(state.residual + state.low_offset))
+        return np.union1d(pair, np.argpartition(violations, -min(most, violations.size))[-most:])
     if size > WORTH_SHRINKING * violations.size:
         return None
     threshold = max(np.partition(violations, -size)[-size], -SLACK * (b_up - b_low))
@@ -178,7 +197,7 @@ def _working_set(problem: DualProblem, state: PairState, b_up: float, b_low: flo
     return np.flatnonzero(movable)
 
 
-def _restrict(problem: DualProblem, state: PairState, points: np.ndarray) -> tuple[DualProblem, PairState]:
+def restrict(problem: DualProblem, state: PairState, points: np.ndarray) -> tuple[DualProblem, PairState]:
     """Return the problem of some points alone, the others staying where they are: that is all in the residual."""
     shrunk = state.memory
     if points is not shrunk.points or shrunk.gram is None:
@@ -189,7 +208,7 @@ def _restrict(problem: DualProblem, state: PairState, points: np.ndarray) -> tup
     return part, PairState(beta, residual, up_offset, low_offset, diagonal, shrunk)
 
 
-def _expand(problem: DualProblem, state: PairState) -> bool:
+def expand(problem: DualProblem, state: PairState) -> bool:
     """Bring the points left out into step with those that moved; return False if a limit came first: then it goes on later.
 
     Only with the last of the rows does the point itself change: before, its sum and its residual would not be in order.
@@ -204,15 +223,7 @@ def _expand(problem: DualProblem, state: PairState) -> bool:
             return False
         problem.gram.subtract(moved.points[some], moved.change[some], moved.residual)
         moved.left = moved.left[at_once:]
-    moved.residual[moved.points] = moved.own
-    state.residual[:] = moved.residual
-    for whole, own in (
-        (state.beta, moved.beta),
-        (state.up_offset, moved.up_offset),
-        (state.low_offset, moved.low_offset),
-    ):
-        whole[moved.points] = own
-    state.memory.moved = None
+    moved.put_back(state)
     return True
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from zerogap import limits, validation
-from zerogap.problem import DualProblem
+from zerogap.problem import DualProblem, arrays_of
 from zerogap.solvers import compiled_loops, passes
 from zerogap.solvers.base import Info
-from zerogap.solvers.compiled_loops import FINISHED, NEEDS_ROW, PAUSED, UNBOUNDED, arrays_of
+from zerogap.solvers.compiled_loops import FINISHED, NEEDS_ROW, PAUSED, UNBOUNDED
 from zerogap.solvers.pair import PairState
 from zerogap.solvers.passes import BIAS, DIVERGED, ORDERS, PASSES, ROOM_DOWN, ROOM_UP, TURN, Pass
 

@@ -1,0 +1,265 @@
+"""What ``solver="auto"`` does: pairs as long as they get on quickly, then exchanges to the exact optimum.
+
+Some thousand points: the whole kernel matrix at once, whose tiles are cheaper than rows one after the other.  Pairs find out
+which points are free far sooner than what their coefficients are.  So the free points are then solved for directly, and the
+few that pairs have filed in the wrong set are exchanged (``ActiveSet``).  Where the pairs that are left cost less than the
+factor of the free points, pairs go on.  More points: pairs with shrinking, on rows as they are needed.  So many that memory
+does not hold all rows: a guess from a sample, then parts of some thousand points, whose rows are used once and not kept.
+"""
+
+import copy
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from zerogap import limits
+from zerogap.active_set import ActiveSet
+from zerogap.problem import DualProblem
+from zerogap.solvers import pair, smo
+from zerogap.solvers.base import Info
+from zerogap.solvers.pair import PairState
+from zerogap.solvers.smo import SMO, Shrunk
+
+WHOLE = 8000  # points, up to which all kernel values are computed
+
+# Share of the range of the targets: at such a violation pairs have found nearly all free points.
+ROUGH = 0.025
+
+# Seconds, to compare one with the other: a pair, for each point; a multiplication of a factor, and of an exchange.
+PAIR, FACTORED, EXCHANGED = 1.2e-9, 0.05e-9, 0.5e-9
+EXCHANGES = 10  # that are left, as a rule
+
+# More points than have their whole matrix.
+SAMPLE, SAMPLE_STEPS = 3000, 100_000  # points that a guess is made from, and steps that it may take
+SMALLEST_PART, LARGEST_PART = 64, 6000  # points that are solved for alone
+PART = 0.1  # to this share of the violation that chose them
+
+PAIRS = SMO(shrinking=False)
+
+
+class Part(NamedTuple):
+    """Some of the points, which are solved for alone."""
+
+    points: np.ndarray
+    problem: DualProblem
+    state: PairState
+    target: float  # violation at which it counts as solved
+
+
+class Memory(Shrunk):
+    """What is known of a run besides its point."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.per_halving = 0.0  # pairs that have halved the violation last
+        self.may_exchange = True
+        self.first: np.ndarray | None = None  # points that a guess leaves uncertain
+        self.open: Part | None = None  # what was not solved when the last step ended
+        self.rough = 0.0  # the violation at which pairs have found nearly all free points
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "Memory":
+        copied = Memory()
+        copied.moved, copied.rough, copied.first = copy.deepcopy(self.moved, memo), self.rough, self.first
+        copied.per_halving, copied.may_exchange = self.per_halving, self.may_exchange
+        if self.open is not None:  # its kernel matrix is only read
+            copied.open = self.open._replace(state=copy.deepcopy(self.open.state, memo))
+        return copied
+
+
+@dataclass(frozen=True)
+class Auto:
+    """SMO to a rough point, then exchanges of free points to the exact optimum.
+
+    Attributes
+    ----------
+    whole : int
+        Number of points up to which the whole kernel matrix is computed, if memory holds it; 8000 by default.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, RelativeGap, solve
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]]), [-1, -1, 1, 1], C=10.0)
+    >>> bool(solve(problem, "auto", stop=RelativeGap(1e-12)).certificate.relative_gap < 1e-12)
+    True
+    """
+
+    whole: int = WHOLE
+
+    def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
+        """Start at beta, or at zero."""
+        if problem.n <= self.whole and problem.gram.holds_all:
+            problem.gram.full()
+            return self._begin(problem, beta)
+        if beta is None and not problem.gram.is_complete and (guess := self._guess(problem)) is not None:
+            beta, first = guess
+            state = self._begin(problem, beta)
+            state.memory.first = first
+            return state
+        return self._begin(problem, beta)
+
+    @staticmethod
+    def _begin(problem: DualProblem, beta: np.ndarray | None) -> PairState:
+        state = pair.start(problem, beta, Memory())
+        state.memory.rough = ROUGH * float(np.ptp(problem.target))
+        return state
+
+    def step(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[PairState, Info]:
+        """Move pairs, or exchange points, until the violation is at most ``kkt_target``."""
+        if not problem.gram.is_complete:
+            if not self._is_large(problem):
+                return SMO().step(problem, state, max_steps, kkt_target)
+            return state, self._work_on_part(problem, state, max_steps, kkt_target)
+        memory, violation = state.memory, _violation(problem, state)
+        rough = max(memory.rough, kkt_target)
+        if violation > rough:
+            return state, self._approach(problem, state, max_steps, rough)
+        if memory.may_exchange and problem.gram.is_positive and not self._pays(problem, state, violation, kkt_target):
+            entered, is_better, is_unbounded = _exchange(problem, state, max_steps, kkt_target)
+            memory.may_exchange = is_better
+            if is_better or is_unbounded:
+                return state, Info(max(entered, 1), is_unbounded=is_unbounded)
+        return PAIRS.step(problem, state, max_steps, kkt_target)
+
+    # More points than have their whole matrix.
+
+    def _guess(self, problem: DualProblem) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return a point to start from, what the solution of a sample says of all points; and those it is least certain of.
+
+        With a box as much larger as the sample is smaller its decision function is about the one that is sought, and tells of
+        every point by which slope of the loss it is held.
+        """
+        n, size = problem.n, SAMPLE
+        if (
+            self._most(problem) < SMALLEST_PART
+            or problem.is_hard
+            or problem.total not in (None, 0.0)
+            or not problem.gram.is_positive
+            or n < 2 * size
+        ):
+            return None
+        sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+        ratio, part = n / size, problem.restricted(sample)
+        part = replace(part, lower=ratio * part.lower, upper=ratio * part.upper, ridge=part.ridge / ratio)
+        solver = replace(self, whole=size)
+        state = solver.init(part)
+        solver.step(part, state, SAMPLE_STEPS, state.memory.rough)
+        support = np.flatnonzero(state.beta)
+        r = problem.target - problem.gram.product(sample[support], state.beta[support])
+        r -= problem.best_bias(r)
+        uncertain = np.abs(np.abs(r) - problem.eps)
+        most = min(self._most(problem), n)
+        first = np.sort(np.argpartition(uncertain, most - 1)[:most])
+        return problem.restore_sum(problem.loss.response(r)), first
+
+    def _is_large(self, problem: DualProblem) -> bool:
+        """Whether it is solved part by part: memory holds not all rows, but a part of some size."""
+        return not problem.gram.holds_all and self._most(problem) >= SMALLEST_PART
+
+    @staticmethod
+    def _most(problem: DualProblem) -> int:
+        """Return how many points are worked on alone: their matrix takes half of the room there is."""
+        return max(min(int(math.sqrt(problem.gram.room / 16.0)), LARGEST_PART), 2)
+
+    def _work_on_part(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> Info:
+        """Solve for the points that violate their conditions, or nearly do, alone; then bring the others into step."""
+        memory = state.memory
+        if not _put_back(problem, state):
+            return Info(0)
+        if memory.open is None:
+            b_up, b_low = smo.bounds(problem, state)
+            if b_up - b_low <= kkt_target:
+                return Info(0, is_done=b_up <= b_low)
+            memory.open = self._opened(problem, state, max(kkt_target, PART * (b_up - b_low)), b_up, b_low)
+        points, part, part_state, target = memory.open
+        moved, info = 0, Info(0)
+        while moved < max_steps and not limits.is_over() and _violation(part, part_state) > target:
+            _, info = self.step(part, part_state, max_steps - moved, target)
+            moved += info.iterations
+            if info.is_done or info.is_unbounded or not info.iterations:
+                break
+        if moved >= max_steps and _violation(part, part_state) > target:
+            return Info(moved)
+        memory.open = None
+        memory.moved = smo.Moved(points, part_state, state.beta[points], state.residual)
+        _put_back(problem, state)
+        return Info(moved, is_unbounded=info.is_unbounded)
+
+    def _opened(self, problem: DualProblem, state: PairState, target: float, b_up: float, b_low: float) -> Part:
+        """Return the next points to be solved for alone."""
+        memory = state.memory
+        points, memory.first = memory.first, None
+        if points is None:
+            points = smo.working_set(problem, state, b_up, b_low, self._most(problem))
+        part, part_state = smo.restrict(problem, state, points)
+        part.gram.full()
+        part_state = part_state._replace(memory=Memory())
+        part_state.memory.rough = memory.rough
+        return Part(points, part, part_state, target)
+
+    # Points whose matrix is in memory.
+
+    def _approach(self, problem: DualProblem, state: PairState, max_steps: int, target: float) -> Info:
+        """Move pairs to a rough point; the last halving of the violation tells what the next would cost."""
+        _, first = PAIRS.step(problem, state, max_steps, 2.0 * target)
+        if first.is_done or first.is_unbounded or first.iterations >= max_steps:
+            return first
+        _, second = PAIRS.step(problem, state, max_steps - first.iterations, target)
+        state.memory.per_halving = float(second.iterations)
+        moved = first.iterations + second.iterations
+        return Info(moved, is_done=second.is_done, is_unbounded=second.is_unbounded)
+
+    @staticmethod
+    def _pays(problem: DualProblem, state: PairState, violation: float, kkt_target: float) -> bool:
+        """Whether the pairs that are left cost less than a factor and some exchanges."""
+        if not 0.0 < kkt_target < violation:
+            return violation <= kkt_target
+        beta, n = state.beta, problem.n
+        m = np.count_nonzero((beta != 0.0) & (beta > problem.lower) & (beta < problem.upper))
+        pairs = state.memory.per_halving * math.log2(violation / kkt_target)
+        exchanges = FACTORED * m**3 / 3.0 + EXCHANGES * EXCHANGED * m * (4.0 * m + n)
+        return PAIR * n * pairs <= exchanges
+
+    def __str__(self) -> str:
+        return "auto"
+
+
+def _put_back(problem: DualProblem, state: PairState) -> bool:
+    """Bring the points left out into step with those that moved; return False if a limit came first: then it is done later.
+
+    Kernel rows are not kept for it: what memory there is belongs to the next part.
+    """
+    moved = state.memory.moved
+    if moved is None:
+        return True
+    try:
+        if moved.left.size:
+            moved.residual -= problem.gram.product(moved.points[moved.left], moved.change[moved.left])
+    except limits.Exceeded:
+        return False
+    moved.put_back(state)
+    return True
+
+
+def _violation(problem: DualProblem, state: PairState) -> float:
+    b_up, b_low = problem.bias_interval(state.beta, state.residual)
+    return max(b_up - b_low, 0.0)
+
+
+def _exchange(problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[int, bool, bool]:
+    """Go to the minimum by exchanges; return how many points entered, whether that is better, and if there is no bound.
+
+    If rounding has led them astray the point stays where it was.
+    """
+    before = problem.estimate(state.beta, state.residual)
+    active = ActiveSet(problem, state.beta.copy())
+    entered = active.optimise(problem, 0.0, max_steps)
+    if active.is_unbounded:
+        return entered, False, True
+    dual = -problem.objective(active.beta, active.residual)
+    if not before.dual <= dual <= before.primal * (1.0 + 1e-9) or limits.is_over():  # weak duality
+        return entered, False, False
+    state.beta[:], state.residual[:] = active.beta, active.residual
+    state.up_offset[:], state.low_offset[:] = problem.up_offset(active.beta), problem.low_offset(active.beta)
+    return entered, True, False

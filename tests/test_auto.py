@@ -1,0 +1,109 @@
+"""Solver "auto": pairs, exchanges, and parts of problems that are too large for their whole matrix."""
+
+import numpy as np
+import pytest
+from naive import reference_objective
+from sklearn.datasets import make_classification, make_moons
+
+from zerogap import DualProblem, Gram, RelativeGap, Status, solve
+from zerogap.solvers import Auto, auto
+
+X, y = make_classification(240, 6, n_informative=4, flip_y=0.15, random_state=0)
+y = 2.0 * y - 1.0
+weight = np.random.default_rng(0).choice([0.0, 0.5, 1.0, 3.0], 240)
+
+
+def problems(cache_size=1000):
+    """With a cache of 0.3 megabytes the matrix does not fit."""
+    gram = Gram(X, cache_size=cache_size)
+    yield "hinge", DualProblem.hinge(gram, y, 2.0)
+    yield "large C", DualProblem.hinge(gram, y, 1e4)
+    yield "weighted", DualProblem.hinge(gram, y, 2.0, sample_weight=weight)
+    yield "fixed bias", DualProblem.hinge(gram, y, 2.0, fit_intercept=False)
+    yield "squared hinge", DualProblem.squared_hinge(gram, y, 2.0)
+    yield "regression", DualProblem.epsilon_insensitive(gram, X[:, 0] + 0.1 * X[:, 1], 2.0, 0.05)
+    yield "squared regression", DualProblem.squared_epsilon_insensitive(gram, X[:, 0] ** 2, 2.0, 0.1)
+    yield "linear", DualProblem.hinge(Gram(X, "linear", cache_size=cache_size), y, 10.0)
+    yield "hard", DualProblem.hard_margin(Gram(X, "rbf", gamma=5.0, cache_size=cache_size), y)
+
+
+PROBLEMS = dict(problems())
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    """Parts so small that a problem takes several, and a guess from a sample."""
+    monkeypatch.setattr(auto, "SAMPLE", 60)
+    monkeypatch.setattr(auto, "LARGEST_PART", 70)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_to_the_last_digits(name):
+    problem = PROBLEMS[name]
+    solution = solve(problem, "auto", stop=RelativeGap(1e-9))
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.dual == pytest.approx(-reference_objective(problem), rel=1e-7)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-9])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_part_by_part_to_the_same_optimum(name, tol, small_parts):
+    problem = dict(problems(cache_size=0.3))[name]
+    solution = solve(problem, Auto(), stop=RelativeGap(tol))
+    assert solution.status is Status.CONVERGED
+    assert not problem.gram.is_complete
+    assert solution.certificate.dual == pytest.approx(-reference_objective(problem), rel=max(tol, 1e-7))
+
+
+def test_a_guess_is_near(small_parts):
+    """The solution of a sample tells most points by which slope of the loss they are held."""
+    A, b = make_moons(2000, noise=0.2, random_state=0)
+    problem = DualProblem.hinge(Gram(A, cache_size=1.0), 2.0 * b - 1.0, 1.0)
+    beta, first = Auto()._guess(problem)
+    assert problem.excess(beta) == 0.0
+    exact = solve(problem, stop=RelativeGap(1e-9)).beta
+    assert np.mean((beta != 0) == (exact != 0)) > 0.8
+    assert first.size == auto.LARGEST_PART
+
+
+@pytest.mark.parametrize("at_once", [3, 7, 50])
+def test_in_steps_and_resumed(at_once, small_parts):
+    problem = DualProblem.hinge(Gram(X, cache_size=0.3), y, 50.0)
+    solver = Auto()
+    whole = solve(problem, solver, stop=RelativeGap(1e-8))
+    solution = solve(problem, solver, stop=RelativeGap(1e-8), max_steps=at_once)
+    for _ in range(5000):
+        if solution.status is not Status.MAX_STEPS:
+            break
+        steps = solution.n_iter + at_once
+        solution = solve(problem, solver, stop=RelativeGap(1e-8), max_steps=steps, resume=solution)
+        assert solution.n_iter <= steps
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.dual == pytest.approx(whole.certificate.dual, rel=1e-7)
+
+
+def test_exchanges_that_rounding_leads_astray_are_not_taken(monkeypatch):
+    problem = PROBLEMS["large C"]
+    state = Auto().init(problem)
+    Auto().step(problem, state, 10_000, 0.0)
+    beta = state.beta.copy()
+
+    class Astray(auto.ActiveSet):
+        def optimise(self, problem, tolerance=0.0, max_steps=None):
+            self.residual -= 1e6 * np.sign(self.beta)  # an objective that weak duality forbids
+            return 1
+
+    monkeypatch.setattr(auto, "ActiveSet", Astray)
+    assert auto._exchange(problem, state, 10, 0.0)[1] is False
+    np.testing.assert_array_equal(state.beta, beta)
+
+
+def test_pairs_go_on_where_they_cost_less():
+    problem = PROBLEMS["hinge"]
+    state = Auto().init(problem)
+    Auto().step(problem, state, 10_000, 0.01)
+    violation = auto._violation(problem, state)
+    assert state.memory.per_halving > 0
+    assert Auto._pays(problem, state, violation, 0.9 * violation)
+    assert not Auto._pays(problem, state, violation, 1e-300)
+    assert not Auto._pays(problem, state, violation, 0.0)

@@ -1,0 +1,80 @@
+"""Blocks piece by piece: whole, symmetric, and products that are not kept, for every kernel."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from zerogap import limits, threads
+from zerogap.kernels import RBF, Function, Linear, Polynomial, Sigmoid, blocks, values_of_square
+
+rng = np.random.default_rng(0)
+X, Z = rng.standard_normal((150, 4)), rng.standard_normal((90, 4))
+X[3] *= 1e7  # an outlier
+KERNELS = [
+    RBF(0.3), RBF(1e5), Linear(), Polynomial(3, gamma=0.1, coef0=1.0), Sigmoid(gamma=0.01), RBF(0.2) + 2.0 * Linear(),
+    RBF(0.5) * Polynomial(2, gamma=0.1), Function(lambda A, B: np.minimum(abs(A[:, None]), abs(B)).sum(axis=2)),
+]  # fmt: skip
+
+
+@pytest.fixture(params=[False, True], ids=["alone", "shared"])
+def small_tiles(request, monkeypatch):
+    """Tiles so small that a block has many, worked off by one thread or by two."""
+    monkeypatch.setattr(blocks, "TILE", 600)
+    monkeypatch.setattr(blocks, "TILE_ROWS", 16)
+    monkeypatch.setattr(blocks, "SQUARE", 32)
+    monkeypatch.setattr(blocks, "PIECE", 1000)
+    monkeypatch.setattr(threads._Blas, "threads", lambda self: 2)
+    monkeypatch.setattr(blocks, "WORTH_SHARING", 0 if request.param else 10**12)
+
+
+def plain(kernel, A, B):
+    """Every value by itself."""
+    if isinstance(kernel, RBF):
+        return np.exp(-kernel.gamma * ((A[:, None] - B) ** 2).sum(axis=2))
+    return np.array([[kernel(a[None], b[None])[0, 0] for b in B] for a in A])
+
+
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
+def test_a_block_its_products_and_its_square(kernel, is_sparse, small_tiles):
+    if is_sparse and isinstance(kernel, Function):
+        pytest.skip("the function takes arrays")
+    form = sp.csr_matrix if is_sparse else np.asarray
+    A, B = form(X), form(Z)
+    columns = kernel.against(B)
+    expected = plain(kernel, X, Z)
+    size = np.abs(expected).max(axis=1, keepdims=True)
+    assert (np.abs(columns.block(A) - expected) <= 1e-10 * size).all()
+    coefficients = rng.standard_normal((40, 3))
+    which = np.arange(90)[::2][:40]
+    for k in (1, 3):
+        product, is_finite = columns.dot(columns.prepare(A), coefficients[:, :k], which)
+        assert is_finite
+        assert (np.abs(product - expected[:, which] @ coefficients[:, :k]) <= 1e-9 * size).all()
+    K, diagonal = np.empty((90, 90)), kernel.diagonal(Z)
+    assert columns.fill_square(columns.prepare(B), diagonal, K)
+    np.testing.assert_array_equal(K, K.T)
+    np.testing.assert_array_equal(np.diagonal(K), diagonal)
+    np.testing.assert_allclose(K, plain(kernel, Z, Z), rtol=1e-9, atol=1e-10 * np.abs(K).max())
+
+
+def test_values_of_a_square_are_counted_as_computed():
+    n, side = 3 * blocks.SQUARE + 5, blocks.SQUARE
+    assert values_of_square(n) == side * n + side * (n - side) + side * (n - 2 * side) + 5 * 5
+
+
+def test_values_beyond_float64_are_told(small_tiles):
+    columns = Polynomial(9, gamma=1.0).against(1e40 * Z)
+    prepared = columns.prepare(1e40 * X)
+    assert not columns.fill(prepared, np.empty((150, 90)))
+    assert not columns.dot(prepared, np.ones((90, 1)))[1]
+    assert not columns.fill_square(columns.prepare(1e40 * Z), np.ones(90), np.empty((90, 90)))
+
+
+def test_a_limit_ends_a_block(small_tiles, monkeypatch):
+    monkeypatch.setattr(
+        threads._Blas, "threads", lambda self: 1
+    )  # a helper might be done before the limit is asked for
+    columns = RBF(0.1).against(Z)
+    with limits.limits(0.0), pytest.raises(limits.Exceeded):
+        columns.fill(columns.prepare(X), np.empty((150, 90)))
