@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 
-from zerogap import Path
+from zerogap import Path, cli
 from zerogap.cli import main
 from zerogap.limits import Exceeded
 from zerogap.path import _svm_path
@@ -24,6 +24,12 @@ def test_fit_runs_on_the_breast_cancer_data(capsys):
     accuracy = next(line for line in out.splitlines() if "accuracy" in line).split()
     assert float(accuracy[2]) > 0.94
     assert "certificate: primal" in out
+
+
+def test_fit_says_nothing_of_points_that_only_load_its_code(monkeypatch, capsys):
+    monkeypatch.setattr(cli, "WARM_UP_SECONDS", 1e-9)  # as if compiling took longer
+    assert main(["fit"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("form", ["svm", "csv"])

@@ -29,6 +29,12 @@ def test_every_public_name_loads():
         _ = zerogap.Svc
 
 
+@pytest.mark.parametrize(("name", "home"), [("Rosen", "solvers"), ("LP", "path"), ("RBF", "kernels")])
+def test_a_class_that_lives_elsewhere_is_refused_with_its_address(name, home):
+    with pytest.raises(AttributeError, match=f"from zerogap.{home} import {name}"):
+        getattr(zerogap, name)
+
+
 def test_names_are_right_whatever_was_loaded_first():
     code = "import zerogap; zerogap.SVC; assert callable(zerogap.solve); assert zerogap.datasets.spiral(4)"
     subprocess.run([sys.executable, "-c", code], check=True)

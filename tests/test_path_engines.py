@@ -17,6 +17,7 @@ from zerogap.path.bordered_matrix import LINEAR_SYSTEMS
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, balanced
 from zerogap.path.hastie import largest_lam
 from zerogap.path.lp import LPEngine, LPStep
+from zerogap.solvers import SOR
 
 # The paper's tolerances allow errors of a thousandth; with these the same algorithm is as exact as increments can be.
 TIGHT = {"epsilon_kkt": 1e-9, "epsilon_smo": 1e-11, "tau": 1e-9, "tau_2": 1e-13}
@@ -335,6 +336,14 @@ def test_lp_starts_and_backs_up_by_any_solver(cancer, solver):
         LP(solver="qp")
 
 
+@pytest.mark.parametrize("solver", ["npa", "direct-svm", "gradient-ascent", "sor", "cg", "cholesky", SOR(omega=1.3)])
+def test_lp_refuses_a_solver_that_cannot_start_a_path_and_names_those_that_can(solver):
+    with pytest.raises(ValueError, match=r"path starts from the soft margin.*'smo'.*'simple-svm'") as error:
+        LP(solver=solver)
+    assert "fit_intercept" not in str(error.value)  # which svm_path does not have
+    assert "'npa'," not in str(error.value)
+
+
 # Engine "hastie".
 
 
@@ -346,6 +355,21 @@ def test_hastie_agrees_where_nothing_is_degenerate(cancer):
     assert nearest.max() <= 1e-6
     assert exact.n_events - 5 <= plain.n_events <= exact.n_events
     assert plain.worst_certificate(exact.C).relative_gap <= 1e-6
+
+
+def test_hastie_tells_what_comes_to_the_elbow_where_it_starts():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((35, 3)), np.repeat([-1, 1], [15, 20])
+    X[y > 0] += 1
+    plain, exact = (svm_path(X, y, engine=engine, C_min=1e-4, C_max=10.0) for engine in ("hastie", "single"))
+    assert [event[1:] for event in plain.events] == [event[1:] for event in exact.events]
+    assert [event.C for event in plain.events] == pytest.approx([event.C for event in exact.events])
+    # A path that ends before has none of it, and one that is resumed from there has it once.
+    part = svm_path(X, y, engine="hastie", C_min=1e-4, C_max=0.5 * exact.events[0].C)
+    assert part.events == []
+    whole = svm_path(X, y, engine="hastie", C_max=10.0, resume=part)
+    assert [event[1:] for event in whole.events] == [event[1:] for event in exact.events]
+    assert whole.largest_gap_ <= 1e-9
 
 
 def test_hastie_gets_over_an_empty_elbow():

@@ -1,6 +1,7 @@
 import csv
 import sys
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -111,6 +112,15 @@ def test_the_summary_counts_all_results_and_lists_what_does_not_hold(tmp_path):
     assert "](summary.png)" in summary(tmp_path)
 
 
+def test_the_summary_has_no_more_digits_than_the_tables(tmp_path):
+    report = Report("ong-table-1")
+    report.near("set", "events", 10 / 3, 1.23456789, 1.0, "drawn once")
+    report.equal("set", "points", 1_234_567, 7_654_321)
+    report.write(tmp_path / "ong")
+    assert "set, events: paper 3.333, ours 1.235, should be" in summary(tmp_path)
+    assert "set, points: paper 1234567, ours 7654321, should be" in summary(tmp_path)
+
+
 def test_the_picture_rings_the_cells_that_differ_and_no_others(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     report, shown = Report("ong-table-1"), []
@@ -135,6 +145,54 @@ def test_the_command_fails_where_a_self_check_does(monkeypatch, capsys):
     assert out.count("paper cells hold") == 2
     fake(monkeypatch, lambda report, quick: report.check("wbc", "order", "sorted", False, "no"))
     assert main(["reproduce", "fake"]) == 1
+
+
+def test_the_picture_has_zeros_on_its_margins_and_what_is_far_off_at_its_edge(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    report, shown = Report("ong-table-1"), []
+    for paper, ours in ((3.0, 3.0), (300.0, 1e9), (0.0, 0.0), (0.0, 3.0), (3.0, 0.0)):
+        report.equal("set", f"events {len(report.cells)}", paper, ours)
+    report.claim("set", "in words", "grows", True, 2.0)
+    report.write(tmp_path / "ong")
+    monkeypatch.setattr(reproduce, "save_figure", lambda figure, file, **_: shown.append(figure))
+    reproduce.draw_summary(tmp_path)
+    (ax,) = shown[0].axes
+    points = ax.collections[0].get_offsets().tolist()
+    zero = points[2][0]
+    assert points == [[3, 3], [300, 900], [zero, zero], [zero, 3], [3, zero]]
+    assert ax.get_xlim()[0] < zero < 1.0
+    (tmp_path / "summary.png").touch()
+    assert "the 5 paper cells in which both values are numbers" in summary(tmp_path)
+
+
+def test_the_quick_form_is_marked_and_does_not_replace_full_results(monkeypatch, tmp_path, capsys):
+    fake(monkeypatch, three_cells, "ong-table-1")
+    csv_file = tmp_path / "ong" / "ong-table-1.csv"
+    reproduce.reproduce(["ong-table-1"], quick=True, output=tmp_path)
+    reproduce.reproduce(["ong-table-1"], quick=True, output=tmp_path)  # its own it may replace
+    assert csv_file.with_suffix(".md").read_text().startswith("# ong-table-1 (quick)\n")
+    assert "quick form" in csv_file.with_suffix(".md").read_text()
+    assert {row["form"] for row in csv.DictReader(csv_file.read_text().splitlines())} == {"quick"}
+    assert "| [ong-table-1](ong/ong-table-1.md) (quick) |" in summary(tmp_path)
+    assert "Quick forms are among them" in summary(tmp_path)
+
+    reproduce.reproduce(["ong-table-1"], output=tmp_path)
+    before = csv_file.read_text()
+    assert {row["form"] for row in csv.DictReader(csv_file.read_text().splitlines())} == {"full"}
+    assert "uick" not in summary(tmp_path) + csv_file.with_suffix(".md").read_text()
+    capsys.readouterr()
+    assert main(["reproduce", "ong-table-1", "--quick", "--output", str(tmp_path)]) == 2
+    out, error = capsys.readouterr()
+    assert out == ""  # nothing was run
+    assert "ong-table-1" in error
+    assert csv_file.read_text() == before
+
+
+def test_several_experiments_end_with_a_total(monkeypatch, capsys):
+    monkeypatch.setattr(reproduce, "experiments", lambda: {"ong-table-1": three_cells, "ong-table-2": three_cells})
+    reproduce.reproduce(["ong"], quick=True)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "all 2: 4 of 4 paper cells hold, 2 of 2 self-checks hold, 2 for information"
 
 
 def test_each_experiment_runs_once_however_it_is_named(monkeypatch):
@@ -254,6 +312,26 @@ def test_a_plane_is_found_where_there_is_one(spiral):
     X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     assert spiral.is_separable(X, np.array([-1.0, -1.0, 1.0, 1.0]))
     assert not spiral.is_separable(X, np.array([1.0, -1.0, -1.0, 1.0]))
+
+
+@pytest.mark.parametrize(("growth", "holds"), [(0.8, True), (2.0, True), (2.1, False), (-0.05, False), (np.nan, False)])
+def test_an_iteration_that_does_not_grow_is_no_evidence_of_a_bound_on_its_growth(growth, holds, spiral):
+    report = reproduce.Report("spiral-complexity")
+    spiral.judge_iteration(report, growth)
+    assert report.cells[0].holds is holds
+
+
+def test_the_time_of_an_iteration_leaves_out_the_start(spiral, monkeypatch):
+    clock = [0.0]
+
+    def step(self, problem, state, iterations, target):
+        clock[0] += 5.0 + 0.5 * iterations  # the start takes as long as ten iterations
+        return state, SimpleNamespace(iterations=iterations)
+
+    monkeypatch.setattr(spiral.SMO, "step", step)
+    monkeypatch.setattr(spiral.time, "process_time", lambda: clock[0])
+    X, y = spiral.datasets.spiral(20, 0.2, random_state=0)
+    assert spiral.iteration_time(spiral.DualProblem.hinge(spiral.Gram(X), y, 1.0)) == pytest.approx(0.5)
 
 
 # Tolerances do not depend on what came out.

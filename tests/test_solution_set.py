@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from zerogap import DualProblem, Gram, svm_path
+from zerogap import DualProblem, Gram, limits, svm_path
+from zerogap.path import solution_set
 from zerogap.path.solution_set import solutions
 
 
@@ -127,3 +128,41 @@ def test_a_small_eigenvalue_beside_the_null_space_hides_no_dimension():
     found = solutions(4.0, beta, np.minimum(cap, 0.0), np.maximum(cap, 0.0), np.arange(3), X @ X.T)
     assert found.dimension == 1
     assert found.vertices() == pytest.approx(np.array([[-1.0, 1.0, 0.0], [0.0, 1.0, -1.0]]))
+
+
+# The factor that proves uniqueness.
+
+
+@pytest.mark.parametrize("m", [2, 10, 200])
+def test_a_factor_proves_that_no_direction_is_null_and_never_where_one_is(m):
+    rng = np.random.default_rng(m)
+    X = rng.standard_normal((m, m + 3))
+    K = X @ X.T / (m + 3)
+    K /= np.diagonal(K).max()
+    assert solution_set._is_definite(K)
+    assert solution_set._null_space(K).shape[1] == 0
+    X[-1] = X[:-1].mean(axis=0)  # the sum of these coefficients is zero
+    K = X @ X.T / np.square(X).sum(axis=1).max()
+    assert not solution_set._is_definite(K)
+    assert solution_set._null_space(K).shape[1] == 1
+
+
+def test_a_direction_that_moves_the_sum_is_not_null():
+    K = np.diag([0.0, 1.0])  # the first point is at the origin
+    assert solution_set._is_definite(K)
+    assert solution_set._null_space(K).shape[1] == 0
+
+
+def test_distinct_points_need_no_eigenvalues(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 4)), rng.choice([-1, 1], 60)
+    path = svm_path(X, y, gamma=1.0, C_max=100.0)
+    monkeypatch.setattr(solution_set.la, "eigh", None)
+    assert path.not_unique() == []
+
+
+def test_not_unique_is_ended_by_a_limit():
+    path = svm_path([[0.0], [0.0], [2.0]], [-1, -1, 1], kernel="linear", C_max=10.0)
+    with limits.limits(0.0), pytest.raises(limits.Exceeded):
+        path.not_unique()
+    assert path.not_unique()

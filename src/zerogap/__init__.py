@@ -47,6 +47,7 @@ __getattr__, __dir__ = loader(
         "datasets": "",
         "kernels": "",
     },
+    elsewhere=("zerogap.solvers", "zerogap.path", "zerogap.kernels"),
 )
 
 __all__ = [

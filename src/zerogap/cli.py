@@ -16,6 +16,7 @@ from zerogap import __version__
 from zerogap.limits import interruptible
 
 INTERRUPTED = 130  # what shells make of a program that Ctrl-C has ended
+WARM_UP_SECONDS = 1.0
 SMO_FAMILY = "smo,smo-mvp,smo-keerthi,smo-platt,smo-simple"
 
 
@@ -244,8 +245,9 @@ def _fit(options: argparse.Namespace) -> int:
     train, test, y_train, y_test = _split(options)
     print(f"SVC(C={options.C:g}, kernel={options.kernel!r}, loss={options.loss!r}, tol={options.tol:g})\n")
     settings = {"C": options.C, **_kernel_options(options), "loss": options.loss, "solver": options.solver}
-    with interruptible():
-        SVC(**settings, max_time=1.0).fit(*_toy(train.shape[1], 2))
+    with interruptible(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a compiler may take longer than that, and nobody asked for these points
+        SVC(**settings, max_time=WARM_UP_SECONDS).fit(*_toy(train.shape[1], 2))
     model = SVC(**settings, tol=options.tol, max_time=options.max_time, verbose=options.verbose)
     began = time.perf_counter()
     model.fit(train, y_train)

@@ -27,6 +27,7 @@ from zerogap import validation
 PAPERS = ("ong", "lopez", "ssvm", "spiral", "chapter7")
 
 PAPER, SELF = "paper", "self"  # kinds of judged cells
+FULL, QUICK = "full", "quick"  # forms of an experiment
 
 Run = Callable[["Report", bool], None]  # (report, quick)
 
@@ -51,6 +52,7 @@ class Report:
 
     name: str
     folder: Path | None = None  # where figures go
+    is_quick: bool = False  # the smaller form
     cells: list[Cell] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)
@@ -121,18 +123,19 @@ class Report:
 
     def summary(self) -> str:
         """Return one line: how many cells agree."""
-        parts = []
-        for kind, words in ((PAPER, "paper cells"), (SELF, "self-checks")):
-            cells = self.judged(kind)
-            parts.append(f"{sum(bool(cell.holds) for cell in cells)} of {len(cells)} {words} hold")
-        return f"{self.name}: {', '.join(parts)}, {sum(not cell.kind for cell in self.cells)} for information"
+        return _counts(self.title, self.cells)
+
+    @property
+    def title(self) -> str:
+        """The name, and that it is the quick form if it is."""
+        return f"{self.name} (quick)" if self.is_quick else self.name
 
     # Writing.
 
     def write(self, folder: Path) -> None:
         """Write ``<name>.csv`` with machine and versions, and ``<name>.md`` with the table."""
         folder.mkdir(parents=True, exist_ok=True)
-        about = machine()
+        about = {"form": QUICK if self.is_quick else FULL, **machine()}
         with (folder / f"{self.name}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, ["experiment", *Cell.__dataclass_fields__, *about])
             writer.writeheader()
@@ -147,11 +150,12 @@ class Report:
         )
         at = {(cell.row, cell.column): cell for cell in self.cells}
         lines = [
-            f"# {self.name}",
+            f"# {self.title}",
             "",
             "Ours, with the paper's value in brackets; **✗** where a rule does not hold.",
             "",
         ]
+        lines += ["**The quick form**: fewer sets, parts or points than the paper has.", ""] if self.is_quick else []
         lines += [_line(["", *columns]), _line(["---"] * (len(columns) + 1))]
         lines += [_line([row, *(_entry(at.get((row, column))) for column in columns)]) for row in rows]
         lines += ["", self.summary() + "."]
@@ -160,6 +164,14 @@ class Report:
         lines += ["", *(f"- {note}" for note in self.notes)] if self.notes else []
         lines += ["", *(f"![{name}]({name})" for name in self.figures)] if self.figures else []
         return "\n".join(lines) + "\n"
+
+
+def _counts(title: str, cells: list[Cell]) -> str:
+    parts = []
+    for kind, words in ((PAPER, "paper cells"), (SELF, "self-checks")):
+        judged = [bool(cell.holds) for cell in cells if cell.kind == kind]
+        parts.append(f"{sum(judged)} of {len(judged)} {words} hold")
+    return f"{title}: {', '.join(parts)}, {sum(not cell.kind for cell in cells)} for information"
 
 
 def save_figure(figure: Any, file: Path, colours: int = 64) -> None:
@@ -244,7 +256,10 @@ def config(file: str) -> dict[str, Any]:
 
 
 def reproduce(names: Iterable[str], *, quick: bool = False, output: str | Path | None = None) -> list[Report]:
-    """Run experiments by name, "all" of them or those of a paper; write tables, CSV and figures below ``output``."""
+    """Run experiments by name, "all" of them or those of a paper; write tables, CSV and figures below ``output``.
+
+    The quick form does not replace results of the full one: where there are any, nothing is run.
+    """
     known = experiments()
     chosen: list[str] = []
     for name in names:
@@ -252,13 +267,15 @@ def reproduce(names: Iterable[str], *, quick: bool = False, output: str | Path |
         if name not in known and not of_paper:
             validation.check_choice("experiment", name, (*known, "all", *PAPERS))
         chosen += of_paper or [name]
+    if quick and output is not None:
+        _check_no_full_results(Path(output), chosen)
     reports = []
     for name in dict.fromkeys(chosen):
         folder = None if output is None else Path(output) / name.split("-")[0]
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        print(f"{name}{' (quick)' if quick else ''}", flush=True)
-        report = Report(name, folder)
+        report = Report(name, folder, is_quick=quick)
+        print(report.title, flush=True)
         try:
             known[name](report, quick)
         except FileNotFoundError as error:
@@ -267,11 +284,22 @@ def reproduce(names: Iterable[str], *, quick: bool = False, output: str | Path |
         if folder is not None:
             report.write(folder)
         reports.append(report)
+    if len(reports) > 1:
+        print(_counts(f"all {len(reports)}", [cell for report in reports for cell in report.cells]), flush=True)
     if output is not None:
         with suppress(ImportError):  # matplotlib is not installed
             draw_summary(Path(output))
         (Path(output) / "summary.md").write_text(summary(Path(output)))
     return reports
+
+
+def _check_no_full_results(folder: Path, names: Iterable[str]) -> None:
+    kept = [name for name, rows in _results(folder).items() if name in names and not _is_quick(rows)]
+    if kept:
+        raise ValueError(
+            f"{folder} holds results of the full run ({', '.join(kept)}), which the quick form would replace. Write them to "
+            "another folder, or leave quick out."
+        )
 
 
 def summary(folder: Path) -> str:
@@ -285,12 +313,22 @@ def summary(folder: Path) -> str:
             sum(not row["kind"] for row in rows)
         ]
         totals += counts
-        lines.append(_line([f"[{name}]({name.split('-')[0]}/{name}.md)", *map(str, counts)]))
+        link = f"[{name}]({name.split('-')[0]}/{name}.md){' (quick)' if _is_quick(rows) else ''}"
+        lines.append(_line([link, *map(str, counts)]))
     lines.append(_line(["all", *map(str, totals)]))
     lines += ["", f"**{totals[1]} of {totals[0]} paper cells hold**, a printed number or claim against ours; "]
     lines[-1] += f"{totals[3]} of {totals[2]} self-checks, which only a defect of ours can fail."
+    if any(_is_quick(rows) for rows in results.values()):
+        lines[-1] += " **Quick forms are among them**: fewer sets, parts or points than the papers have."
     if (folder / PICTURE).exists():
-        lines += ["", f"![every paper cell with a number, ours against the paper's]({PICTURE})"]
+        pairs = [pair for rows in results.values() for pair in _numbers(rows)]
+        lines += ["", f"![paper cells with two numbers, ours against the paper's]({PICTURE})", ""]
+        lines.append(
+            f"The picture has the {len(pairs)} paper cells in which both values are numbers, zeros on the margins. "
+        )
+        lines[-1] += (
+            "What is farther off than its range is at its edge. Claims in words and printed ranges have no place there."
+        )
     apart = {
         kind: [_what(name, row) for name, rows in results.items() for row in rows if _differs(row, kind)]
         for kind in kinds
@@ -310,8 +348,17 @@ def _differs(row: dict[str, str], kind: str) -> bool:
 
 
 def _what(name: str, row: dict[str, str]) -> str:
-    what = f"paper {row['paper'] or '-'}, ours {row['ours']}, should be {row['rule']}"
+    what = f"paper {_short(row['paper']) or '-'}, ours {_short(row['ours'])}, should be {row['rule']}"
     return f"- {name}: {row['row']}, {row['column']}: {what}; {row['note'] or 'unexplained'}"
+
+
+def _short(text: str) -> str:
+    """Return a number as the tables have it, anything else as it is."""
+    return text if text.lstrip("-").isdigit() or np.isnan(_number(text)) else _text(_number(text))
+
+
+def _is_quick(rows: list[dict[str, str]]) -> bool:
+    return any(row.get("form") == QUICK for row in rows)
 
 
 def _results(folder: Path) -> dict[str, list[dict[str, str]]]:
@@ -324,7 +371,7 @@ def _results(folder: Path) -> dict[str, list[dict[str, str]]]:
 
 
 def draw_summary(folder: Path) -> None:
-    """Draw every paper cell with a number: ours against the paper's, log-log, coloured by table."""
+    """Draw every paper cell with two numbers: ours against the paper's, log-log, coloured by table; zeros on the margins."""
     import matplotlib.pyplot as plt
 
     points = {name: _numbers(rows) for name, rows in _results(folder).items()}
@@ -333,30 +380,45 @@ def draw_summary(folder: Path) -> None:
         return
     figure, ax = plt.subplots(figsize=(8.5, 7.0))
     shades = {paper: plt.get_cmap(hue) for paper, hue in zip(PAPERS, HUES, strict=True)}
-    printed = [cell[0] for cells in points.values() for cell in cells]
+    printed = [cell[0] for cells in points.values() for cell in cells if cell[0] > 0] or [1.0]
     low, high = min(printed) / 3.0, max(printed) * 3.0  # what is farther off is drawn at the edge
+    margin = low / 10.0  # zero has no place on a logarithmic axis
     ax.plot([low, high], [low, high], color="0.6", linewidth=0.8, zorder=0)
     for name, cells in points.items():
         paper = name.split("-")[0]
         tables = [table for table in points if table.startswith(f"{paper}-")]
         colour = shades[paper](0.9 - 0.55 * tables.index(name) / max(1, len(tables) - 1))
-        x, y = (np.clip([cell[k] for cell in cells], low, high) for k in (0, 1))
+        x, y = (_placed(np.array([cell[k] for cell in cells]), low, high, margin) for k in (0, 1))
         differs = np.array([not cell[2] for cell in cells])
         ax.scatter(x, y, s=22, color=colour, linewidth=0, label=name)
         ax.scatter(x[differs], y[differs], s=44, facecolor="none", edgecolor="black", linewidth=0.7)
-    ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), aspect="equal")
-    ax.set(xlabel="the paper's", ylabel="ours", title="Paper cells with a number; ringed where they differ")
+    for line in (ax.axvline, ax.axhline):
+        line(np.sqrt(margin * low), color="0.6", linewidth=0.8, linestyle=":", zorder=0)
+    ax.annotate("0", (margin, 0), (0, -4), ("data", "axes fraction"), "offset points", ha="center", va="top")
+    ax.annotate("0", (0, margin), (-4, 0), ("axes fraction", "data"), "offset points", ha="right", va="center")
+    ends = margin / 3.0, high
+    ax.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_ticks([tick for tick in axis.get_majorticklocs() if low <= tick <= high])
+        axis.set_ticks([], minor=True)
+    title = "Paper cells with two numbers; ringed where they differ.\nZeros on the margins, what is off the range at its edge."
+    ax.set(xlabel="the paper's", ylabel="ours", title=title)
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=7, frameon=False)
     save_figure(figure, folder / PICTURE, colours=256)
     plt.close(figure)
 
 
+def _placed(values: np.ndarray, low: float, high: float, margin: float) -> np.ndarray:
+    """Return where values are drawn: within the range, zeros on the margin."""
+    return np.where(values > 0, np.clip(values, low, high), margin)
+
+
 def _numbers(rows: list[dict[str, str]]) -> list[tuple[float, float, bool]]:
-    """Return (the paper's, ours, whether it holds) of the paper cells in which both are positive numbers."""
+    """Return (the paper's, ours, whether it holds) of the paper cells in which both are numbers, none of them negative."""
     cells = [
         (_number(row["paper"]), _number(row["ours"]), row["holds"] == "True") for row in rows if row["kind"] == PAPER
     ]
-    return [cell for cell in cells if cell[0] > 0 and cell[1] > 0]
+    return [cell for cell in cells if cell[0] >= 0 and cell[1] >= 0]
 
 
 def _number(text: str) -> float:

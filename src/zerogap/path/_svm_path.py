@@ -16,7 +16,7 @@ from zerogap.duplicates import distinct
 from zerogap.gram import Gram, PreciseProduct
 from zerogap.kernels import UNIT, Kernel, as_kernel
 from zerogap.limits import Exceeded, check, limits
-from zerogap.path.engine import NotStarted, Options, Segment, Transition
+from zerogap.path.engine import ELBOW, NotStarted, Options, Segment, Transition
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
 from zerogap.path.proof import BLOCK
@@ -297,6 +297,10 @@ def _start(path: Path, options: Options, lam_end: float) -> None:
     path.engine.counts.start_seconds = path.counts.start_seconds
     if is_new:
         path.start = path.engine.status.astype(np.int8)
+        for transition in reversed(
+            path.engine.transitions
+        ):  # made where the engine stands, which the path has yet to reach
+            path.start[transition.point] = transition.origin
         path.counts = path.engine.counts
     else:
         path.engine.counts = path.counts
@@ -396,8 +400,11 @@ def _follow_constant(path: Path, lam_end: float) -> None:
     w = path.points.weight
     excess = float(w @ path.y)
     sign = np.sign(excess) if abs(excess) > SAME_WEIGHT * w.sum() else (path.y[E[0]] if E.size else 1.0)
-    segment = Segment(E.copy(), b, np.zeros(E.size), bias, float(sign), engine.lam)
-    path.add(_scaled(segment, path.unit), lam, [])
+    on_elbow = path.start[E] == ELBOW
+    segment = Segment(E[on_elbow], b[on_elbow], np.zeros(int(on_elbow.sum())), bias, float(sign), engine.lam)
+    is_there = engine.lam * path.unit >= lam
+    transitions = [_scaled_back(t, path.unit) for t in engine.take_transitions()] if is_there else []
+    path.add(_scaled(segment, path.unit), lam, transitions)
 
 
 def _scaled(segment: Segment, unit: float) -> Segment:

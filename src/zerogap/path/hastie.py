@@ -63,6 +63,8 @@ class Hastie:
             if not start.lam > SINGULAR * size:  # the classes have one mean: whatever lam, nothing happens
                 return HastieEngine(gram, y, w, 1.0 / C, start.alpha, start.bias(1.0 / C))
             engine = HastieEngine(gram, y, w, start.lam, start.alpha, start.bias(start.lam), start.reached)
+            if engine.lam <= 1.0 / C:  # the path has the part above, and what comes to the elbow at its end
+                return engine
             while engine.lam > 1.0 / C:
                 limits.check()
                 engine.step(1.0 / C)

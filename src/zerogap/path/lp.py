@@ -24,7 +24,8 @@ from zerogap.path.bordered_matrix import LINEAR_SYSTEMS, Directions
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, balanced, optimum, segment_between
 from zerogap.path.increments import IncrementalEngine
 from zerogap.path.threaded import call_in_thread
-from zerogap.solvers import Solver, get_solver
+from zerogap.problem import DualProblem
+from zerogap.solvers import SOLVERS, Solver, get_solver
 from zerogap.stopping import KKTViolation
 
 # What differs by less than this, relative to lam or to a coefficient's cap, is equal.
@@ -60,7 +61,8 @@ class LP:
     incremental : bool
         Whether xi is updated by (39), else it is computed by (16).
     solver : str or Solver
-        Of the initialisation and the backup: "any procedure that solves DP" (section IV); SMO by default.
+        Of the initialisation and the backup: "any procedure that solves DP" (section IV), the soft margin with a free bias;
+        SMO by default.
 
     Examples
     --------
@@ -84,7 +86,7 @@ class LP:
     solver: str | Solver = "smo"
 
     def __post_init__(self) -> None:
-        get_solver(self.solver)  # refuses names that are none
+        _check_solver(get_solver(self.solver))
         validation.check_choice("linear_system", self.linear_system, tuple(LINEAR_SYSTEMS))
         for name in ("epsilon_svd", "epsilon_kkt", "epsilon_smo", "tau", "tau_2", "gamma"):
             validation.check_positive(name, getattr(self, name))
@@ -110,6 +112,19 @@ class LP:
 
     def __str__(self) -> str:
         return f"lp, {self.linear_system}"
+
+
+def _check_solver(solver: Solver) -> None:
+    """Refuse a solver that cannot solve what every C of a path asks for."""
+    problem = DualProblem.hinge(Gram([[0.0], [1.0]]), np.array([-1.0, 1.0]), C=1.0)
+    try:
+        solver.init(problem)
+    except ValueError as error:
+        reason = str(error).split(". ")[0].rstrip(".")  # the rest is advice for solve()
+        able = ", ".join(repr(name) for name, entry in SOLVERS.items() if entry.claims(problem))
+        raise ValueError(
+            f"{reason}. The path starts from the soft margin with a free bias, which these can solve: {able}."
+        ) from error
 
 
 class LPStep(NamedTuple):

@@ -414,9 +414,15 @@ class Path:
         -------
         list of (float, float, int)
             From a C to a C, and the dimension of the solutions in between; it may be larger at a breakpoint.
+
+        Notes
+        -----
+        Every segment is looked at: a product with the kernel matrix and a factor of the points on their margins for each, the
+        eigenvalues of these where the factor leaves it open.
         """
         found: list[tuple[float, float, int]] = []
         for begin, end in pairwise(self.C.tolist()):
+            limits.check()
             dimension = self.solution_set_at(math.sqrt(begin * end)).dimension
             if dimension and found and found[-1][1:] == (begin, dimension):
                 begin = found.pop()[0]

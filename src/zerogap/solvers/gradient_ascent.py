@@ -97,7 +97,8 @@ class GradientAscent(OneAtATime):
     ``strip`` takes problems with a free bias (§7.2): the sum may be off by zeta_t in pass t.  A number is zeta_0, and
     zeta_t = zeta_0 / (t + 1); a function of the pass returns zeta_t, which must not grow.  The point of the state is the
     best one with the right sum so far.  There is no proof that this reaches the optimum, and mostly it does not: a run
-    ends as EXHAUSTED where nothing moves within the strip, or as NO_PROGRESS, and the certificate tells how near.
+    ends as EXHAUSTED where nothing moves within the strip, as NO_PROGRESS, or where its limit is, and the certificate tells
+    how near.
 
     Attributes
     ----------
