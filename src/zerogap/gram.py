@@ -609,8 +609,12 @@ class Gram:
 
     def _dot(self, beta: np.ndarray) -> np.ndarray:
         support = np.flatnonzero(beta)
-        if self.is_complete:  # skipping rows would mean copying the others
-            return beta @ self._rows if 3 * support.size > self.n else beta[support] @ self._rows[support]
+        if self.is_complete:
+            if 2 * support.size > self.n:
+                return beta @ self._rows
+            product = np.zeros(self.n)
+            _subtract_rows(self._rows, support, -beta[support], product)
+            return product
         if self._used == 0 and 2 * support.size > self.n:  # computing each pair of entries once is less work
             return self.multiply(beta)
         if self.holds_all:

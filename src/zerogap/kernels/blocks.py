@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,8 @@ class Points:
 
     def __init__(self, X: Any):
         self.X = X
+        self._parts: dict[tuple[int, int], Any] = {}
+        self._by_feature: Any = None  # no cached properties: they have a lock, for which threads would wait
 
     def __getitem__(self, rows: Any) -> "Points":
         return Points(self.X[rows])
@@ -48,14 +49,12 @@ class Points:
             self._parts[a, b] = self[a:b]
         return self._parts[a, b]
 
-    @cached_property
-    def _parts(self) -> dict[tuple[int, int], Any]:
-        return {}
-
-    @cached_property
+    @property
     def by_feature(self) -> Any:
         """Sparse points, feature after feature."""
-        return self.X.tocsc()
+        if self._by_feature is None:
+            self._by_feature = self.X.tocsc()
+        return self._by_feature
 
 
 class Columns:

@@ -6,7 +6,6 @@ are compared coordinate by coordinate: that error grows with the distance alone,
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -99,15 +98,18 @@ class LiftedPoints(Points):
     def __init__(self, X: Any, lifted: np.ndarray | None, reach: np.ndarray):
         super().__init__(X)
         self.lifted = lifted  # (n, d + 2), for the exponents by one product; None for sparse points
+        self._has_far: bool | None = None
         self.reach = reach  # (n,) gamma |x - centre|², or inf for a point that is compared coordinate by coordinate
 
     def __getitem__(self, rows: Any) -> "LiftedPoints":
         return LiftedPoints(self.X[rows], None if self.lifted is None else self.lifted[rows], self.reach[rows])
 
-    @cached_property
+    @property
     def has_far(self) -> bool:
         """Whether any is compared coordinate by coordinate."""
-        return bool(np.isinf(self.reach).any())
+        if self._has_far is None:  # a cached property would have a lock, for which threads wait
+            self._has_far = bool(np.isinf(self.reach).any())
+        return self._has_far
 
     @property
     def far(self) -> np.ndarray:
