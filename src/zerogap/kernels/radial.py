@@ -185,7 +185,7 @@ class Exponents(Columns):
         """Add products of tiles with coefficients; of dense points, none too far for the expansion, in compiled code."""
         if rows.lifted is None or rows.has_far or columns.has_far:
             return super().add_products(rows, columns, tiles, coefficients, out)
-        _add_products(rows.lifted, columns.lifted, tiles, coefficients, out)
+        _add_products(rows.lifted, columns.lifted, tiles, np.ascontiguousarray(coefficients.T), out)
         return True
 
     def rounding(self, diagonal: np.ndarray) -> Rounding:
@@ -270,6 +270,16 @@ def _sum(values):
 
 
 @jit_contracted
+def _tile(rows, columns, a, b, c, d, values):
+    """Return the kernel values of some lifted points, in the memory given."""
+    flat = values[: (b - a) * (d - c)]
+    tile = flat.reshape((b - a, d - c))
+    np.dot(rows[a:b], columns[c:d].T, tile)
+    exponentials(flat)
+    return tile
+
+
+@jit_contracted
 def _write_tiles(rows, columns, tiles, out, is_square):
     """Write the kernel values of lifted points; return their sum."""
     largest, total = 0, 0.0
@@ -278,11 +288,8 @@ def _write_tiles(rows, columns, tiles, out, is_square):
     values = np.empty(largest)
     for t in range(tiles.shape[0]):
         a, b, c, d = tiles[t, 0], tiles[t, 1], tiles[t, 2], tiles[t, 3]
-        flat = values[: (b - a) * (d - c)]
-        tile = flat.reshape((b - a, d - c))
-        np.dot(rows[a:b], columns[c:d].T, tile)
-        exponentials(flat)
-        total += _sum(flat)
+        tile = _tile(rows, columns, a, b, c, d, values)
+        total += _sum(values[: (b - a) * (d - c)])
         lay_down(tile, a, c, out, is_square)
     return total
 
@@ -303,22 +310,22 @@ def _write_sparse(x, feature, edge, reach, z, point, z_edge, z_reach, gamma, out
 
 @jit_sums
 def _add_products(rows, columns, tiles, coefficients, out):
-    """Add the products of kernel values of lifted points, tile by tile, with coefficients."""
-    m, k = coefficients.shape
+    """Add the products of kernel values of lifted points, tile by tile, with coefficients (k, m)."""
+    k, m = coefficients.shape
     values = np.empty(TILE)
     for t in range(tiles.shape[0]):
         a, b = tiles[t, 0], tiles[t, 1]
         width = TILE // (b - a)
         for c in range(0, m, width):
             d = min(c + width, m)
-            flat = values[: (b - a) * (d - c)]
-            tile = flat.reshape((b - a, d - c))
-            np.dot(rows[a:b], columns[c:d].T, tile)
-            exponentials(flat)
-            part = np.dot(tile, coefficients[c:d])
+            tile = _tile(rows, columns, a, b, c, d, values)
             for i in range(b - a):
+                row = tile[i]
                 for j in range(k):
-                    out[a + i, j] += part[i, j]
+                    factors, s = coefficients[j, c:d], 0.0
+                    for e in range(row.size):
+                        s += row[e] * factors[e]
+                    out[a + i, j] += s
 
 
 @jit_sums

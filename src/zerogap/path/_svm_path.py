@@ -314,7 +314,9 @@ def _in_units(gram: Gram, least: float) -> tuple[Gram, float]:
     gram.full()
     if size == 0.0 or 1.0 / MODERATE <= size <= MODERATE:
         return gram, 1.0
-    unit = 2.0 ** max(np.floor(np.log2(size)), np.ceil(np.log2(least)))
+    unit = 2.0 ** np.floor(np.log2(size))
+    if unit < least:
+        unit = 2.0 ** np.ceil(np.log2(least))
     return _Scaled(gram, float(unit)), float(unit)
 
 
