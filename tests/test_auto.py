@@ -66,7 +66,7 @@ def test_a_guess_is_near(small_parts):
     assert first.size == auto.LARGEST_PART
 
 
-@pytest.mark.parametrize("at_once", [3, 7, 50])
+@pytest.mark.parametrize("at_once", [pytest.param(3, marks=pytest.mark.long), 9, 50])
 def test_in_steps_and_resumed(at_once, small_parts):
     problem = DualProblem.hinge(Gram(X, cache_size=0.3), y, 50.0)
     solver = Auto()
