@@ -338,8 +338,13 @@ def _lay_out(K, points, status, b, F, lost, stacked, at_ends):
     U = np.flatnonzero(place == 0)
     for j in range(U.size):
         place[U[j]], capped[U[j]], rest[U[j]] = j, 0.0, 0.0
-    E = place[E]
-    sets, start, stop = _rows_of(status[U], y[U] * w[U], edges, E, first, last, moves, place, counts)
+    places, own_status, own_cap = np.empty(E.size, dtype=np.int64), np.empty(U.size, dtype=np.int64), np.empty(U.size)
+    for e in range(E.size):
+        places[e] = place[E[e]]
+    for j in range(U.size):
+        own_status[j], own_cap[j] = status[U[j]], y[U[j]] * w[U[j]]
+    E = places
+    sets, start, stop = _rows_of(own_status, own_cap, edges, E, first, last, moves, place, counts)
     ends, jumps = np.zeros((count + 1, U.size)), np.empty((count, U.size))
     for k in range(count):
         for j in range(U.size):
@@ -519,7 +524,10 @@ def _find_near(lam, end, bias, y, norm, F, rest, at_ends, radius):
             f = F[i] + row[i]
             found += rest[i] * (at - y[i] * (f + b)) < (norm[i] * r + ULP * abs(f) + floor) * abs(rest[i])
         if found:
-            largest = found + n_near.max()
+            largest = 0
+            for s in range(count):
+                largest = max(largest, n_near[s])
+            largest += found
             if largest > near.shape[1]:
                 wider = np.empty((count, 2 * largest), dtype=np.int64)
                 for s in range(count):
