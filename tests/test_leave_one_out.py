@@ -17,6 +17,9 @@ import zerogap
 from zerogap import SVC, SVR, Status, leave_one_out
 from zerogap.estimators.loo import LeaveOneOut
 from zerogap.free_system import FreeSystem
+from zerogap.solvers import SimpleSVM
+
+EXACT = SimpleSVM(tolerance=1e-13)
 
 
 def refits(model, X, y, rows, weight=None):
@@ -32,7 +35,8 @@ def refits(model, X, y, rows, weight=None):
         if len(np.unique(y[others & (weight > 0)])) < 2:
             values[k] = -np.inf if y[i] == model.classes_[1] else np.inf
             continue
-        exact = clone(model).set_params(kernel=model._kernel, gamma="scale", coef0=0.0, tol=1e-11, solver="simple-svm")
+        # A gap of 1e-11 alone would leave decision values off by its root: no violator is to be let pass.
+        exact = clone(model).set_params(kernel=model._kernel, gamma="scale", coef0=0.0, tol=1e-11, solver=EXACT)
         values[k] = exact.fit(X[others], y[others], weight[others]).decision_function(X[[i]])[0]
     return values
 
