@@ -131,13 +131,8 @@ class Auto:
         every point by which slope of the loss it is held.
         """
         n, size = problem.n, SAMPLE
-        if (
-            self._most(problem) < SMALLEST_PART
-            or problem.is_hard
-            or problem.total not in (None, 0.0)
-            or not problem.gram.is_positive
-            or n < 2 * size
-        ):
+        is_possible = problem.gram.is_positive and not problem.is_hard and problem.total in (None, 0.0)
+        if n < 2 * size or not is_possible or not self._is_large(problem):
             return None
         sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
         ratio, part = n / size, problem.restricted(sample)
