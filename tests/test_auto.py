@@ -94,7 +94,7 @@ def test_exchanges_that_rounding_leads_astray_are_not_taken(monkeypatch):
             return 1
 
     monkeypatch.setattr(auto, "ActiveSet", Astray)
-    assert auto._exchange(problem, state, 10, 0.0)[1] is False
+    assert auto._exchange(problem, state, 10)[1] is False
     np.testing.assert_array_equal(state.beta, beta)
 
 
@@ -107,3 +107,13 @@ def test_pairs_go_on_where_they_cost_less():
     assert Auto._pays(problem, state, violation, 0.9 * violation)
     assert not Auto._pays(problem, state, violation, 1e-300)
     assert not Auto._pays(problem, state, violation, 0.0)
+
+
+@pytest.mark.parametrize("name", ["hinge", "squared hinge", "regression", "fixed bias"])
+def test_compiled_exchanges_keep_the_residual_in_step(name):
+    problem = PROBLEMS[name]
+    problem.gram.full()
+    active = auto.ActiveSet(problem, solve(problem, "smo", stop=RelativeGap(0.3)).beta.copy())
+    active.optimise(problem, 1e-6)
+    scale = 1.0 + np.abs(active.beta).sum()
+    np.testing.assert_allclose(active.residual, problem.residual(active.beta), rtol=0, atol=1e-13 * scale)

@@ -114,3 +114,22 @@ def test_a_copy_moves_on_its_own_and_points_can_be_renumbered():
     assert twin.points.tolist() == [4, 3, 2, 5, 2, 0]
     assert system.points.tolist() == [0, 1, 2, 3]
     np.testing.assert_array_equal(system.solve_one(np.ones(4), 1.0)[0], before[0])
+
+
+@pytest.mark.parametrize("is_dependent", [False, True])
+def test_points_that_are_loaded_at_once(is_dependent):
+    """Of dependent ones those that pivots find independent come first, with the factor of just these."""
+    X = np.random.default_rng(0).standard_normal((30, 3 if is_dependent else 40))
+    X[1] = X[0] + 1e-3 * X[1]  # far from the best to begin with
+    K, points = X @ X.T, np.arange(30)
+    system = FreeSystem(2.0)
+    count = system.load(points, K.copy())
+    assert count == (4 if is_dependent else 30)
+    assert sorted(points) == list(range(30))
+    np.testing.assert_array_equal(system.points, points[:count])
+    E, L = system.points, np.tril(system._factor[:count, :count])
+    np.testing.assert_allclose(L @ L.T, K[np.ix_(E, E)] + 2.0, atol=1e-12)
+    rhs = np.random.default_rng(1).standard_normal(count)
+    x, bias = system.solve_one(rhs, 0.7)
+    np.testing.assert_allclose(K[np.ix_(E, E)] @ x + bias, rhs, atol=1e-9)
+    assert x.sum() == pytest.approx(0.7)

@@ -74,3 +74,26 @@ def test_the_last_piece_is_the_end_though_the_limit_is_over(two):
     with limits.limits(0.0):
         threads.share(done.append, [3])
     assert done == [3]
+
+
+def test_what_blas_had_is_what_it_gets_back():
+    """With libraries of our own: those of the suite have one thread each."""
+
+    class Library:
+        def __init__(self, count):
+            self.count = count
+
+        def get_num_threads(self):
+            return self.count
+
+        def set_num_threads(self, count):
+            self.count = count
+
+    blas = threads._Blas()
+    blas._libraries = [Library(4), Library(3)]
+    assert blas.threads() == 4
+    for _ in range(2):
+        with blas.held(), blas.held():
+            assert [library.count for library in blas._libraries] == [1, 1]
+            assert blas.threads() == 4
+        assert [library.count for library in blas._libraries] == [4, 3]

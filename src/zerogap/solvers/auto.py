@@ -116,7 +116,7 @@ class Auto:
         if violation > rough:
             return state, self._approach(problem, state, max_steps, rough)
         if memory.may_exchange and problem.gram.is_positive and not self._pays(problem, state, violation, kkt_target):
-            entered, is_better, is_unbounded = _exchange(problem, state, max_steps, kkt_target)
+            entered, is_better, is_unbounded = _exchange(problem, state, max_steps)
             memory.may_exchange = is_better
             if is_better or is_unbounded:
                 return state, Info(max(entered, 1), is_unbounded=is_unbounded)
@@ -242,7 +242,7 @@ def _violation(problem: DualProblem, state: PairState) -> float:
     return max(b_up - b_low, 0.0)
 
 
-def _exchange(problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[int, bool, bool]:
+def _exchange(problem: DualProblem, state: PairState, max_steps: int) -> tuple[int, bool, bool]:
     """Go to the minimum by exchanges; return how many points entered, whether that is better, and if there is no bound.
 
     If rounding has led them astray the point stays where it was.
