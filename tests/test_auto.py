@@ -89,12 +89,12 @@ def test_exchanges_that_rounding_leads_astray_are_not_taken(monkeypatch):
     beta = state.beta.copy()
 
     class Astray(auto.ActiveSet):
-        def optimise(self, problem, tolerance=0.0, max_steps=None):
+        def optimise(self, problem, tolerance=0.0, max_steps=None, together=1):
             self.residual -= 1e6 * np.sign(self.beta)  # an objective that weak duality forbids
             return 1
 
     monkeypatch.setattr(auto, "ActiveSet", Astray)
-    assert auto._exchange(problem, state, 10)[1] is False
+    assert auto._exchange(problem, state, 10, 0.0)[1] is False
     np.testing.assert_array_equal(state.beta, beta)
 
 

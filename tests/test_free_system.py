@@ -123,7 +123,7 @@ def test_points_that_are_loaded_at_once(is_dependent):
     X[1] = X[0] + 1e-3 * X[1]  # far from the best to begin with
     K, points = X @ X.T, np.arange(30)
     system = FreeSystem(2.0)
-    count = system.load(points, K.copy())
+    count = system.load(points, lambda A: np.copyto(A[:30, :30], K))
     assert count == (4 if is_dependent else 30)
     assert sorted(points) == list(range(30))
     np.testing.assert_array_equal(system.points, points[:count])

@@ -92,7 +92,7 @@ def solved():
     rng = np.random.default_rng(7)
     X, y = rng.normal(size=(20, 2)), np.where(rng.random(20) < 0.5, 1.0, -1.0)
     solution = zerogap.solve(
-        zerogap.DualProblem.hinge(zerogap.Gram(X, gamma=1.0), y, 3.0), stop=zerogap.RelativeGap(1e-6)
+        zerogap.DualProblem.hinge(zerogap.Gram(X, gamma=1.0), y, 3.0), "smo", stop=zerogap.RelativeGap(1e-6)
     )
     return solution, formulated("hinge", KernelSpec("rbf", 1.0), X, y, 3.0, 0.0, None, True)
 

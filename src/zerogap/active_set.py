@@ -26,6 +26,7 @@ from zerogap.problem import DualProblem, arrays_of
 SUM_TOLERANCE = 1e-12  # a sum off its total by this share of the sum of absolute values is right but for rounding
 LARGEST_RESULT = 1e300  # coefficients above this are no result: float64 ends
 FEW = 20  # points whose factor is as soon made row by row
+TOGETHER_FROM = 0.25  # of the worst violation: points that violate less do not enter together with the worst
 NOISE = 1e-14  # share of the longest move that is rounding: a point at its bound does not block a step because of it
 
 
@@ -128,11 +129,14 @@ class ActiveSet:
 
     # Moves.
 
-    def optimise(self, problem: DualProblem, tolerance: float = 0.0, max_steps: int | None = None) -> int:
+    def optimise(
+        self, problem: DualProblem, tolerance: float = 0.0, max_steps: int | None = None, together: int = 1
+    ) -> int:
         """Let the worst violator enter until none is worse than the tolerance; return how many did.
 
         The tolerance of a point is that of its rounding if that is larger.  Ends short of it at a limit, or if rounding
-        leads in a circle.
+        leads in a circle.  Violators may enter ``together``: on the way to the minimum over all free points the objective falls
+        as well, and those that would leave their box at once leave the free set.
         """
         max_steps = 50 * problem.n + 1000 if max_steps is None else max_steps
         max_idle = 2 * problem.n + 100  # violators in a row without a change: the exchanges cycle
@@ -142,7 +146,7 @@ class ActiveSet:
         self.sync(problem)
         while count < max_steps and idle < max_idle and not self.is_unbounded and not limits.is_over():
             if self._is_compiled(problem) and self.system.size:
-                moved, idle = self._exchanges(problem, tolerance, max_steps - count, idle, max_idle)
+                moved, idle = self._exchanges(problem, tolerance, max_steps - count, together, idle, max_idle)
                 count += moved
                 if count >= max_steps or idle >= max_idle or limits.is_over():
                     break
@@ -164,7 +168,7 @@ class ActiveSet:
         return problem.gram.is_complete and self.keep_rows and not self.system.is_stricter
 
     def _exchanges(
-        self, problem: DualProblem, tolerance: float, max_steps: int, idle: int, max_idle: int
+        self, problem: DualProblem, tolerance: float, max_steps: int, together: int, idle: int, max_idle: int
     ) -> tuple[int, int]:
         """Let violators enter in compiled code while nothing out of the ordinary happens; return how many did, and idle."""
         system, K, count, arrays = self.system, problem.gram.full(), 0, arrays_of(problem)
@@ -177,7 +181,7 @@ class ActiveSet:
             is_paused, moved, idle, system.size, self.bias, self.asked = _exchange(
                 arrays, K, self.beta, self.residual, self.side, self.kkt_error, system._points, system._factor,
                 system._forward_ones, system.size, system.tau, system.floor, system.has_border, self.bias, tolerances,
-                most, idle, max_idle, self.asked, scratch,
+                most, together, idle, max_idle, self.asked, scratch,
             )  # fmt: skip
             count += moved
             self.synced[:] = self.beta
@@ -210,7 +214,7 @@ class ActiveSet:
                 return NO_POINT
             self.free_an_end(problem)
         beta, bounds = self.beta, (problem.lower, problem.upper)
-        return int(_worst(beta, self.residual, self.side, *bounds, problem.eps, self.bias, tolerance))
+        return int(_worst(beta, self.residual, self.side, *bounds, problem.eps, self.bias, tolerance)[0])
 
     def enter(self, problem: DualProblem, i: int) -> bool:
         """Free a point that breaks the optimality conditions, and go to the minimum over the free set.
@@ -307,18 +311,18 @@ class ActiveSet:
         room = np.minimum(
             np.minimum(beta[free] - problem.lower[free], problem.upper[free] - beta[free]), np.abs(beta[free])
         )
-        order = np.argsort(-room, kind="stable")
-        free, side, biases = free[order], side[order], biases[order]
-        order = np.arange(free.size)
-        done = 0
+        order, done = np.arange(free.size), 0
         if free.size > FEW and self._is_compiled(problem):
-            K = problem.gram.submatrix(free)
-            K[np.arange(free.size), np.arange(free.size)] += problem.ridge[free]
-            done = self.system.load(order, K)
+
+            def write(A: np.ndarray) -> None:
+                problem.gram.submatrix(free, A)
+                A[order, order] += problem.ridge[free]
+
+            done = self.system.load(positions := order.copy(), write)
             self.system.renumber(free)
-            taken = order[:done]
-            self.side[free[taken]], self.kkt_error[free[taken]] = side[taken], biases[taken] - self.bias
-        for k in order[done:]:
+            order, taken = positions[done:], free[positions[:done]]
+            self.side[taken], self.kkt_error[taken] = side[positions[:done]], biases[positions[:done]] - self.bias
+        for k in order[np.argsort(-room[order], kind="stable")]:  # those that can give way come first
             if limits.is_over():
                 break
             i = int(free[k])
@@ -465,45 +469,55 @@ def _move(E, d, step, blocker, beta, side, lower, upper):
 
 @jit
 def _worst(beta, residual, side, lower, upper, eps, bias, tolerance):
-    """Return the point outside the free set that violates the optimality conditions most, and by more than its tolerance."""
+    """Return the point outside the free set that violates the optimality conditions most, and by more than its tolerance.
+
+    And by how much that is.
+    """
     largest, worst = -np.inf, NO_POINT
     for i in range(beta.size):
         if side[i] == 0:
             violation = violation_of(beta[i], residual[i] - bias, lower[i], upper[i], eps)
             if violation > largest and violation > tolerance[i]:
                 largest, worst = violation, i
-    return worst
+    return worst, largest
 
 
 @jit
 def _exchange(
     problem, K, beta, residual, side, kkt_error, points, factor, forward_ones, size, tau, floor, has_border, bias, tolerance,
-    max_steps, idle, max_idle, asked, scratch,
+    max_steps, together, idle, max_idle, asked, scratch,
 ):  # fmt: skip
-    """Let violators enter, as ``enter``, ``descend`` and ``sync`` do, while there is room in the factor.
+    """Let violators enter, some together, as ``enter``, ``descend`` and ``sync`` do, while there is room in the factor.
 
     Returns whether it may go on, how many entered, and the numbers that have changed.  Ends before a violator that depends on
     the free points, and before the last of them would leave.
     """
     lower, upper, eps = problem.lower, problem.upper, problem.eps
-    column, d, before = scratch[0], scratch[1], scratch[2]
-    for count in range(max_steps):
-        i = _worst(beta, residual, side, lower, upper, eps, bias, tolerance)
-        if i == NO_POINT or idle >= max_idle:
+    column, d, before, count = scratch[0], scratch[1], scratch[2], 0
+    while count < max_steps:
+        entered, least = 0, 0.0
+        while entered < min(together, max_steps - count) and idle < max_idle:
+            i, violation = _worst(beta, residual, side, lower, upper, eps, bias, tolerance)
+            if i == NO_POINT or violation < least:
+                break
+            if size == points.size:
+                if entered == 0:
+                    return True, count, idle, size, bias, asked
+                break
+            for k in range(size):
+                column[k] = K[i, points[k]] + tau
+            corner = K[i, i] + problem.ridge[i] + tau
+            if not append_row(factor, forward_ones, size, column[:size], corner, max(DEPENDENT * corner, floor)):
+                break
+            asked += size + 1
+            rises = residual[i] - bias > 0
+            side[i] = 1 if beta[i] > 0 or (beta[i] == 0 and rises) else -1
+            kkt_error[i] = residual[i] - eps * side[i] - bias
+            points[size] = i
+            size += 1
+            entered, least = entered + 1, TOGETHER_FROM * violation if entered == 0 else least
+        if entered == 0:
             return False, count, idle, size, bias, asked
-        if size == points.size:
-            return True, count, idle, size, bias, asked
-        for k in range(size):
-            column[k] = K[i, points[k]] + tau
-        corner = K[i, i] + problem.ridge[i] + tau
-        if not append_row(factor, forward_ones, size, column[:size], corner, max(DEPENDENT * corner, floor)):
-            return False, count, idle, size, bias, asked
-        asked += size + 1
-        rises = residual[i] - bias > 0
-        side[i] = 1 if beta[i] > 0 or (beta[i] == 0 and rises) else -1
-        kkt_error[i] = residual[i] - eps * side[i] - bias
-        points[size] = i
-        size += 1
         first = size  # points whose coefficients may change: those that leave are kept behind the others
         moved = np.empty(size, dtype=np.int64)
         for k in range(size):
@@ -543,11 +557,11 @@ def _exchange(
                     residual[m] -= c * row[m]
                 residual[p] -= problem.ridge[p] * c
                 if not abs(beta[p]) <= LARGEST_RESULT:
-                    return False, count + 1, idle, size, bias, asked
-        idle = 0 if has_moved else idle + 1
+                    return False, count + entered, idle, size, bias, asked
+        count, idle = count + entered, 0 if has_moved else idle + entered
         if size == 0:
-            return False, count + 1, idle, size, bias, asked
-    return True, max_steps, idle, size, bias, asked
+            return False, count, idle, size, bias, asked
+    return True, count, idle, size, bias, asked
 
 
 @jit

@@ -9,9 +9,11 @@ Machine code is kept on disk where a folder can be written, beside the sources o
 """
 
 import hashlib
+import math
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -128,23 +130,30 @@ def _part(name: str, value: Any) -> list[str]:
     return []
 
 
-_OWN_SOURCE = Path(__file__).read_text() if Path(__file__).exists() else ""  # ``fmax`` and ``fmin`` are inlined as well
+_OWN_SOURCE = Path(__file__).read_text() if Path(__file__).exists() else ""  # ``fmax`` and the like are inlined as well
 
 if config.DISABLE_JIT:
     fmax, fmin = max, min
-else:  # the compiled pair cannot be stepped through, hence the plain one above
+
+    def fma(a: float, b: float, c: float) -> float:
+        """Return a b + c, rounded once."""
+        return float(Fraction(a) * Fraction(b) + Fraction(c)) if math.isfinite(a * b + c) else a * b + c
+
+else:  # the compiled ones cannot be stepped through, hence the plain ones above
     from llvmlite import ir
 
-    def _reduction(name: str) -> Any:
-        def signature(typing_context: Any, a: Any, b: Any) -> Any:
-            def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-                double = ir.DoubleType()
-                function = builder.module.declare_intrinsic(name, [double], ir.FunctionType(double, [double, double]))
-                return builder.call(function, args, fastmath=("nnan", "ninf", "nsz", "reassoc"))
+    def _intrinsic(name: str, count: int, flags: tuple[str, ...] = ()) -> Any:
+        """Return an instruction on so many numbers."""
+        double, numbers = ir.DoubleType(), [types.float64] * count
 
-            return types.float64(types.float64, types.float64), generate
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            kind = ir.FunctionType(double, [double] * count)
+            return builder.call(builder.module.declare_intrinsic(name, [double], kind), args, fastmath=flags)
 
-        return intrinsic(signature)
+        if count == 2:
+            return intrinsic(lambda typing_context, a, b: (types.float64(*numbers), generate))
+        return intrinsic(lambda typing_context, a, b, c: (types.float64(*numbers), generate))
 
-    fmax = _reduction("llvm.maxnum")
-    fmin = _reduction("llvm.minnum")
+    fmax = _intrinsic("llvm.maxnum", 2, ("nnan", "ninf", "nsz", "reassoc"))
+    fmin = _intrinsic("llvm.minnum", 2, ("nnan", "ninf", "nsz", "reassoc"))
+    fma = _intrinsic("llvm.fma", 3)

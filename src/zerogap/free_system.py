@@ -12,12 +12,13 @@ With a fixed bias there is no border, and what is factored is K_EE.
 """
 
 import copy
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpstrf
 
+from zerogap import memory
 from zerogap.compiled import inline, jit, jit_sums
 
 # A point whose distance from the affine hull of the others is, squared and relative, below this counts as lying in it.
@@ -26,6 +27,8 @@ DEPENDENT = 1e-13
 # That distance is the length of a combination of points; the larger its coefficients, the larger is what rounding makes of
 # a length of zero: this, times the square of their sum.
 DISTANCE_ROUNDING = 4e-16
+
+SPARE = 64  # points for which there is room beside those that are loaded at once
 
 
 class Response(NamedTuple):
@@ -44,9 +47,10 @@ class FreeSystem:
         self.has_border, self.floor = has_border, floor  # floor: largest squared distance that counts as zero
         self.tau = tau if has_border else 0.0
         self.size = 0
-        self._points = np.zeros(capacity, dtype=np.int64)
-        self._factor = np.zeros((capacity, capacity))  # L, lower triangle
-        self._forward_ones = np.zeros(capacity)  # L^-1 1, half of the way to A^-1 1
+        self._points: np.ndarray
+        self._forward_ones: np.ndarray  # L^-1 1, half of the way to A^-1 1
+        self._factor: np.ndarray
+        self._make_room(capacity)
 
     @property
     def points(self) -> np.ndarray:
@@ -67,27 +71,42 @@ class FreeSystem:
         self.size = m + 1
         return True
 
-    def load(self, points: np.ndarray, A: np.ndarray) -> int:
-        """Fill the empty system with the first of some points, whose kernel matrix is A, and return how many those are.
+    def load(self, points: np.ndarray, write: Callable[[np.ndarray], object]) -> int:
+        """Fill the empty system with the first of some points, and return how many those are; ``write`` writes their matrix.
 
         All of them if they are independent.  Else those that a factor with pivots finds so, far apart from each other; their
-        positions come first in ``points`` afterwards, and the others, to be looked at one by one, behind.  A is used up.
+        positions come first in ``points`` afterwards, and the others, to be looked at one by one, behind.
         """
-        A += self.tau
-        corners = np.diagonal(A).copy()
-        factor, info = dpotrf(A.T, lower=0, clean=1)  # A is symmetric: its transpose is itself, in the order of LAPACK
         count = points.size
-        if info != 0 or not (np.square(np.diagonal(factor)) > np.maximum(DEPENDENT * corners, self.floor)).all():
-            smallest = max(DEPENDENT * float(corners.max()), self.floor)
-            factor, pivots, count, _ = dpstrf(A.T, lower=0, tol=smallest)
-            points[:] = points[pivots - 1]
-        while count > self._points.size:
-            self._grow()
+        self._make_room(count + SPARE)
+        A = self._factor
+        write(A)
+        A[:count, :count] += self.tau
+        A[count:] = (
+            0.0  # room for points that come later: ones on the diagonal, which have no part in the others' factor
+        )
+        np.fill_diagonal(A[count:, count:], 1.0)
+        corners = np.diagonal(A)[:count].copy()
+        # In place: A is symmetric, so its transpose is itself, in the order of LAPACK.  What is above the diagonal stays.
+        _, info = dpotrf(A.T, lower=0, clean=0, overwrite_a=1)
+        distances = np.square(np.diagonal(A)[:count])
+        if info != 0 or not (distances > np.maximum(DEPENDENT * corners, self.floor)).all():
+            count = self._load_pivoted(points, write, max(DEPENDENT * float(corners.max()), self.floor))
         self._points[:count] = points[:count]
-        self._factor[:count, :count] = np.triu(factor[:count, :count]).T
-        self._forward_ones[:count] = solve_triangular(self._factor[:count, :count], np.ones(count), lower=True)
+        self._forward_ones[:count] = 1.0
+        _forward(self._factor, 0, count, self._forward_ones)
         self.size = count
         return count
+
+    def _load_pivoted(self, points: np.ndarray, write: Callable[[np.ndarray], object], smallest: float) -> int:
+        """Factor the independent ones of some points, and put them first."""
+        A = memory.matrix(points.size, points.size)
+        write(A)
+        A += self.tau
+        factor, pivots, count, _ = dpstrf(A.T, lower=0, tol=smallest, overwrite_a=1)
+        points[:] = points[pivots - 1]
+        self._factor[:count, :count] = factor.T[:count, :count]
+        return int(count)
 
     def remove(self, position: int) -> None:
         """Take out the point at a position; those behind move up."""
@@ -125,9 +144,7 @@ class FreeSystem:
     def copy(self) -> "FreeSystem":
         """Return a system that can change without this one."""
         twin, m = copy.copy(self), self.size
-        capacity = m + 8
-        twin._points, twin._forward_ones = np.zeros(capacity, dtype=np.int64), np.zeros(capacity)
-        twin._factor = np.empty((capacity, capacity))
+        twin._make_room(m + 8)
         twin._points[:m], twin._forward_ones[:m] = self.points, self._forward_ones[:m]
         twin._factor[:m, :m] = self._factor[:m, :m]
         return twin
@@ -138,11 +155,13 @@ class FreeSystem:
             self._grow()
 
     def _grow(self) -> None:
-        m, capacity = self.size, 2 * self._points.size
-        self._points, self._forward_ones = np.resize(self._points, capacity), np.resize(self._forward_ones, capacity)
-        larger = np.zeros((capacity, capacity))
-        larger[:m, :m] = self._factor[:m, :m]
-        self._factor = larger
+        m, points, factor, forward_ones = self.size, self._points, self._factor, self._forward_ones
+        self._make_room(2 * points.size)
+        self._points[:m], self._forward_ones[:m], self._factor[:m, :m] = points[:m], forward_ones[:m], factor[:m, :m]
+
+    def _make_room(self, capacity: int) -> None:
+        self._points, self._forward_ones = np.zeros(capacity, dtype=np.int64), np.zeros(capacity)
+        self._factor = memory.matrix(capacity, capacity)  # L, the lower triangle; above it is anything
 
 
 class DenseFreeSystem(FreeSystem):

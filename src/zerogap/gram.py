@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.blas import dsymv
 
-from zerogap import limits, precision, validation
+from zerogap import limits, memory, precision, validation
 from zerogap.compiled import inline, jit
 from zerogap.kernels import (
     UNDERFLOW,
@@ -222,13 +222,13 @@ class Gram:
         """Return tau² sum(beta): the part of f(x) = sum_i beta_i k(x_i, x) that is the same for all x, its bias."""
         return self.tau * self.tau * float(beta.sum())
 
-    def _open(self, memory: float) -> None:
+    def _open(self, budget: float) -> None:
         """Lay out the cache of rows in so many bytes."""
         with self._layout:
-            self._lay_out(memory)
+            self._lay_out(budget)
 
-    def _lay_out(self, memory: float) -> None:
-        n, self._memory = self.n, memory
+    def _lay_out(self, budget: float) -> None:
+        n, self._memory = self.n, budget
         self._whole: tuple[Gram, np.ndarray] | None = None  # for a subset, the matrix it is part of and its points
         self._carried: Rounding | None = None  # that of another matrix, if some rows come from there
         self._own_rounding: Rounding | None = None
@@ -237,9 +237,9 @@ class Gram:
         if self.kernel.is_precomputed:
             self._keep_all(self.X)
             return
-        capacity = min(n, max(MIN_ROWS, int(memory / (8 * n))))
+        capacity = min(n, max(MIN_ROWS, int(budget / (8 * n))))
         # Memory not yet written to costs nothing, so the whole budget can be laid out at once.
-        self._keep(RowCache(np.empty((capacity, n)), np.full(n, -1), np.zeros(capacity, dtype=np.int64)))
+        self._keep(RowCache(memory.matrix(capacity, n), np.full(n, -1), np.zeros(capacity, dtype=np.int64)))
         self._row_in = np.full(capacity, -1)  # whose row each is
         self._used = 0  # rows are laid down one after the other
         self._clock = 0
@@ -443,20 +443,23 @@ class Gram:
             return self._rows[self._slot[i], points]
         return self._block(np.array([i]), points)[0]
 
-    def submatrix(self, points: np.ndarray) -> np.ndarray:
+    def submatrix(self, points: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the matrix of some points among each other.
 
         Parameters
         ----------
         points : array of shape (m,)
             Their numbers; their rows must be in memory.
+        out : array of at least (m, m), optional
+            Where to write it.
 
         Returns
         -------
         array of shape (m, m)
-            A copy.
+            A copy, or ``out``.
         """
-        return _submatrix(self._rows, self._slot[points], points)
+        out = memory.matrix(points.size, points.size) if out is None else out
+        return _submatrix(self._rows, self._slot[points], points, out)
 
     def fetch(self, wanted: np.ndarray) -> None:
         """Bring rows into memory, in place of those used longest ago.
@@ -739,7 +742,9 @@ class Gram:
         """
         with self.exclusive() as own:
             if own._complete is None:
-                own._keep_all(own.matrix())
+                own._keep_all(
+                    own._new_matrix(own._rows if own.holds_all and not own._used else memory.matrix(own.n, own.n))
+                )
             return own._rows
 
     def matrix(self) -> np.ndarray:
@@ -750,10 +755,11 @@ class Gram:
         array of shape (n, n)
             An array of the caller's own.
         """
-        if self._complete is not None:
-            return self._complete.copy()
+        return self._new_matrix(memory.matrix(self.n, self.n)) if self._complete is None else self._complete.copy()
+
+    def _new_matrix(self, K: np.ndarray) -> np.ndarray:
+        """Compute the whole matrix."""
         limits.check()
-        K = np.empty((self.n, self.n))
         is_finite = self._columns.fill_square(self._prepared, self.diagonal, K)
         self._count(values_of_square(self.n))
         self._refuse(not is_finite)
@@ -883,16 +889,20 @@ def _product_error(beta, a, relative, absolute, operations):
 
 
 @jit
-def _submatrix(rows, slots, points):
-    """Return the matrix of some points; those that follow each other are copied together."""
+def _submatrix(rows, slots, points, K):
+    """Write the matrix of some points into K; where many follow each other they are copied together."""
     m = points.size
-    K, ends, runs = np.empty((m, m)), np.empty(m, dtype=np.int64), 0
+    ends, runs = np.empty(m, dtype=np.int64), 0
     for b in range(m):
         if b + 1 == m or points[b + 1] != points[b] + 1:
             ends[runs] = b + 1
             runs += 1
     for a in range(m):
         row, out, start = rows[slots[a]], K[a], 0
+        if 4 * runs > m:
+            for b in range(m):
+                out[b] = row[points[b]]
+            continue
         for run in range(runs):
             first, length = points[start], ends[run] - start
             source, target = row[first : first + length], out[start : start + length]

@@ -1,17 +1,17 @@
 """Sums in twice the working precision, as unevaluated pairs high + low (Dekker 1971; Ogita, Rump and Oishi 2005).
 
-Where the terms of a sum cancel, float64 keeps few digits of it; such a pair keeps about 32.  Products split their factors by
-Veltkamp's constant, so factors have to stay below 1e300: where they do not, the result is not finite, which the caller sees.
-Loops run over points, not over coordinates: so they vectorise.
+Where the terms of a sum cancel, float64 keeps few digits of it; such a pair keeps about 32.  What rounding takes from a product
+is one instruction, a multiplication and a sum rounded once.  Loops run over points, not over coordinates: so they vectorise.
 """
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from zerogap.compiled import inline, jit
+from zerogap.compiled import fma, inline, jit
 
 NEGLIGIBLE_FACTOR = 1e10  # an entry that is larger than a change by this factor may absorb it
 
@@ -28,11 +28,9 @@ def two_sum(a, b):
 
 @inline
 def two_product(a, b):
-    """Return a b and what rounding took from it (Dekker); halves by Veltkamp's constant, 2^27 + 1."""
-    product, large, wide = a * b, 134217729.0 * a, 134217729.0 * b
-    a_high, b_high = large - (large - a), wide - (wide - b)
-    a_low, b_low = a - a_high, b - b_high
-    return product, a_low * b_low - (((product - a_high * b_high) - a_low * b_high) - a_high * b_low)
+    """Return a b and what rounding took from it."""
+    product = a * b
+    return product, fma(a, b, -product)
 
 
 @inline
@@ -181,39 +179,62 @@ def _multiply_sparse(data, indices, edges, w, w_low, high, low):
 
 # Kernel values as pairs.
 
-LN2, LN2_LOW = 0.6931471805599453, 2.3190468138462996e-17
-HALVINGS, TERMS = 6, 11  # exp(r / 2^6) by its series, |r| <= ln(2)/2: the term left out is below 1e-33 of it
+LOWEST = -700.0  # exponents below it count as minus infinity
+PER_LOG2, LOG2, LOG2_LOW = 1.4426950408889634, 0.6931471805599453, 2.3190468138462996e-17
+ROUND = 1.5 * 2.0**52  # added and subtracted it rounds to a whole number, which is in the last bits of the sum
+ONE, EXPONENT = 1023 << 52, 52  # the bits of 1.0, and how many are below the exponent
+HALVINGS, TERMS = 6, 11  # exp(r / 2^6) by its series, |r| <= log(2)/2: the term left out is below 1e-33 of it
+FACTORIALS = np.array([1.0 / math.factorial(m) for m in range(TERMS + 1)])  # 1 / m!, and what rounding took from it
+FACTORIALS_LOW = np.array([
+    float(Fraction(1, math.factorial(m)) - Fraction(1.0 / math.factorial(m))) for m in range(TERMS + 1)
+])  # fmt: skip
 
 
-@inline
-def exponential(x, x_low):
-    """Return exp(x + x_low) for x <= 0, as a pair; zero where it would be below the normal numbers."""
-    if not x > -700.0:
-        return 0.0, 0.0
-    k = np.rint(x / LN2)
-    product, lost = two_product(-k, LN2)
-    r, r_low = add_pairs(x, x_low, product, lost - k * LN2_LOW)
-    scale = 1.0 / (1 << HALVINGS)
-    r, r_low = r * scale, r_low * scale
-    y, y_low = 1.0, 0.0
-    for m in range(TERMS, 0, -1):  # 1 + r/1 (1 + r/2 (1 + ...))
-        y, y_low = multiply_pairs(y, y_low, r, r_low)
-        quotient = y / m
-        product, lost = two_product(quotient, float(m))
-        y, y_low = add_pairs(1.0, 0.0, quotient, ((y - product) - lost + y_low) / m)
+@jit
+def exponentials(x, x_low, y, y_low, sums, sum_bits):
+    """Write exp(x + x_low) into y + y_low, of arrays (m,), for x <= 0; zero where it would be below the normal numbers.
+
+    Term after term of the series for all of them: so it vectorises.
+    """
+    scale, c, c_low = 1.0 / (1 << HALVINGS), FACTORIALS[TERMS], FACTORIALS_LOW[TERMS]
+    for j in range(x.size):
+        is_in = x[j] > LOWEST
+        bounded = x[j] if is_in else 0.0
+        sums[j] = bounded * PER_LOG2 + ROUND
+        k = sums[j] - ROUND
+        product, lost = two_product(-k, LOG2)
+        r, r_low = add_pairs(bounded, x_low[j] if is_in else 0.0, product, lost - k * LOG2_LOW)
+        y[j], y_low[j] = c, c_low
+        sum_bits[j] = (sum_bits[j] << EXPONENT) + ONE  # sums are 2^k now
+        sums[j] = sums[j] if is_in else 0.0
+        x[j], x_low[j] = r * scale, r_low * scale
+    for m in range(TERMS - 1, -1, -1):
+        c, c_low = FACTORIALS[m], FACTORIALS_LOW[m]
+        for j in range(x.size):
+            a, a_low = multiply_pairs(y[j], y_low[j], x[j], x_low[j])
+            y[j], y_low[j] = add_pairs(c, c_low, a, a_low)
     for _ in range(HALVINGS):
-        y, y_low = multiply_pairs(y, y_low, y, y_low)
-    power = 2.0**k
-    return y * power, y_low * power
+        for j in range(x.size):
+            y[j], y_low[j] = multiply_pairs(y[j], y_low[j], y[j], y_low[j])
+    for j in range(x.size):
+        y[j] *= sums[j]
+        y_low[j] *= sums[j]
 
 
 @jit
 def add_rbf(X, Zt, gamma, beta, high, low):
     """Add sum_j beta_j exp(-gamma |x_i - z_j|²) to high + low, for every row of X; the z_j are the columns of Zt."""
-    s, s_low = np.empty(beta.size), np.empty(beta.size)
+    s, s_low, value, value_low, sums = (
+        np.empty(beta.size),
+        np.empty(beta.size),
+        np.empty(beta.size),
+        np.empty(beta.size),
+        np.empty(beta.size),
+    )
+    sum_bits = sums.view(np.int64)
     for i in range(X.shape[0]):
-        s[:] = 0.0
-        s_low[:] = 0.0
+        for j in range(beta.size):
+            s[j], s_low[j] = 0.0, 0.0
         for k in range(X.shape[1]):
             x, z = X[i, k], Zt[k]
             for j in range(z.size):
@@ -221,10 +242,11 @@ def add_rbf(X, Zt, gamma, beta, high, low):
                 s[j], s_low[j] = add_product(s[j], s_low[j], difference, difference)
                 s_low[j] += 2.0 * difference * lost
         for j in range(beta.size):
-            exponent, rest = multiply_pairs(-gamma, 0.0, s[j], s_low[j])
-            value, value_low = exponential(exponent, rest)
-            high[i], low[i] = add_product(high[i], low[i], value, beta[j])
-            low[i] += value_low * beta[j]
+            s[j], s_low[j] = multiply_pairs(-gamma, 0.0, s[j], s_low[j])
+        exponentials(s, s_low, value, value_low, sums, sum_bits)
+        for j in range(beta.size):
+            high[i], low[i] = add_product(high[i], low[i], value[j], beta[j])
+            low[i] += value_low[j] * beta[j]
 
 
 @jit

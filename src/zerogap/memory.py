@@ -1,0 +1,65 @@
+"""Memory for kernel matrices, which the next one uses again.
+
+The system clears every page that it hands out, which takes longer than the kernel values that are written there.  So memory
+that nobody reads any more is kept for the next matrix, and the system is told that it may take the pages back whenever it needs
+them (``MADV_FREE``).  Where it cannot be told, nothing is kept.
+"""
+
+import mmap
+import weakref
+from contextlib import suppress
+
+import numpy as np
+
+LEAST = 2**20  # bytes: smaller arrays NumPy has at hand
+MOST = 2**29  # bytes that are kept in all
+SPARE = 4  # times the memory needed, that a piece may have
+
+_CAN_KEEP = all(hasattr(mmap, name) for name in ("MADV_FREE", "MAP_PRIVATE", "MAP_ANONYMOUS"))
+_kept: list[
+    mmap.mmap
+] = []  # the last to come back is the last; only appended to and popped from, which no lock has to guard
+
+
+def matrix(rows: int, columns: int) -> np.ndarray:
+    """Return a matrix with anything in it."""
+    size = 8 * rows * columns
+    if not _CAN_KEEP or not LEAST <= size <= MOST:
+        return np.empty((rows, columns))
+    piece = _taken(size) or _new(size)
+    if piece is None:
+        return np.empty((rows, columns))
+    lent = np.frombuffer(piece, dtype=np.float64)  # every view of it keeps it
+    weakref.finalize(lent, _keep, piece).atexit = False
+    return lent[: rows * columns].reshape(rows, columns)
+
+
+def _taken(size: int) -> mmap.mmap | None:
+    """Return a piece that was kept, and is neither too small nor far too large."""
+    passed, found = [], None
+    with suppress(IndexError):  # none is left
+        while found is None:
+            piece = _kept.pop()
+            if size <= len(piece) <= SPARE * size:
+                found = piece
+            else:
+                passed.append(piece)
+    _kept.extend(reversed(passed))
+    return found
+
+
+def _new(size: int) -> mmap.mmap | None:
+    with suppress(OSError, ValueError):
+        piece = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with suppress(OSError, AttributeError):  # no large pages
+            piece.madvise(mmap.MADV_HUGEPAGE)
+        return piece
+    return None
+
+
+def _keep(piece: mmap.mmap) -> None:
+    with suppress(OSError, IndexError):
+        piece.madvise(mmap.MADV_FREE)
+        _kept.append(piece)
+        while sum(map(len, _kept)) > MOST:
+            _kept.pop(0)
