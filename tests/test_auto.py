@@ -1,11 +1,13 @@
 """Solver "auto": pairs, exchanges, and parts of problems that are too large for their whole matrix."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 import pytest
 from naive import reference_objective
 from sklearn.datasets import make_classification, make_moons
 
-from zerogap import DualProblem, Gram, RelativeGap, Status, solve
+from zerogap import DualProblem, Gram, RelativeGap, Status, loop, solve
 from zerogap.solvers import Auto, auto
 
 X, y = make_classification(240, 6, n_informative=4, flip_y=0.15, random_state=0)
@@ -101,6 +103,7 @@ def test_exchanges_that_rounding_leads_astray_are_not_taken(monkeypatch):
 def test_pairs_go_on_where_they_cost_less():
     problem = PROBLEMS["hinge"]
     state = Auto().init(problem)
+    state.memory.is_under_way = True
     Auto().step(problem, state, 10_000, 0.01)
     violation = auto._violation(problem, state)
     assert state.memory.per_halving > 0
@@ -117,3 +120,42 @@ def test_compiled_exchanges_keep_the_residual_in_step(name):
     active.optimise(problem, 1e-6)
     scale = 1.0 + np.abs(active.beta).sum()
     np.testing.assert_allclose(active.residual, problem.residual(active.beta), rtol=0, atol=1e-13 * scale)
+
+
+# A residual that its solver vouches for.
+
+
+def test_a_residual_that_is_vouched_for_is_not_computed_again(small_parts, monkeypatch):
+    monkeypatch.setattr(loop, "WORK_PAST_LIMIT", 0)  # so that it would take long
+    refreshed = []
+    monkeypatch.setattr(loop._Run, "_refresh", lambda run, **_: refreshed.append(run))
+    for name in ("hinge", "regression", "squared hinge"):
+        problem = dict(problems(cache_size=0.3))[name]
+        solution = solve(problem, Auto(), stop=RelativeGap(1e-3))
+        assert solution.status is Status.CONVERGED
+        assert not refreshed
+        true = problem.certify(solution.beta, precisely=True)
+        for part in ("gap", "primal", "dual"):
+            found, exact = getattr(solution.certificate, part), getattr(true, part)
+            assert abs(found - exact) <= solution.certificate.rounding + true.rounding
+
+
+@dataclass(frozen=True)
+class Careless:
+    """A solver that spoils some residuals, and says that it has not."""
+
+    def init(self, problem, beta=None):
+        return Auto().init(problem, beta)
+
+    def step(self, problem, state, max_steps, kkt_target):
+        state, info = Auto().step(problem, state, max_steps, kkt_target)
+        state.residual[::2] += 1e-3
+        return state, replace(info, drift=0.0)
+
+
+def test_who_vouches_for_a_wrong_residual_is_not_believed(small_parts, monkeypatch):
+    monkeypatch.setattr(loop, "WORK_PAST_LIMIT", 0)
+    problem = dict(problems(cache_size=0.3))["hinge"]
+    solution = solve(problem, Careless(), stop=RelativeGap(0.1), max_steps=10_000)
+    true = problem.certify(solution.beta, precisely=True)
+    assert abs(solution.certificate.gap - true.gap) <= solution.certificate.rounding + true.rounding

@@ -17,46 +17,46 @@ def nothing_kept(monkeypatch):
 
 @needs_pages
 def test_memory_is_used_again_but_not_while_any_view_of_it_lives():
-    first = memory.matrix(400, 500)
+    first = memory.matrix(700, 500)
     first[:] = 7.0
     address, row = first.ctypes.data, first[3, :10]
     del first
     gc.collect()
-    other = memory.matrix(400, 500)
+    other = memory.matrix(700, 500)
     assert other.ctypes.data != address
     other[:] = 1.0
     assert (row == 7.0).all()
     del row
     gc.collect()
-    again = memory.matrix(300, 450)  # smaller, but not far smaller
+    again = memory.matrix(600, 450)  # smaller, but not far smaller
     assert again.ctypes.data == address
-    assert again.shape == (300, 450)
+    assert again.shape == (600, 450)
     assert again.flags.c_contiguous
     assert again.flags.writeable
 
 
 @needs_pages
 def test_pieces_far_too_large_and_more_than_is_worth_keeping_are_not_used(monkeypatch):
-    large = memory.matrix(2000, 1000)
+    large = memory.matrix(2000, 2000)
     address = large.ctypes.data
     del large
-    assert memory.matrix(400, 400).ctypes.data != address
-    monkeypatch.setattr(memory, "MOST", 4_000_000)
-    pieces = [memory.matrix(400, 400) for _ in range(5)]
+    assert memory.matrix(600, 600).ctypes.data != address
+    monkeypatch.setattr(memory, "MOST", 8_000_000)
+    pieces = [memory.matrix(600, 600) for _ in range(5)]
     del pieces
-    assert sum(map(len, memory._kept)) <= 4_000_000
+    assert sum(map(len, memory._kept)) <= 8_000_000
     assert memory._kept
 
 
 def test_small_matrices_and_systems_without_such_pages_are_numpy_s(monkeypatch):
     assert memory.matrix(3, 4).base is None
     monkeypatch.setattr(memory, "_CAN_KEEP", False)
-    assert memory.matrix(400, 500).base is None
+    assert memory.matrix(700, 500).base is None
     assert not memory._kept
 
 
 def test_a_matrix_does_not_show_what_was_in_its_memory_before():
-    X = np.random.default_rng(0).standard_normal((400, 3))
+    X = np.random.default_rng(0).standard_normal((600, 3))
     K = Gram(X).full().copy()
     for scale in (2.0, 1.0):
         gram = Gram(scale * X, gamma=Gram(X).kernel.gamma)

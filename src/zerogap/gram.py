@@ -662,6 +662,24 @@ class Gram:
         self._refuse(not is_finite)
         return product[:, 0]
 
+    def part_of_product(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
+        """Return K beta at some rows; kernel values are computed, and not kept.
+
+        Parameters
+        ----------
+        rows : array of shape (m,)
+            Their numbers.
+        beta : array of shape (n,)
+            Coefficients.
+
+        Returns
+        -------
+        array of shape (m,)
+            The products.
+        """
+        support = np.flatnonzero(beta)
+        return self._block(rows, support) @ beta[support]
+
     def work_of(self, beta: np.ndarray) -> int:
         """Return how many kernel values a product with beta would have to compute."""
         return int(np.count_nonzero(self._slot[np.flatnonzero(beta)] < 0)) * self.n

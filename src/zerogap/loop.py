@@ -19,6 +19,7 @@ from zerogap.limits import Exceeded, Limit, is_over, limits, unlimited
 from zerogap.problem import DualProblem
 from zerogap.solvers import Info, Solver, get_solver
 from zerogap.stopping import RelativeGap, Stop
+from zerogap.threads import alone
 
 # A trace row is recorded, and the stopping rule tested, after about this many updated residuals,
 # a tenth of a second: often enough for Ctrl-C, time limits and the trace, too seldom to cost anything.  Counting work
@@ -28,6 +29,12 @@ WORK_PER_TRACE_ROW = 100_000_000
 # Kernel values that are computed for the certificate after a limit was reached; where it takes more, it is made from the
 # running residual, and says how far that may be off.
 WORK_PAST_LIMIT = 20_000_000
+
+# Kernel values, up to which a run does without threads of BLAS.
+MOST_ALONE = 4_000_000
+
+# Points whose residual is computed from the data where the solver is believed about the others.
+LOOKED_AT = 100
 
 # Running residuals gather rounding errors; after this many iterations they are computed afresh.
 REFRESH_EVERY = 100_000
@@ -347,7 +354,8 @@ def solve(
     check_limits(stop, max_steps, max_time, trace_every)
     per_row = trace_every or int(np.clip(WORK_PER_TRACE_ROW // problem.n, 20, 20_000))
     # Numbers beyond float64 are found by tests of ours, and end a run; NumPy need not warn of them.
-    with problem.gram.exclusive() as gram, limits(max_time) as limit, np.errstate(over="ignore", invalid="ignore"):
+    few = alone(problem.n**2, MOST_ALONE)
+    with problem.gram.exclusive() as gram, limits(max_time) as limit, few, np.errstate(over="ignore", invalid="ignore"):
         try:
             run = _Run(problem, gram, solver, stop, resume)
         except Exceeded:
@@ -446,11 +454,10 @@ class _Run:
         self.is_fresh = self._sum_is_exact()  # whether the residual has just been computed from the data
         self.is_certified = False  # and whether the certificate has
         self.refreshed_at = self.steps
-        self.largest = (
-            self._size() if self._can_be_expensive else 0.0
-        )  # of residuals and the sums they are made of, since then
+        # Since then: the largest of residuals and the sums they are made of, and how far the solver says it has put them off.
+        self.largest, self.told = self._size() if self._can_be_expensive else 0.0, 0.0
         if isinstance(resume, Solution) and self._is_own(resume):
-            self.is_fresh, self.largest = False, np.inf  # how far its residual may be off, the earlier part knew
+            self.is_fresh, self.largest, self.told = False, np.inf, np.inf  # what the earlier part knew of it
             if np.array_equal(resume.beta, self.state.beta):
                 self.now, self.rounding, self.is_certified = resume.certificate, resume.certificate.rounding, True
         self.progress, self.idle = _Progress(self.steps, self.state.beta), 0
@@ -510,6 +517,10 @@ class _Run:
         except Exceeded:  # a product that was not finished has changed nothing
             self.info = Info(0)
         self.steps += self.info.iterations
+        if self.info.iterations and np.isfinite(self.info.drift):
+            self.told += self.info.drift + (self.problem.product_error(before) if self.is_fresh else 0.0)
+        elif self.info.iterations:
+            self.told = np.inf
         self.is_fresh = self.is_certified = False
         if not np.isfinite(self.state.beta).all():  # beyond float64: the last point that was not is kept
             self.is_finite = False
@@ -534,13 +545,19 @@ class _Run:
         except Exceeded:
             return
         self.is_fresh, self.refreshed_at = True, self.steps
-        self.largest = self._size()
+        self.largest, self.told = self._size(), 0.0
 
     def _certify(self, *, is_last: bool = False) -> None:
         """Certify from the data: first cheaply, then in twice the precision, if rounding is what the rule is not met for.
 
         At the end of a run that is worth its while also where rounding is most of what is known.
         """
+        if not self.is_fresh and np.isfinite(self.told) and self._is_expensive() and self._agrees():
+            self._refuse_infeasible()
+            self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self.told)
+            if self._is_met():
+                self.rounding, self.is_certified = self.now.rounding, True
+                return
         if not self.is_fresh:
             self._refresh()
         self._refuse_infeasible()
@@ -554,6 +571,14 @@ class _Run:
                     self.state.beta, self.state.residual, precisely=True, from_data=from_data, drift=drift
                 )
         self.rounding, self.is_certified = self.now.rounding, True
+
+    def _agrees(self) -> bool:
+        """Whether the residual of some points is what the data say, but for what the solver has told."""
+        problem, beta = self.problem, self.state.beta
+        rows = np.unique(np.linspace(0, problem.n - 1, LOOKED_AT).astype(int))
+        part = problem.gram.part_of_product(rows, beta)
+        off = np.abs(self.state.residual[rows] - (problem.target[rows] - part - (problem.ridge * beta)[rows]))
+        return bool((off <= self.told + problem.product_error(beta) + 8.0 * UNIT * self._size()).all())
 
     def _refuse_infeasible(self) -> None:
         """Refuse a point outside the box, or with another sum, by more than rounding: its "gap" would prove nothing."""

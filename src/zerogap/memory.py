@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import numpy as np
 
-LEAST = 2**20  # bytes: smaller arrays NumPy has at hand
+LEAST = 2**21  # bytes: smaller arrays NumPy has at hand
 MOST = 2**29  # bytes that are kept in all
 SPARE = 4  # times the memory needed, that a piece may have
 

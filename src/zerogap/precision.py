@@ -69,6 +69,16 @@ def dot(x, y):
 
 
 @jit
+def total(x, start):
+    """Return start plus the sum of x, summed in twice the precision, as one number."""
+    high, low = start, 0.0
+    for k in range(x.size):
+        high, rest = two_sum(high, x[k])
+        low += rest
+    return high + low
+
+
+@jit
 def add_rows(rows, x, weights, high, low, sizes, weighted):
     """Add x'rows to high + low, |x|'|rows| to sizes, and (weight |x|)'|rows| to weighted, for each of several weights."""
     for j in range(rows.shape[0]):

@@ -256,6 +256,21 @@ class DualProblem(Formulations):
             error = error + self.gram.dot_error(self.known.beta) + self.gram.dot_error(beta - self.known.beta)
         return error
 
+    def product_error(self, beta: np.ndarray) -> float:
+        """Return how far any entry of ``residual(beta)`` can be off by the rounding of K beta.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+
+        Returns
+        -------
+        float
+            A bound.
+        """
+        return float(self._product_error(beta).max(initial=0.0))
+
     def rounding(self, beta: np.ndarray) -> float:
         """Return about how far rounding puts a residual off: no KKT violation below this can be told from zero.
 
@@ -486,7 +501,7 @@ class DualProblem(Formulations):
             gap, rounding = stretched_gap(self.loss, self.target, beta, r, bias)
         else:
             gap, rounding = summed_gap(self.loss, beta, r, bias)
-        sum_residual = self.excess(beta)
+        sum_residual = 0.0 if r.error is None else self.excess(beta)
         loose = abs(bias * sum_residual)  # a sum that is not exact moves primal and gap by this
         if r.error is None:
             rounding += known_rounding
@@ -570,9 +585,9 @@ class DualProblem(Formulations):
         Returns
         -------
         float
-            Rounded once; zero where nothing constrains the sum.
+            Summed in twice the precision; zero where nothing constrains the sum.
         """
-        return 0.0 if self.total is None else math.fsum([*beta.tolist(), -self.total])
+        return 0.0 if self.total is None else float(precision.total(beta, -float(self.total)))
 
     def feasible(self, beta: np.ndarray) -> np.ndarray:
         """Return a feasible point near beta: clipped to the box, then the side in excess scaled down.

@@ -6,6 +6,7 @@ while it is in the core's own cache.  A user's limit on BLAS threads (``OPENBLAS
 joblib) is a limit on these.
 """
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -18,13 +19,15 @@ from threadpoolctl import ThreadpoolController
 
 from zerogap import limits
 
-UNTHREADED = 200_000  # multiplications: BLAS takes one thread for so few of its own accord
+UNTHREADED = 10_000  # multiplications: BLAS takes one thread for so few of its own accord
 
 
 class _Blas:
     """The BLAS libraries of this process, and who holds them to one thread."""
 
     def __init__(self) -> None:
+        import scipy.linalg  # noqa: F401  (it has a BLAS of its own, which is found only once it is there)
+
         self._libraries = [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
         self._lock, self._holders, self._threads = threading.Lock(), 0, [1]
 
@@ -79,13 +82,17 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def alone(multiplications: int) -> Iterator[None]:
-    """Compute a product of so many multiplications without threads of BLAS: they would wait for each other longer."""
-    if multiplications < UNTHREADED:
-        yield
-    else:
+def alone(multiplications: int, most: float = math.inf) -> Iterator[None]:
+    """Compute products of so many multiplications without threads of BLAS, unless it is more than some.
+
+    Its threads wait for each other longer than small products take.  And for some hundredths of a second they wait for the next
+    product by asking over and over, on a core that others could use.
+    """
+    if UNTHREADED <= multiplications <= most:
         with _blas().held():
             yield
+    else:
+        yield
 
 
 def share(work: Callable[[Any], None], pieces: Iterable[Any]) -> None:

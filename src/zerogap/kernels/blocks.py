@@ -115,14 +115,16 @@ class Columns:
     def fill_square(self, prepared: Any, diagonal: np.ndarray, K: np.ndarray) -> bool:
         """Write the matrix of Z, given once more in prepared form, each pair of values once; return whether all are finite."""
         n = len(K)
-        tiles = _tiles(K.shape, SQUARE, SQUARE)
-        tiles = tiles[tiles[:, 2] >= tiles[:, 0]]
-        if not self.can_share:  # a user's code is called as seldom as may be
-            tiles = tiles[tiles[:, 2] == tiles[:, 0]]
-            tiles[:, 3] = n
-        is_finite = self._fill_tiles(prepared, self.points, tiles, K, is_square=True)
+        is_finite = self._fill_tiles(prepared, self.points, self._square_tiles(n), K, is_square=True)
         K[np.arange(n), np.arange(n)] = diagonal
         return is_finite
+
+    def _square_tiles(self, n: int) -> np.ndarray:
+        """Return the tiles of a square that are on its diagonal or above."""
+        if not self.can_share:  # a user's code is called as seldom as may be
+            return strips(n, SQUARE)
+        tiles = _tiles((n, n), SQUARE, SQUARE)
+        return tiles[tiles[:, 2] >= tiles[:, 0]]
 
     def dot(self, prepared: Any, coefficients: np.ndarray, which: Any = None) -> tuple[np.ndarray, bool]:
         """Return the product of a block with coefficients (m, k), whose values are not kept; and whether all are finite."""
@@ -218,6 +220,13 @@ def _tiles(shape: tuple[int, ...], height: int, width: int) -> np.ndarray:
     tiles[..., 0], tiles[..., 1] = a[:, None], np.minimum(a + height, shape[0])[:, None]
     tiles[..., 2], tiles[..., 3] = c, np.minimum(c + width, shape[1])
     return tiles.reshape(-1, 4)
+
+
+def strips(n: int, height: int) -> np.ndarray:
+    """Return a square from its diagonal on, by tiles from there to its right end."""
+    tiles = _tiles((n, n), height, n)
+    tiles[:, 2] = tiles[:, 0]
+    return tiles
 
 
 def values_of_square(n: int) -> int:

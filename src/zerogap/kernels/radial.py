@@ -15,7 +15,7 @@ from sklearn.utils.extmath import row_norms
 from zerogap import limits, precision, threads
 from zerogap.compiled import jit_contracted, jit_sums
 from zerogap.kernels.base import UNIT, Kernel, Rounding, dense
-from zerogap.kernels.blocks import TILE, Columns, Points, lay_down, write_products
+from zerogap.kernels.blocks import TILE, Columns, Points, lay_down, strips, write_products
 from zerogap.kernels.exponential import exponentials
 from zerogap.kernels.products import ROWS
 from zerogap.kernels.scale import check_gamma, gamma_value, number, power_of_two
@@ -95,14 +95,30 @@ class RBF(Kernel):
 class LiftedPoints(Points):
     """Points that know how far they are from the middle."""
 
-    def __init__(self, X: Any, lifted: np.ndarray | None, reach: np.ndarray):
+    def __init__(self, X: Any, lifted: np.ndarray | None, reach: np.ndarray, scale: float = 1.0):
         super().__init__(X)
+        self.scale = scale  # sqrt(2 gamma): scaled, both points have the same part in a product, which is symmetric
         self.lifted = lifted  # (n, d + 2), for the exponents by one product; None for sparse points
         self._has_far: bool | None = None
         self.reach = reach  # (n,) gamma |x - centre|², or inf for a point that is compared coordinate by coordinate
 
     def __getitem__(self, rows: Any) -> "LiftedPoints":
-        return LiftedPoints(self.X[rows], None if self.lifted is None else self.lifted[rows], self.reach[rows])
+        lifted = None if self.lifted is None else self.lifted[rows]
+        return LiftedPoints(self.X[rows], lifted, self.reach[rows], self.scale)
+
+    @property
+    def by_feature(self) -> Any:
+        """Sparse points, scaled, feature after feature."""
+        if self._by_feature is None:
+            columns = self.X.tocsc()
+            columns.data = self.scale * columns.data
+            self._by_feature = columns
+        return self._by_feature
+
+    def arrays(self, *, by_feature: bool = False) -> tuple[np.ndarray, ...]:
+        """Return what compiled code reads sparse points from."""
+        X = self.by_feature if by_feature else self.X
+        return X.data, X.indices, X.indptr, self.reach
 
     @property
     def has_far(self) -> bool:
@@ -146,7 +162,7 @@ class Exponents(Columns):
         if self._is_sparse:
             with np.errstate(over="ignore"):
                 reach = self._gamma * row_norms(X, squared=True)
-            return LiftedPoints(X, None, np.where(reach <= self._limit, reach, np.inf))
+            return LiftedPoints(X, None, np.where(reach <= self._limit, reach, np.inf), np.sqrt(2.0 * self._gamma))
         return self._lift(X, is_column)
 
     def _lift(self, X: np.ndarray, is_column: bool) -> LiftedPoints:
@@ -164,29 +180,36 @@ class Exponents(Columns):
 
     def write(self, rows: LiftedPoints, columns: LiftedPoints, out: np.ndarray) -> None:
         """Write the kernel values of prepared points against some of ``points`` into ``out``, an array in one piece."""
-        if self._is_sparse and not (rows.has_far or columns.has_far):
-            X, Z = rows.X, columns.by_feature
-            _write_sparse(
-                X.data, X.indices, X.indptr, rows.reach, Z.data, Z.indices, Z.indptr, columns.reach, self._gamma, out
-            )
-            return
         self._exponents(rows, columns, out)
         exponentials(out.reshape(-1))  # no exponent is positive but by rounding: then it counts as zero
 
     def write_tiles(self, rows: Any, columns: Any, tiles: np.ndarray, out: np.ndarray, is_square: bool) -> bool:
-        """Write tiles of a block; of dense points, none too far for the expansion, in compiled code."""
-        if rows.lifted is None or rows.has_far or columns.has_far:
+        """Write tiles of a block; of points that are none too far for the expansion in compiled code."""
+        if rows.has_far or columns.has_far:
             return super().write_tiles(rows, columns, tiles, out, is_square)
+        if self._is_sparse:
+            arrays = rows.arrays() + columns.arrays(by_feature=True)
+            return bool(np.isfinite(_write_sparse_tiles(*arrays, rows.scale, tiles, out, is_square)))
         return bool(np.isfinite(_write_tiles(rows.lifted, columns.lifted, tiles, out, is_square)))
 
     def add_products(
         self, rows: Any, columns: Any, tiles: np.ndarray, coefficients: np.ndarray, out: np.ndarray
     ) -> bool:
-        """Add products of tiles with coefficients; of dense points, none too far for the expansion, in compiled code."""
-        if rows.lifted is None or rows.has_far or columns.has_far:
+        """Add products of tiles with coefficients; of points that are none too far for the expansion in compiled code."""
+        if rows.has_far or columns.has_far:
             return super().add_products(rows, columns, tiles, coefficients, out)
+        if self._is_sparse:
+            arrays = rows.arrays() + columns.arrays(by_feature=True)
+            _add_sparse_products(*arrays, rows.scale, tiles, np.ascontiguousarray(coefficients.T), out)
+            return True
         _add_products(rows.lifted, columns.lifted, tiles, np.ascontiguousarray(coefficients.T), out)
         return True
+
+    def _square_tiles(self, n: int) -> np.ndarray:
+        """Return the tiles of a square: of sparse points whole rows, feature by feature."""
+        if self._is_sparse and not self.points.has_far:
+            return strips(n, max(2 * TILE // max(n, 1), 8))
+        return super()._square_tiles(n)
 
     def rounding(self, diagonal: np.ndarray) -> Rounding:
         """Return how far values between the points of Z can be off: relatively by their exponents, or as compared ones."""
@@ -219,7 +242,7 @@ class Exponents(Columns):
             return
         with np.errstate(over="ignore", invalid="ignore"):  # where a point is far, and all is written anew
             write_products(rows, columns, out)
-            out *= 2.0 * self._gamma
+            out *= columns.scale  # one side of the products has it already
             out -= columns.reach
             out -= rows.reach[:, None]
 
@@ -295,17 +318,56 @@ def _write_tiles(rows, columns, tiles, out, is_square):
 
 
 @jit_contracted
-def _write_sparse(x, feature, edge, reach, z, point, z_edge, z_reach, gamma, out):
-    """Write the kernel values of sparse points, by the products of the features that both have."""
-    for i in range(out.shape[0]):
-        row = out[i]
-        for j in range(row.size):
-            row[j] = -reach[i] - z_reach[j]
-        for a in range(edge[i], edge[i + 1]):
-            value, f = 2.0 * gamma * x[a], feature[a]
-            for b in range(z_edge[f], z_edge[f + 1]):
-                row[point[b]] += value * z[b]
-        exponentials(row)
+def _sparse_row(i, x, feature, edge, reach, z, point, z_edge, z_reach, scale, first, row):
+    """Write the exponents of a sparse point against those from ``first`` on, by the products of the features both have."""
+    for j in range(row.size):
+        row[j] = -reach[i] - z_reach[first + j]
+    for a in range(edge[i], edge[i + 1]):
+        value, f = scale * x[a], feature[a]
+        begin, end = z_edge[f], z_edge[f + 1]
+        while begin < end and point[begin] < first:  # halve: points of a feature are in order
+            middle = (begin + end) // 2
+            if point[middle] < first:
+                begin = middle + 1
+            else:
+                end = middle
+        for b in range(begin, z_edge[f + 1]):
+            row[point[b] - first] += value * z[b]
+
+
+@jit_contracted
+def _write_sparse_tiles(x, feature, edge, reach, z, point, z_edge, z_reach, scale, tiles, out, is_square):
+    """Write the kernel values of sparse points, by tiles that go to the right end; return their sum."""
+    largest, total = 0, 0.0
+    for t in range(tiles.shape[0]):
+        largest = max(largest, (tiles[t, 1] - tiles[t, 0]) * (tiles[t, 3] - tiles[t, 2]))
+    values = np.empty(largest)
+    for t in range(tiles.shape[0]):
+        a, b, c, d = tiles[t, 0], tiles[t, 1], tiles[t, 2], tiles[t, 3]
+        flat = values[: (b - a) * (d - c)]
+        tile = flat.reshape((b - a, d - c))
+        for i in range(a, b):
+            _sparse_row(i, x, feature, edge, reach, z, point, z_edge, z_reach, scale, c, tile[i - a])
+        exponentials(flat)
+        total += _sum(flat)
+        lay_down(tile, a, c, out, is_square)
+    return total
+
+
+@jit_sums
+def _add_sparse_products(x, feature, edge, reach, z, point, z_edge, z_reach, scale, tiles, coefficients, out):
+    """Add the products of kernel values of sparse points, row by row, with coefficients (k, m)."""
+    k, m = coefficients.shape
+    row = np.empty(m)
+    for t in range(tiles.shape[0]):
+        for i in range(tiles[t, 0], tiles[t, 1]):
+            _sparse_row(i, x, feature, edge, reach, z, point, z_edge, z_reach, scale, 0, row)
+            exponentials(row)
+            for j in range(k):
+                factors, s = coefficients[j], 0.0
+                for e in range(m):
+                    s += row[e] * factors[e]
+                out[i, j] += s
 
 
 @jit_sums

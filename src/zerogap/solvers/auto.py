@@ -16,6 +16,7 @@ import numpy as np
 
 from zerogap import limits
 from zerogap.active_set import ActiveSet
+from zerogap.kernels import UNIT
 from zerogap.problem import DualProblem
 from zerogap.solvers import pair, smo
 from zerogap.solvers.base import Info
@@ -23,12 +24,16 @@ from zerogap.solvers.pair import PairState
 from zerogap.solvers.smo import SMO, Shrunk
 
 WHOLE = 8000  # points, up to which all kernel values are computed
+# Points, up to which pairs take less time than to ask how far they are: first they go much further, with so many for each.
+FEW, FAR, RUSH = 500, 0.001, 10
 
 # Share of the range of the targets: at such a violation pairs have found nearly all free points.
 ROUGH = 0.025
 
-# Seconds, to compare one with the other: a pair, for each point; a multiplication of a factor, and of an exchange.
-PAIR, FACTORED, EXCHANGED = 1.4e-9, 0.03e-9, 0.5e-9
+# Seconds, to compare one with the other: a pair, and more for each point; what exchanges take however few, a multiplication of
+# the factor, and of an exchange.
+PAIR, PER_POINT = 0.2e-6, 1.4e-9
+BEGINNING, FACTORED, EXCHANGED = 3e-4, 0.03e-9, 0.5e-9
 EXCHANGES = 6  # that are left, as a rule
 TOGETHER = 8  # points that enter the free set at once: each costs little beside bringing all residuals into step
 TIGHT = 0.1  # of the violation asked for: smaller ones are left alone
@@ -36,7 +41,7 @@ TIGHT = 0.1  # of the violation asked for: smaller ones are left alone
 # More points than have their whole matrix.
 SAMPLE, SAMPLE_STEPS = 3000, 100_000  # points that a guess is made from, and steps that it may take
 SMALLEST_PART, LARGEST_PART = 64, 6000  # points that are solved for alone
-PART = 0.1  # to this share of the violation that chose them
+PART, LAST_PART = 0.1, 0.01  # to this share of the violation that chose them; to that where no others violate as much
 
 PAIRS = SMO(shrinking=False)
 
@@ -57,14 +62,18 @@ class Memory(Shrunk):
         super().__init__()
         self.per_halving = 0.0  # pairs that have halved the violation last; zero where that is not known
         self.may_exchange = True
+        self.is_under_way = False
         self.first: np.ndarray | None = None  # points that a guess leaves uncertain
         self.open: Part | None = None  # what was not solved when the last step ended
+        self.target = 0.0  # violation to which the last part was solved
+        self.drift = 0.0  # how far rounding has put residuals off since the last step
         self.rough = 0.0  # the violation at which pairs have found nearly all free points
 
     def __deepcopy__(self, memo: dict[int, object]) -> "Memory":
         copied = Memory()
         copied.moved, copied.rough, copied.first = copy.deepcopy(self.moved, memo), self.rough, self.first
         copied.per_halving, copied.may_exchange = self.per_halving, self.may_exchange
+        copied.drift, copied.target, copied.is_under_way = self.drift, self.target, self.is_under_way
         if self.open is not None:  # its kernel matrix is only read
             copied.open = self.open._replace(state=copy.deepcopy(self.open.state, memo))
         return copied
@@ -115,6 +124,9 @@ class Auto:
             return state, self._work_on_part(problem, state, max_steps, kkt_target)
         memory, violation = state.memory, _violation(problem, state)
         rough = max(memory.rough, kkt_target)
+        if violation > rough and problem.n <= FEW and not memory.is_under_way:
+            memory.is_under_way = True
+            return PAIRS.step(problem, state, min(max_steps, RUSH * problem.n), FAR * rough)
         if violation > rough:
             return state, self._approach(problem, state, max_steps, rough)
         if memory.may_exchange and problem.gram.is_positive and not self._pays(problem, state, violation, kkt_target):
@@ -168,7 +180,9 @@ class Auto:
             b_up, b_low = smo.bounds(problem, state)
             if b_up - b_low <= kkt_target:
                 return Info(0, is_done=b_up <= b_low)
-            memory.open = self._opened(problem, state, max(kkt_target, PART * (b_up - b_low)), b_up, b_low)
+            share = LAST_PART if b_up - b_low <= 1.5 * memory.target else PART
+            memory.target = max(kkt_target, share * (b_up - b_low))
+            memory.open = self._opened(problem, state, memory.target, b_up, b_low)
         points, part, part_state, target = memory.open
         moved, info = 0, Info(0)
         while moved < max_steps and not limits.is_over() and _violation(part, part_state) > target:
@@ -177,11 +191,12 @@ class Auto:
             if info.is_done or info.is_unbounded or not info.iterations:
                 break
         if moved >= max_steps and _violation(part, part_state) > target:
-            return Info(moved)
-        memory.open = None
+            return Info(moved, drift=0.0)  # of the part alone
+        memory.open, memory.gram = None, None  # the next part has its memory
         memory.moved = smo.Moved(points, part_state, state.beta[points], state.residual)
         _put_back(problem, state)
-        return Info(moved, is_unbounded=info.is_unbounded)
+        drift, memory.drift = memory.drift, 0.0
+        return Info(moved, is_unbounded=info.is_unbounded, drift=drift)
 
     def _opened(self, problem: DualProblem, state: PairState, target: float, b_up: float, b_low: float) -> Part:
         """Return the next points to be solved for alone."""
@@ -192,7 +207,7 @@ class Auto:
         part, part_state = smo.restrict(problem, state, points)
         part.gram.full()
         part_state = part_state._replace(memory=Memory())
-        part_state.memory.rough = memory.rough
+        part_state.memory.rough, part_state.memory.is_under_way = memory.rough, True
         return Part(points, part, part_state, target)
 
     # Points whose matrix is in memory.
@@ -203,7 +218,7 @@ class Auto:
         if first.is_done or first.is_unbounded or first.iterations >= max_steps:
             return first
         _, second = PAIRS.step(problem, state, max_steps - first.iterations, target)
-        state.memory.per_halving = float(second.iterations)
+        state.memory.per_halving = float(second.iterations) if first.iterations else 0.0
         moved = first.iterations + second.iterations
         return Info(moved, is_done=second.is_done, is_unbounded=second.is_unbounded)
 
@@ -215,24 +230,33 @@ class Auto:
         beta, n = state.beta, problem.n
         m = np.count_nonzero((beta != 0.0) & (beta > problem.lower) & (beta < problem.upper))
         pairs = (state.memory.per_halving or m) * math.log2(violation / kkt_target)
-        exchanges = FACTORED * m**3 / 3.0 + EXCHANGES * EXCHANGED * m * (4.0 * m + n)
-        return PAIR * n * pairs <= exchanges
+        exchanges = BEGINNING + FACTORED * m**3 / 3.0 + EXCHANGES * EXCHANGED * m * (4.0 * m + n)
+        return bool((PAIR + PER_POINT * n) * pairs <= exchanges)
 
     def __str__(self) -> str:
         return "auto"
 
 
 def _put_back(problem: DualProblem, state: PairState) -> bool:
-    """Bring the points left out into step with those that moved; return False if a limit came first: then it is done later.
+    """Bring all points into step with those that moved; return False if a limit came first: then it is done later.
 
-    Kernel rows are not kept for it: what memory there is belongs to the next part.
+    Kernel rows are not kept for it: what memory there is belongs to the next part.  Those that moved are among all: what their
+    residuals have gathered while they moved is not known as well.
     """
     moved = state.memory.moved
     if moved is None:
         return True
     try:
         if moved.left.size:
+            change = np.zeros(problem.n)
+            change[moved.points] = moved.change
             moved.residual -= problem.gram.product(moved.points[moved.left], moved.change[moved.left])
+            moved.residual -= problem.ridge * change
+            moved.own = moved.residual[moved.points]
+            size = float(np.abs(moved.residual).max() + np.abs(problem.ridge * change).max())
+            state.memory.drift += (
+                2.0 * float(problem.gram.dot_error(change).max()) + 4.0 * UNIT * size
+            )  # a change is rounded
     except limits.Exceeded:
         return False
     moved.put_back(state)

@@ -4,6 +4,7 @@ The loop in ``zerogap.solve`` does the rest for every solver alike: stopping rul
 callback and resuming.  ``docs/add-a-solver.md`` walks through the smallest solver there can be.
 """
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol
 
@@ -28,6 +29,8 @@ class Info:
         no inner product.  The loop checks it against the problem before it says UNBOUNDED.
     is_divergent : the solver's own options make the dual objective worse: the run ends as DIVERGED.  The state has to be the
         best point known.
+    drift : how far rounding has put any residual off in this step, at most, for a solver that can tell.  It vouches for its
+        residual so: where computing it from the data takes long, the loop takes its word, and looks at some points only.
     """
 
     iterations: int
@@ -36,6 +39,7 @@ class Info:
     is_own_rule: bool = False
     is_unbounded: bool = False
     is_divergent: bool = False
+    drift: float = math.inf
 
 
 class State(Protocol):
