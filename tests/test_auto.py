@@ -159,3 +159,14 @@ def test_who_vouches_for_a_wrong_residual_is_not_believed(small_parts, monkeypat
     solution = solve(problem, Careless(), stop=RelativeGap(0.1), max_steps=10_000)
     true = problem.certify(solution.beta, precisely=True)
     assert abs(solution.certificate.gap - true.gap) <= solution.certificate.rounding + true.rounding
+
+
+def test_a_part_that_takes_long_is_no_standstill(small_parts, monkeypatch):
+    """Its points move before it is solved, and the others hear of it in time."""
+    monkeypatch.setattr(loop, "UNMOVED_AFTER", 0)
+    monkeypatch.setattr(auto, "PAIR", 0.0)  # pairs cost nothing: no exchanges
+    monkeypatch.setattr(auto, "PER_POINT", 0.0)
+    problem = dict(problems(cache_size=0.3))["large C"]
+    solution = solve(problem, Auto(), stop=RelativeGap(1e-2), trace_every=50)
+    assert solution.status is Status.CONVERGED
+    assert max(np.diff(solution.trace["step"])) <= 50

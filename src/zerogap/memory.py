@@ -12,7 +12,7 @@ from contextlib import suppress
 import numpy as np
 
 LEAST = 2**21  # bytes: smaller arrays NumPy has at hand
-MOST = 2**29  # bytes that are kept in all
+MOST = 2**30  # bytes that are kept in all
 SPARE = 4  # times the memory needed, that a piece may have
 
 _CAN_KEEP = all(hasattr(mmap, name) for name in ("MADV_FREE", "MAP_PRIVATE", "MAP_ANONYMOUS"))

@@ -16,6 +16,7 @@ from zerogap.kernels.base import Kernel, Rounding, dense, read_only
 # A tile of so many values stays in a core's own cache between the product and what is done with it; on the diagonal a
 # square one has so many rows.
 TILE, TILE_ROWS, SQUARE = 32768, 128, 128
+LARGE, LARGE_SQUARE = 3000, 256  # of so many points there are tiles enough for all threads even if they are larger
 MIRRORED = 16  # rows and columns of a tile that are turned over at a time
 EXPONENTIAL = 25  # multiplications that take as long as what is done with a product
 WORTH_SHARING = 4_000_000  # multiplications: with fewer, waking a thread costs more than it does
@@ -123,7 +124,8 @@ class Columns:
         """Return the tiles of a square that are on its diagonal or above."""
         if not self.can_share:  # a user's code is called as seldom as may be
             return strips(n, SQUARE)
-        tiles = _tiles((n, n), SQUARE, SQUARE)
+        size = _square(n)
+        tiles = _tiles((n, n), size, size)
         return tiles[tiles[:, 2] >= tiles[:, 0]]
 
     def dot(self, prepared: Any, coefficients: np.ndarray, which: Any = None) -> tuple[np.ndarray, bool]:
@@ -231,7 +233,13 @@ def strips(n: int, height: int) -> np.ndarray:
 
 def values_of_square(n: int) -> int:
     """Return how many values ``fill_square`` computes: those of the tiles on the diagonal all."""
-    return sum(min(SQUARE, n - a) * (n - a) for a in range(0, n, SQUARE))
+    size = _square(n)
+    return sum(min(size, n - a) * (n - a) for a in range(0, n, size))
+
+
+def _square(n: int) -> int:
+    """Return the rows of a tile of a square."""
+    return LARGE_SQUARE if n >= LARGE else SQUARE
 
 
 def all_finite(values: np.ndarray) -> bool:

@@ -3,8 +3,8 @@
 Some thousand points: the whole kernel matrix at once, whose tiles are cheaper than rows one after the other.  Pairs find out
 which points are free far sooner than what their coefficients are.  So the free points are then solved for directly, and the
 few that pairs have filed in the wrong set are exchanged (``ActiveSet``).  Where the pairs that are left cost less than the
-factor of the free points, pairs go on.  More points: pairs with shrinking, on rows as they are needed.  So many that memory
-does not hold all rows: a guess from a sample, then parts of some thousand points, whose rows are used once and not kept.
+factor of the free points, pairs go on.  More points, or more than memory holds: a guess from a sample, then parts of some
+thousand points, whose rows are used once and not kept.
 """
 
 import copy
@@ -23,7 +23,7 @@ from zerogap.solvers.base import Info
 from zerogap.solvers.pair import PairState
 from zerogap.solvers.smo import SMO, Shrunk
 
-WHOLE = 8000  # points, up to which all kernel values are computed
+WHOLE = 12_000  # points, up to which all kernel values are computed
 # Points, up to which pairs take less time than to ask how far they are: first they go much further, with so many for each.
 FEW, FAR, RUSH = 500, 0.001, 10
 
@@ -66,6 +66,7 @@ class Memory(Shrunk):
         self.first: np.ndarray | None = None  # points that a guess leaves uncertain
         self.open: Part | None = None  # what was not solved when the last step ended
         self.target = 0.0  # violation to which the last part was solved
+        self.unseen = 0  # pairs of that part that the others do not know of yet
         self.drift = 0.0  # how far rounding has put residuals off since the last step
         self.rough = 0.0  # the violation at which pairs have found nearly all free points
 
@@ -74,6 +75,7 @@ class Memory(Shrunk):
         copied.moved, copied.rough, copied.first = copy.deepcopy(self.moved, memo), self.rough, self.first
         copied.per_halving, copied.may_exchange = self.per_halving, self.may_exchange
         copied.drift, copied.target, copied.is_under_way = self.drift, self.target, self.is_under_way
+        copied.unseen = self.unseen
         if self.open is not None:  # its kernel matrix is only read
             copied.open = self.open._replace(state=copy.deepcopy(self.open.state, memo))
         return copied
@@ -86,7 +88,7 @@ class Auto:
     Attributes
     ----------
     whole : int
-        Number of points up to which the whole kernel matrix is computed, if memory holds it; 8000 by default.
+        Number of points up to which the whole kernel matrix is computed, if memory holds it; 12000 by default.
 
     Examples
     --------
@@ -163,8 +165,9 @@ class Auto:
         return problem.restore_sum(problem.loss.response(r)), first
 
     def _is_large(self, problem: DualProblem) -> bool:
-        """Whether it is solved part by part: memory holds not all rows, but a part of some size."""
-        return not problem.gram.holds_all and self._most(problem) >= SMALLEST_PART
+        """Whether it is solved part by part: memory or time is short for all rows, but not for a part of some size."""
+        is_too_large = problem.n > self.whole or not problem.gram.holds_all
+        return is_too_large and self._most(problem) >= SMALLEST_PART
 
     @staticmethod
     def _most(problem: DualProblem) -> int:
@@ -190,9 +193,12 @@ class Auto:
             moved += info.iterations
             if info.is_done or info.is_unbounded or not info.iterations:
                 break
-        if moved >= max_steps and _violation(part, part_state) > target:
+        memory.unseen += moved
+        if moved < max_steps or _violation(part, part_state) <= target:
+            memory.open, memory.gram = None, None  # the next part has its memory
+        elif memory.unseen < problem.n:
             return Info(moved, drift=0.0)  # of the part alone
-        memory.open, memory.gram = None, None  # the next part has its memory
+        memory.unseen = 0
         memory.moved = smo.Moved(points, part_state, state.beta[points], state.residual)
         _put_back(problem, state)
         drift, memory.drift = memory.drift, 0.0
