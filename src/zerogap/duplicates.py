@@ -106,7 +106,7 @@ def _shared(beta, rows, group, share, most):
         if g != last:
             last, carry = g, 0.0
         part, lost = two_product(beta[g], share[row])
-        if not np.isfinite(lost):  # too large to be split into halves
+        if not np.isfinite(lost):  # beyond float64
             lost = 0.0
         missing = part * ((1.0 - total[g]) - rest[g])  # shares are rounded too: they need not sum to one
         part, carry = two_sum(part, carry + (lost + missing))

@@ -147,8 +147,11 @@ class Exponents(Columns):
         self._is_sparse = sp.issparse(Z)
         self._limit = EXPANSION / (UNIT * expansion_roundings(Z.shape[1]) * 2.0)  # both points are within it
         if not self._is_sparse:
-            self._centre = _middle(Z, self._gamma, self._limit)
+            self._centre = _mean(Z)
         super().__init__(kernel, Z)
+        if not self._is_sparse and self.points.has_far:  # an outlier may have drawn the mean away
+            self._centre = np.median(Z, axis=0)
+            self.points = self._prepare(Z)
 
     def prepare(self, X: Any) -> LiftedPoints:
         """Return the points X in the form that ``fill`` takes: done once, it need not be done for every block."""
@@ -264,13 +267,9 @@ def comparison_roundings(d: int) -> float:
     return (d + 8.0) / np.e + 1.0
 
 
-def _middle(Z: np.ndarray, gamma: float, limit: float) -> np.ndarray:
-    """Return the mean of the points, or their median if an outlier has drawn the mean away."""
+def _mean(Z: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = Z.mean(axis=0)
-        if gamma * np.einsum("ij,ij->i", Z - mean, Z - mean).max(initial=0.0) <= limit:
-            return mean
-    return np.median(Z, axis=0)
+        return Z.mean(axis=0)
 
 
 def _coordinates(X: Any) -> tuple[np.ndarray, ...]:

@@ -64,4 +64,5 @@ def _variance(X: Any, weight: np.ndarray) -> float:
         mean = float(weights @ X.data) / entries
         return (float(weights @ (X.data - mean) ** 2) + (entries - float(weights.sum())) * mean**2) / entries
     mean = float(weight @ X.sum(axis=1)) / entries
-    return float(weight @ np.einsum("ij,ij->i", X - mean, X - mean)) / entries
+    centred = X - mean
+    return float(weight @ np.einsum("ij,ij->i", centred, centred)) / entries

@@ -26,6 +26,7 @@ from zerogap.solvers.smo import SMO, Shrunk
 WHOLE = 12_000  # points, up to which all kernel values are computed
 # Points, up to which pairs take less time than to ask how far they are: first they go much further, with so many for each.
 FEW, FAR, RUSH = 500, 0.001, 10
+MANY = 3000  # points, from which it pays to set some aside once most are known not to move
 
 # Share of the range of the targets: at such a violation pairs have found nearly all free points.
 ROUGH = 0.025
@@ -136,7 +137,7 @@ class Auto:
             memory.may_exchange = is_better
             if is_better or is_unbounded:
                 return state, Info(max(entered, 1), is_unbounded=is_unbounded)
-        return PAIRS.step(problem, state, max_steps, kkt_target)
+        return (PAIRS if problem.n < MANY else SMO()).step(problem, state, max_steps, kkt_target)
 
     # More points than have their whole matrix.
 

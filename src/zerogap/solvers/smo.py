@@ -302,23 +302,27 @@ def _lowest(residual, low_offset):
 
 
 @jit
-def _most_gain(row_i, kii, diagonal, b_up, residual, low_offset):
-    """Return the partner with which i gains most, that gain doubled, and the lowest bound on the bias from above."""
+def _most_gain(row_i, kii, diagonal, b_up, residual, low_offset, gains):
+    """Return the partner with which i gains most, that gain doubled, and the lowest bound on the bias from above.
+
+    ``gains`` is memory for them all: to find the best one is then a comparison, not a division.
+    """
     best, where, b_low = 0.0, 0, HUGE
     for a in range(0, residual.size, BLOCK):
-        r, offset = residual[a : a + BLOCK], low_offset[a : a + BLOCK]
+        r, offset, gain = residual[a : a + BLOCK], low_offset[a : a + BLOCK], gains[a : a + BLOCK]
         ki, kk = row_i[a : a + BLOCK], diagonal[a : a + BLOCK]
         top, bottom = 0.0, HUGE
         for k in range(r.size):
             bound = r[k] + offset[k]
             bottom = fmin(bottom, bound)
-            top = fmax(top, _gain(b_up - bound, kii + kk[k], ki[k]))
+            gain[k] = _gain(b_up - bound, kii + kk[k], ki[k])
+            top = fmax(top, gain[k])
         b_low = min(b_low, bottom)
         if top > best:
             best, where = top, a
     if best > 0:
         for k in range(where, residual.size):
-            if _gain(b_up - (residual[k] + low_offset[k]), kii + diagonal[k], row_i[k]) == best:
+            if gains[k] == best:
                 return k, best, b_low
     return NO_POINT, 0.0, b_low
 
@@ -345,7 +349,7 @@ def _descend(problem, point, cache, diagonal, zero_row, second_order, max_pairs,
     ``diagonal`` is that of K + diag(ridge), ``zero_row`` the kernel row of the origin.
     """
     residual, up_offset, low_offset = point.residual, point.up_offset, point.low_offset
-    has_origin, clock = problem.has_fixed_bias, next_stamp(cache)
+    has_origin, clock, gains = problem.has_fixed_bias, next_stamp(cache), np.empty(residual.size)
     i, b_up = _highest(residual, up_offset)
     for moved in range(max_pairs):
         if has_origin and b_up < 0:
@@ -357,7 +361,7 @@ def _descend(problem, point, cache, diagonal, zero_row, second_order, max_pairs,
         row_i = row_of(cache, i) if i != ORIGIN and has_row(cache, i) else zero_row
         kii = diagonal[i] if i != ORIGIN else 0.0
         if second_order:
-            j, gain, b_low = _most_gain(row_i, kii, diagonal, b_up, residual, low_offset)
+            j, gain, b_low = _most_gain(row_i, kii, diagonal, b_up, residual, low_offset, gains)
             if has_origin and b_up > 0 and b_up * b_up / max(kii, pair.SMALLEST) > gain:
                 j = ORIGIN
         else:
