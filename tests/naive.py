@@ -1,12 +1,21 @@
 """Slow, obvious versions of what the package computes, as oracles."""
 
+from collections.abc import Callable
+from typing import Any
+
 import clarabel
 import numpy as np
 import scipy.sparse as sp
+from numba import njit
 
 from zerogap import DualProblem, Solution, Status
 
 UNIT = 2.0**-53  # unit roundoff
+
+
+def from_python(helper: Any) -> Callable[..., Any]:
+    """A helper of compiled functions, so that a test can call it."""
+    return njit(error_model="numpy")(helper.py_func)
 
 
 def sum_rounding(n: int, *terms: float) -> float:

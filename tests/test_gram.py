@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from zerogap import Gram
-from zerogap.gram import has_row, kernel_value, mark_used, next_stamp, row_of
+from zerogap import gram as helpers
 
 
 @pytest.fixture
@@ -49,6 +49,8 @@ def test_a_small_budget_drops_the_rows_used_longest_ago(X):
 
 
 def test_compiled_code_finds_the_rows_in_memory_and_says_which_it_used(X):
+    names = ("has_row", "row_of", "kernel_value", "mark_used", "next_stamp")
+    has_row, row_of, kernel_value, mark_used, next_stamp = (naive.from_python(getattr(helpers, name)) for name in names)
     gram, K = Gram(X, gamma=0.4, cache_size=0.001), rbf_kernel(X, gamma=0.4)
     gram.fetch(np.array([5, 250]))
     cache = gram.cache()

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import zerogap
-from zerogap import compiled
+from zerogap import compiled, precision
 
 SOURCE = Path(zerogap.__file__).parent
 
@@ -243,3 +243,9 @@ def test_sums_keep_their_order_whoever_calls_first():
     in_order = functools.reduce(operator.add, x.tolist(), 0.0)
     assert in_order != math.fsum(x)
     assert caller(x) == total(x) == in_order
+
+
+def test_a_helper_of_compiled_code_refuses_to_be_called_from_python():
+    """It has no way in: the call would end the process."""
+    with pytest.raises(TypeError, match="two_sum is a helper of compiled functions"):
+        precision.two_sum(1.0, 2.0)

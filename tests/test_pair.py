@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import from_python
 
 from zerogap import DualProblem, Gram
 from zerogap.problem import ProblemArrays
 from zerogap.solvers import PlattSMO, SimpleSMO
-from zerogap.solvers.pair import ORIGIN, Iterate, either_way, increase, pair_step, update_offsets
+from zerogap.solvers import pair as helpers
+from zerogap.solvers.pair import ORIGIN, Iterate
 from zerogap.solvers.platt import BIAS, INCREASE
+
+either_way, increase = from_python(helpers.either_way), from_python(helpers.increase)
+pair_step, update_offsets = from_python(helpers.pair_step), from_python(helpers.update_offsets)
 
 number = st.floats(-3, 3, allow_nan=False).map(lambda v: round(v, 3))
 

@@ -262,7 +262,7 @@ def test_the_product_of_a_block(count, size):
     K, x, rows = rng.standard_normal((140, 300)), rng.standard_normal((count, size)), rng.permutation(140)[:size]
     found = np.full((count, 300), np.nan)
     proof._product_of(x, rows, K, found)
-    error = proof._roundings(size) * proof.UNIT * (np.abs(x) @ np.abs(K[rows]))
+    error = proof._roundings.py_func(size) * proof.UNIT * (np.abs(x) @ np.abs(K[rows]))
     assert (np.abs(found - x @ K[rows]) <= 2.0 * error + 1e-300).all()
 
 

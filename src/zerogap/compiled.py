@@ -20,6 +20,7 @@ from typing import Any
 
 from numba import config, njit, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 HUGE = 1e300  # stands for infinity where fast-math flags forbid the real one
@@ -29,6 +30,9 @@ NO_POINT = -2  # no index: a search that found none.  Not -1, which is the origi
 UNREADABLE = (EOFError, pickle.UnpicklingError, AttributeError, ImportError)
 
 
+SUMS = {"reassoc", "contract", "nsz"}  # they may run in any order, so that they vectorise
+
+
 def jit(function: Callable[..., Any]) -> Any:
     """Compile on first use, for this machine's instruction set, and keep the result on disk."""
     return _compiled(function, fastmath=False)
@@ -36,7 +40,7 @@ def jit(function: Callable[..., Any]) -> Any:
 
 def jit_sums(function: Callable[..., Any]) -> Any:
     """Compile a function whose sums may run in any order, so that they vectorise."""
-    return _compiled(function, fastmath={"reassoc", "contract", "nsz"})
+    return _compiled(function, fastmath=SUMS)
 
 
 def jit_contracted(function: Callable[..., Any]) -> Any:
@@ -44,15 +48,43 @@ def jit_contracted(function: Callable[..., Any]) -> Any:
     return _compiled(function, fastmath={"contract"})
 
 
+# Helpers that are only called from other compiled functions: to be called from Python takes time to compile, too.
+
+
 def inline(function: Callable[..., Any]) -> Any:
-    """Compile a small helper that is only called from other compiled functions."""
-    return _compiled(function, fastmath=False, inline="never")
+    """Compile a helper."""
+    return _helper(function, fastmath=False, inline="never")
+
+
+def inline_sums(function: Callable[..., Any]) -> Any:
+    """Compile a helper whose sums may run in any order."""
+    return _helper(function, fastmath=SUMS)
+
+
+def inline_contracted(function: Callable[..., Any]) -> Any:
+    """Compile a helper that may multiply and add with one rounding."""
+    return _helper(function, fastmath={"contract"})
+
+
+class _Helper(CPUDispatcher):
+    """Without a way in from Python, a call from there would end the process."""
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        raise TypeError(f"{self.py_func.__name__} is a helper of compiled functions, and called from them only.")
+
+
+def _helper(function: Callable[..., Any], **options: Any) -> Any:
+    if config.DISABLE_JIT:
+        return function
+    helper = _compiled(function, no_cpython_wrapper=True, **options)
+    helper.__class__ = _Helper
+    return helper
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     # Where fastmath is left open Numba takes that of the caller that comes first, and keeps the result for all others: the
     # last digits would depend on the order of calls.
-    dispatcher = njit(error_model="numpy", nogil=True, **options)(function)
+    dispatcher = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options)(function)
     if not config.DISABLE_JIT:
         with suppress(RuntimeError):  # no folder can be written: the code stays in memory
             dispatcher._cache = _DiskCache(function)

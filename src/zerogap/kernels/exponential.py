@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from zerogap.compiled import fmax, fmin, inline, jit_contracted
+from zerogap.compiled import fmax, fmin, jit_contracted
 
 ROUND = 1.5 * 2.0**52
 PER_LOG2 = 1.0 / math.log(2.0)
@@ -41,51 +41,30 @@ def exponentials(x):
     sums, powers = np.empty(CHUNK), np.empty(CHUNK)
     sum_bits, power_bits = sums.view(np.int64), powers.view(np.int64)
     for start in range(0, x.size, CHUNK):
-        part = x[start : start + CHUNK]
-        m = part.size
-        small = _powers(part, sums[:m], powers[:m])
-        _raise(sum_bits[:m], power_bits[:m])
+        part, small = x[start : start + CHUNK], 0  # small: too small, or not numbers
+        for j in range(part.size):  # exp(r), and k in the last bits of the sums
+            small += not (part[j] >= LOWEST)
+            bounded = fmin(fmax(part[j], LOWEST), 0.0)
+            shifted = bounded * PER_LOG2 + ROUND
+            sums[j] = shifted
+            k = shifted - ROUND
+            r = (bounded - k * LOG2_HIGH) - k * LOG2_LOW
+            q = C9
+            q = q * r + C8
+            q = q * r + C7
+            q = q * r + C6
+            q = q * r + C5
+            q = q * r + C4
+            q = q * r + C3
+            q = q * r + C2
+            q = q * r + C1
+            q = q * r + C0
+            powers[j] = 1.0 + (r + r * r * q)
+        for j in range(part.size):  # times 2^k: k is added to the exponents
+            power_bits[j] += sum_bits[j] << EXPONENT
         if small:
-            _replace_small(part, powers)
-        for j in range(m):
+            for j in range(part.size):  # one by one
+                if not (part[j] >= LOWEST):
+                    powers[j] = math.exp(part[j])
+        for j in range(part.size):
             part[j] = powers[j]
-
-
-@jit_contracted
-def _powers(x, sums, powers):
-    """Write exp(r), and k in the last bits of the sums; return how many numbers are too small, or not numbers."""
-    small = 0
-    for j in range(x.size):
-        small += not (x[j] >= LOWEST)
-        bounded = fmin(fmax(x[j], LOWEST), 0.0)
-        shifted = bounded * PER_LOG2 + ROUND
-        sums[j] = shifted
-        k = shifted - ROUND
-        r = (bounded - k * LOG2_HIGH) - k * LOG2_LOW
-        q = C9
-        q = q * r + C8
-        q = q * r + C7
-        q = q * r + C6
-        q = q * r + C5
-        q = q * r + C4
-        q = q * r + C3
-        q = q * r + C2
-        q = q * r + C1
-        q = q * r + C0
-        powers[j] = 1.0 + (r + r * r * q)
-    return small
-
-
-@inline
-def _raise(sum_bits, power_bits):
-    """Multiply by 2^k: add k to the exponents."""
-    for j in range(power_bits.size):
-        power_bits[j] += sum_bits[j] << EXPONENT
-
-
-@inline
-def _replace_small(x, powers):
-    """Compute one by one what is not a normal number."""
-    for j in range(x.size):
-        if not (x[j] >= LOWEST):
-            powers[j] = math.exp(x[j])

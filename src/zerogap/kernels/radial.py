@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
 from zerogap import limits, precision, threads
-from zerogap.compiled import jit_contracted, jit_sums
+from zerogap.compiled import inline_contracted, inline_sums, jit_contracted, jit_sums
 from zerogap.kernels.base import UNIT, Kernel, Rounding, dense
 from zerogap.kernels.blocks import TILE, Columns, Points, lay_down, strips, write_products
 from zerogap.kernels.exponential import exponentials
@@ -283,7 +283,7 @@ def _coordinates(X: Any) -> tuple[np.ndarray, ...]:
 # Slices are not assigned in compiled code: the message on shapes that differ takes seconds to compile.
 
 
-@jit_sums
+@inline_sums
 def _sum(values):
     total = 0.0
     for k in range(values.size):
@@ -291,7 +291,7 @@ def _sum(values):
     return total
 
 
-@jit_contracted
+@inline_contracted
 def _tile(rows, columns, a, b, c, d, values):
     """Return the kernel values of some lifted points, in the memory given."""
     flat = values[: (b - a) * (d - c)]
@@ -316,7 +316,7 @@ def _write_tiles(rows, columns, tiles, out, is_square):
     return total
 
 
-@jit_contracted
+@inline_contracted
 def _sparse_row(i, x, feature, edge, reach, z, point, z_edge, z_reach, scale, first, row):
     """Write the exponents of a sparse point against those from ``first`` on, by the products of the features both have."""
     for j in range(row.size):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from zerogap import limits
-from zerogap.compiled import HUGE, NO_POINT, fmax, fmin, jit
+from zerogap.compiled import HUGE, NO_POINT, fmax, fmin, inline, jit
 from zerogap.gram import Gram, has_row, mark_used, next_stamp, row_of
 from zerogap.problem import DualProblem, arrays_of
 from zerogap.solvers import compiled_loops, pair
@@ -253,24 +253,10 @@ def _rows_to_fetch(problem: DualProblem, state: PairState, wanted: int, at_once:
 # that held the extreme is all that has to be searched for its place.
 
 
-@jit
-def _highest(residual, up_offset):
-    """Return the point that bounds the bias most from below, and its bound."""
-    best, where = -HUGE, 0
-    for a in range(0, residual.size, BLOCK):
-        r, offset = residual[a : a + BLOCK], up_offset[a : a + BLOCK]
-        top = -HUGE
-        for k in range(r.size):
-            top = fmax(top, r[k] + offset[k])
-        if top > best:
-            best, where = top, a
-    return _place(residual, up_offset, best, where), best
-
-
-@jit
+@inline
 def _update_and_highest(row_i, row_j, step, residual, up_offset):
-    """Bring the residual into step with a moved pair; return what _highest does, in the same pass over memory."""
-    best, where = -HUGE, 0
+    """Bring the residual into step with a moved pair; return the point that bounds the bias most from below, and its bound."""
+    best, where = -HUGE, residual.size
     for a in range(0, residual.size, BLOCK):
         r, offset, ki, kj = (
             residual[a : a + BLOCK],
@@ -287,10 +273,10 @@ def _update_and_highest(row_i, row_j, step, residual, up_offset):
     return _place(residual, up_offset, best, where), best
 
 
-@jit
+@inline
 def _lowest(residual, low_offset):
     """Return the point that bounds the bias most from above, and its bound."""
-    best, where = HUGE, 0
+    best, where = HUGE, residual.size
     for a in range(0, residual.size, BLOCK):
         r, offset = residual[a : a + BLOCK], low_offset[a : a + BLOCK]
         bottom = HUGE
@@ -301,13 +287,13 @@ def _lowest(residual, low_offset):
     return _place(residual, low_offset, best, where), best
 
 
-@jit
+@inline
 def _most_gain(row_i, kii, diagonal, b_up, residual, low_offset, gains):
     """Return the partner with which i gains most, that gain doubled, and the lowest bound on the bias from above.
 
     ``gains`` is memory for them all: to find the best one is then a comparison, not a division.
     """
-    best, where, b_low = 0.0, 0, HUGE
+    best, where, b_low = 0.0, residual.size, HUGE
     for a in range(0, residual.size, BLOCK):
         r, offset, gain = residual[a : a + BLOCK], low_offset[a : a + BLOCK], gains[a : a + BLOCK]
         ki, kk = row_i[a : a + BLOCK], diagonal[a : a + BLOCK]
@@ -327,14 +313,14 @@ def _most_gain(row_i, kii, diagonal, b_up, residual, low_offset, gains):
     return NO_POINT, 0.0, b_low
 
 
-@jit
+@inline
 def _gain(slope, squares, product):
     """Return slope² / curvature, zero where there is no descent."""
     slope = fmax(slope, 0.0)
     return slope * slope / fmax(squares - 2.0 * product, pair.SAME_POINT * abs(squares) + pair.SMALLEST)
 
 
-@jit
+@inline
 def _place(residual, offset, wanted, start):
     for k in range(start, residual.size):
         if residual[k] + offset[k] == wanted:
@@ -350,7 +336,7 @@ def _descend(problem, point, cache, diagonal, zero_row, second_order, max_pairs,
     """
     residual, up_offset, low_offset = point.residual, point.up_offset, point.low_offset
     has_origin, clock, gains = problem.has_fixed_bias, next_stamp(cache), np.empty(residual.size)
-    i, b_up = _highest(residual, up_offset)
+    i, b_up = _update_and_highest(zero_row, zero_row, 0.0, residual, up_offset)
     for moved in range(max_pairs):
         if has_origin and b_up < 0:
             i, b_up = ORIGIN, 0.0
