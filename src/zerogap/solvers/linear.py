@@ -31,23 +31,23 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from zerogap import limits, threads
 from zerogap.active_set import ActiveSet
 from zerogap.compiled import inline, jit
-from zerogap.loss import Loss
 from zerogap.problem import DualProblem
 from zerogap.solvers.base import Info
 from zerogap.solvers.pair import PairState
 
 MOST_FEATURES = 4000  # whose Newton system is solved
-FIRST, SHRINKS, LAST = 1.0, 0.2, 1e-6  # width of the stretch, as a share of the range of the targets
-FEW_MORE = 1.3  # points on their stretch for each feature at which exchanges are cheaper than a narrower stretch
+FIRST, SHRINKS, LAST = 0.2, 0.2, 1e-6  # width of the stretch, as a share of the range of the targets
+FEW_MORE, FEW = 1.3, 20  # points on their stretch, for each feature and some, at which exchanges are cheaper
 MOST_NEWTON_STEPS = 60  # with one centre
 SOLVED = 1e-13  # of the objective: what a Newton step may gain, and is not worth it
-REFINEMENTS = 3
+REFINEMENTS = 4
 ROWS = 4096  # of the Newton system that are gathered at a time
 PART, PART_PER_FEATURE = 100, 3.0  # points near the margin that are solved for exactly
 
-# Seconds, to compare one with the other: a multiplication of a matrix product, what a Newton step takes besides, and a pair,
-# for each point.  And Newton steps that it takes, as a rule.
-MULTIPLIED, STEP, PAIR, STEPS = 0.1e-9, 100e-6, 1.2e-9, 30
+# Seconds, to compare one with the other: a multiplication of a matrix product and what a value of it costs besides; what a
+# Newton step takes besides; a pair, for each point.  And Newton steps that it takes, as a rule.
+MULTIPLIED, VALUE, STEP, PAIR, STEPS = 0.1e-9, 5e-9, 100e-6, 1.2e-9, 30
+TRIED = 0.5  # of the time of the Newton steps: so long pairs are tried before, matrix included
 
 
 class Finish(NamedTuple):
@@ -63,10 +63,10 @@ class Descent:
 
     def __init__(self, problem: DualProblem):
         n, d = problem.n, problem.gram.X.shape[1]
-        matrix = 0.5 * MULTIPLIED * n * n * d
+        matrix = 0.5 * n * n * (VALUE + MULTIPLIED * d)
         newton = STEPS * (STEP + MULTIPLIED * d * (0.25 * n * d + 4.0 * n + d * d / 3.0))
-        is_small = matrix < newton and problem.gram.holds_all
-        self.pairs = int((newton - matrix) / (PAIR * n)) if is_small else 0  # that are tried before
+        tried = TRIED * newton - matrix
+        self.pairs = int(tried / (PAIR * n)) if tried > 0.0 and problem.gram.holds_all else 0  # that are tried before
         self.share = FIRST
         self.w: np.ndarray | None = None  # of the Newton steps from the present centre, none yet
         self.fitted, self.bias = np.empty(0), 0.0  # X w, b
@@ -74,7 +74,7 @@ class Descent:
         self.steps = 0  # from the present centre
         self.is_near = False  # exchanges are next
         self.finish: Finish | None = None
-        self.refinements = REFINEMENTS
+        self.refinements, self.off = REFINEMENTS, 0.0  # off: how far off the margin free points are put
         self.is_lost = False  # float64 has no Newton step, or exchanges no minimum: others have to go on
 
     def __deepcopy__(self, memo: dict[int, object]) -> "Descent":
@@ -111,7 +111,7 @@ class Descent:
             is_done = not is_better or self.refinements < 0
             return Info(0 if is_done else max(taken, 1), is_done=is_done)
         self.share *= SHRINKS
-        few = FEW_MORE * (problem.gram.X.shape[1] + 1)
+        few = FEW_MORE * problem.gram.X.shape[1] + FEW
         self.is_near = self.is_lost or not is_better or np.count_nonzero(self.inside) <= few or self.share < LAST
         self.is_lost = False
         return Info(max(taken, 1))
@@ -163,11 +163,12 @@ class Descent:
 
     def _answer(self, problem: DualProblem, centre: np.ndarray, mu: np.ndarray) -> np.ndarray:
         """Return the coefficients that answer to w, with the bias that gives them the right sum."""
-        loss = Loss(problem.lower, problem.upper, problem.ridge + mu, problem.eps)
-        z = problem.target - self.fitted + mu * centre
+        z, beta = problem.target - self.fitted + mu * centre, np.empty(problem.n)
+        box = (problem.lower, problem.upper, problem.ridge + mu, problem.eps)
         if problem.total is not None:
-            self.bias = loss.best_bias(z, problem.total)
-        return problem.restore_sum(loss.response(z - self.bias))
+            self.bias = _balance(z, *box, problem.total, self.bias, float(np.ptp(problem.target)))
+        _respond(z - self.bias, *box, beta, self.inside)
+        return problem.restore_sum(beta)
 
     # Exchanges.
 
@@ -194,26 +195,31 @@ class Descent:
         return Info(max(entered, 1))
 
     def _refine(self, problem: DualProblem, state: PairState) -> Info:
-        """Solve the free points once more for what a residual of twice the precision leaves over."""
+        """Solve the free points once more for what a residual of twice the precision leaves over.
+
+        What rounding leaves of the residual of a free point costs either the coefficient times it or, on the other side of the
+        margin, all that lacks to the bound times it: that is far more where C is large and coefficients are small.  So we aim
+        for the cheap side of the margin, as far off as the last solution has missed its aim.
+        """
         assert self.finish is not None
         if not self.refinements:
             return Info(0, is_done=True)
         self.refinements -= 1
         points, part, active = self.finish
-        before = problem.precise_residual(state.beta)
         active.beta[:] = state.beta[points]
-        E = active.free
-        active.kkt_error[E] = before[points[E]] - problem.eps * active.side[E] - active.bias
+        before, E = problem.precise_residual(state.beta), active.free.copy()
+        side, size = active.side[E], np.abs(active.beta[E])
+        cap = np.where(side > 0, part.upper[E], -part.lower[E])
+        aim = problem.eps * side + np.where(size < cap - size, -side, side) * self.off
+        active.kkt_error[E] = before[points[E]] - active.bias - aim
         active.descend(part, -problem.excess(state.beta))
         beta = state.beta.copy()
         beta[points] = active.beta
         after = problem.precise_residual(problem.restore_sum(beta))
-        if problem.estimate(beta, after).gap < problem.estimate(state.beta, before).gap:
-            _set(problem, state, beta, after)
-            return Info(1)
-        _set(problem, state, state.beta, before)
-        self.refinements = 0
-        return Info(0, is_done=True)
+        self.off = 2.0 * float(np.abs(after[points[E]] - active.bias - aim).max(initial=0.0))
+        is_better = problem.estimate(beta, after).gap < problem.estimate(state.beta, before).gap
+        _set(problem, state, *((beta, after) if is_better else (state.beta, before)))
+        return Info(1)
 
 
 def suits(problem: DualProblem) -> bool:
@@ -300,6 +306,41 @@ def _respond(z, lower, upper, slope, eps, response, inside):
         changed += is_inside != inside[i]
         inside[i] = is_inside
     return changed
+
+
+@jit
+def _excess(z, bias, lower, upper, slope, eps, total):
+    """Return by how much the answers to z - bias sum to more than the total, and by how much that falls as the bias grows."""
+    excess, falls = -total, 0.0
+    for i in range(z.size):
+        value, is_inside = _response(z[i] - bias, lower[i], upper[i], slope[i], eps)
+        excess += value
+        if is_inside:
+            falls += 1.0 / slope[i]
+    return excess, falls
+
+
+@jit
+def _balance(z, lower, upper, slope, eps, total, bias, unit):
+    """Return the bias with which the answers have the right sum, found by Newton steps and halving."""
+    low, high = -np.inf, np.inf  # between them it is
+    for _ in range(200):
+        excess, falls = _excess(z, bias, lower, upper, slope, eps, total)
+        if excess == 0.0:
+            break
+        if excess > 0.0:
+            low = bias
+        else:
+            high = bias
+        away = unit if excess > 0.0 else -unit
+        wanted = bias + (excess / falls if falls > 0.0 else away)
+        if not low < wanted < high:
+            wanted = 0.5 * low + 0.5 * high if low > -np.inf and high < np.inf else bias + away
+        unit *= 2.0
+        if wanted == bias or wanted == low or wanted == high:
+            break
+        bias = wanted
+    return bias
 
 
 @jit
