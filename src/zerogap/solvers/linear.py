@@ -36,10 +36,10 @@ from zerogap.solvers.base import Info
 from zerogap.solvers.pair import PairState
 
 MOST_FEATURES = 4000  # whose Newton system is solved
-FIRST, SHRINKS, LAST = 0.2, 0.2, 1e-6  # width of the stretch, as a share of the range of the targets
+FIRST, SHRINKS, LAST = 0.5, 0.2, 1e-6  # width of the stretch, as a share of the range of the targets
 FEW_MORE, FEW = 1.3, 20  # points on their stretch, for each feature and some, at which exchanges are cheaper
-MOST_NEWTON_STEPS = 60  # with one centre
-SOLVED = 1e-13  # of the objective: what a Newton step may gain, and is not worth it
+MOST_NEWTON_STEPS = 200  # with one centre
+SOLVED = 1e-14  # of the terms of a slope: what rounding may make of it
 REFINEMENTS = 4
 ROWS = 4096  # of the Newton system that are gathered at a time
 PART, PART_PER_FEATURE = 100, 3.0  # points near the margin that are solved for exactly
@@ -151,13 +151,12 @@ class Descent:
                 return count, False
             along, has_bias = X @ step[:d], total is not None
             constant = float(w @ step[:d]) + (total * float(step[d]) if has_bias else 0.0)  # type: ignore[operator]
-            size, first = _search(z, along + step[d], *box, constant, float(step[:d] @ step[:d]))
-            objective = abs(float(problem.target @ response)) + float(w @ w)
+            size, first, terms = _search(z, along + step[d], *box, constant, float(step[:d] @ step[:d]))
             self.w = w = w + size * step[:d]
             self.fitted = self.fitted + size * along
             self.bias += size * float(step[d])
             is_full = size == 1.0
-            if not -first > SOLVED * objective:
+            if not -first > SOLVED * terms:
                 return count + 1, True
         return max_steps, False
 
@@ -190,7 +189,10 @@ class Descent:
         residual -= problem.ridge * change
         is_better, violations = _take(problem, state, beta, residual), _violations(problem, state, active.bias)
         violations[points] = 0.0
-        if not is_better or not (violations > 4.0 * problem.roundings(state.beta)).any():
+        has_violators = bool((violations > 4.0 * problem.roundings(state.beta)).any())
+        if has_violators and not (is_better and moved.size):  # the same points would be near the margin again
+            self.is_lost = True
+        elif not has_violators:
             self.finish = Finish(points, part, active)
         return Info(max(entered, 1))
 
@@ -249,11 +251,13 @@ def _violations(problem: DualProblem, state: PairState, bias: float) -> np.ndarr
 
 
 def _near_margin(problem: DualProblem, state: PairState) -> np.ndarray:
-    """Return the free points, and so many others that violate their condition most, or are nearest to doing so."""
-    beta, bias = state.beta, problem.best_bias(state.residual + problem.ridge * state.beta)
+    """Return the free points, and of those that can rise, and of those that can fall, so many nearest to the margin."""
+    beta = state.beta
     is_free = (beta != 0.0) & (beta > problem.lower) & (beta < problem.upper)
-    most = min(PART + int(PART_PER_FEATURE * (problem.gram.X.shape[1] + 1)), problem.n)
-    return np.union1d(np.flatnonzero(is_free), np.argpartition(_violations(problem, state, bias), -most)[-most:])
+    most = min(PART + int(PART_PER_FEATURE * (problem.gram.X.shape[1] + 1)), problem.n) // 2
+    rising = np.argpartition(state.residual + state.up_offset, -most)[-most:]
+    falling = np.argpartition(state.residual + state.low_offset, most - 1)[:most]
+    return np.unique(np.concatenate([np.flatnonzero(is_free), rising, falling]))
 
 
 def _newton_step(
@@ -345,33 +349,35 @@ def _balance(z, lower, upper, slope, eps, total, bias, unit):
 
 @jit
 def _slope_at(size, z, change, lower, upper, slope, eps, constant, square):
-    total = constant + size * square
+    """Return the slope of the objective after so much of a step, and the sum of the sizes of its terms."""
+    total, terms = constant + size * square, abs(constant) + size * square
     for i in range(z.size):
         value, _ = _response(z[i] - size * change[i], lower[i], upper[i], slope[i], eps)
         total -= value * change[i]
-    return total
+        terms += abs(value * change[i])
+    return total, terms
 
 
 @jit
 def _search(z, change, lower, upper, slope, eps, constant, square):
-    """Return how much of a Newton step to take, at most all of it, and the slope of the objective at its beginning.
+    """Return how much of a Newton step to take, at most all of it, and the slope at its beginning with the size of its terms.
 
     The slope along the step grows piece by piece linearly: where it is nearly zero is found by secants and halving.
     """
-    first = _slope_at(0.0, z, change, lower, upper, slope, eps, constant, square)
-    last = _slope_at(1.0, z, change, lower, upper, slope, eps, constant, square)
+    first, terms = _slope_at(0.0, z, change, lower, upper, slope, eps, constant, square)
+    last, _ = _slope_at(1.0, z, change, lower, upper, slope, eps, constant, square)
     enough = 0.01 * abs(first)
     if not first < 0.0 or last <= enough:
-        return 1.0, first
+        return 1.0, first, terms
     a, b, at_a, at_b = 0.0, 1.0, first, last
     size = 1.0
     for k in range(40):
         size = 0.5 * (a + b) if k % 3 == 2 else a - (b - a) * at_a / (at_b - at_a)
-        at = _slope_at(size, z, change, lower, upper, slope, eps, constant, square)
+        at, _ = _slope_at(size, z, change, lower, upper, slope, eps, constant, square)
         if abs(at) <= enough:
             break
         if at > 0.0:
             b, at_b = size, at
         else:
             a, at_a = size, at
-    return size, first
+    return size, first, terms
