@@ -20,7 +20,6 @@ them violates its condition, and the violators join.
 With a ridge on every coefficient (squared losses) the response is smooth already and Newton's method alone ends at the optimum.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +40,7 @@ FEW_MORE, FEW = 1.3, 20  # points on their stretch, for each feature and some, a
 MOST_NEWTON_STEPS = 200  # with one centre
 SOLVED = 1e-14  # of the terms of a slope: what rounding may make of it
 REFINEMENTS = 4
+NOT_ROUNDING = 100.0  # times the rounding of a residual: a violation that is more than that
 ROWS = 4096  # of the Newton system that are gathered at a time
 PART, PART_PER_FEATURE = 100, 3.0  # points near the margin that are solved for exactly
 
@@ -71,7 +71,7 @@ class Descent:
         self.w: np.ndarray | None = None  # of the Newton steps from the present centre, none yet
         self.fitted, self.bias = np.empty(0), 0.0  # X w, b
         self.inside = np.zeros(n, dtype=np.bool_)  # points on their stretch
-        self.steps = 0  # from the present centre
+        self.steps, self.is_full = 0, False  # from the present centre, and whether the last was taken in full
         self.is_near = False  # exchanges are next
         self.finish: Finish | None = None
         self.refinements, self.off = REFINEMENTS, 0.0  # off: how far off the margin free points are put
@@ -80,8 +80,9 @@ class Descent:
     def __deepcopy__(self, memo: dict[int, object]) -> "Descent":
         copied = Descent.__new__(Descent)
         copied.__dict__.update(self.__dict__)
-        copied.inside = self.inside.copy()
-        copied.w, copied.steps, copied.finish = None, 0, None  # sooner made again than copied
+        copied.inside = self.inside.copy()  # the other arrays are replaced, not changed
+        if self.finish is not None:
+            copied.finish = self.finish._replace(active=self.finish.active.copy())
         return copied
 
     def step(self, problem: DualProblem, state: PairState, max_steps: int) -> Info:
@@ -105,11 +106,10 @@ class Descent:
             return Info(taken)
         beta = self._answer(problem, state.beta, mu)
         is_better = _take(problem, state, beta, problem.residual(beta))
-        self.w, self.steps = None, 0
+        self.w, self.steps, self.is_full = None, 0, False
         if not mu.any():  # no corner was rounded: this is the optimum
             self.refinements -= 1
-            is_done = not is_better or self.refinements < 0
-            return Info(0 if is_done else max(taken, 1), is_done=is_done)
+            return Info(max(taken, 1)) if is_better and self.refinements else self._end(problem, state)
         self.share *= SHRINKS
         few = FEW_MORE * problem.gram.X.shape[1] + FEW
         self.is_near = self.is_lost or not is_better or np.count_nonzero(self.inside) <= few or self.share < LAST
@@ -132,14 +132,14 @@ class Descent:
 
     def _descend(self, problem: DualProblem, centre: np.ndarray, mu: np.ndarray, max_steps: int) -> tuple[int, bool]:
         """Take Newton steps; return how many, and whether the equations are solved, or no better than now can be."""
-        X, total, is_full, response = problem.gram.features, problem.total, False, np.empty(problem.n)
+        X, total, response = problem.gram.features, problem.total, np.empty(problem.n)
         slope, shift, d = problem.ridge + mu, mu * centre, X.shape[1]
         box = (problem.lower, problem.upper, slope, problem.eps)
         w = np.asarray(self.w)
         for count in range(max_steps):
             z = problem.target - self.fitted - self.bias + shift
             changed = _respond(z, *box, response, self.inside)
-            if (is_full and not changed) or self.steps + count >= MOST_NEWTON_STEPS:
+            if (self.is_full and not changed) or self.steps + count >= MOST_NEWTON_STEPS:
                 return count, True
             if limits.is_over():
                 return count, False
@@ -155,7 +155,7 @@ class Descent:
             self.w = w = w + size * step[:d]
             self.fitted = self.fitted + size * along
             self.bias += size * float(step[d])
-            is_full = size == 1.0
+            self.is_full = size == 1.0
             if not -first > SOLVED * terms:
                 return count + 1, True
         return max_steps, False
@@ -188,6 +188,8 @@ class Descent:
         problem.gram.subtract(moved, change[moved], residual)
         residual -= problem.ridge * change
         is_better, violations = _take(problem, state, beta, residual), _violations(problem, state, active.bias)
+        if entered >= max_steps:
+            return Info(entered)
         violations[points] = 0.0
         has_violators = bool((violations > 4.0 * problem.roundings(state.beta)).any())
         if has_violators and not (is_better and moved.size):  # the same points would be near the margin again
@@ -205,7 +207,7 @@ class Descent:
         """
         assert self.finish is not None
         if not self.refinements:
-            return Info(0, is_done=True)
+            return self._end(problem, state)
         self.refinements -= 1
         points, part, active = self.finish
         active.beta[:] = state.beta[points]
@@ -223,13 +225,19 @@ class Descent:
         _set(problem, state, *((beta, after) if is_better else (state.beta, before)))
         return Info(1)
 
+    def _end(self, problem: DualProblem, state: PairState) -> Info:
+        """Say that nothing is left to do; where more than rounding is left, others have to go on."""
+        b_up, b_low = problem.bias_interval(state.beta, state.residual)
+        self.is_lost = b_up - b_low > NOT_ROUNDING * problem.rounding(state.beta)
+        return Info(0, is_done=not self.is_lost)
+
 
 def suits(problem: DualProblem) -> bool:
     """Whether a problem is solved in w: a linear kernel with fewer features than points, and no hard margin."""
     gram = problem.gram
     if not gram.kernel.is_linear or gram.X.shape[1] > min(gram.n, MOST_FEATURES) or problem.known is not None:
         return False
-    return not problem.is_hard and 0.0 < float(np.ptp(problem.target)) < math.inf
+    return not problem.is_hard and 0.0 < float(np.ptp(problem.target)) < np.inf
 
 
 def _set(problem: DualProblem, state: PairState, beta: np.ndarray, residual: np.ndarray) -> None:
