@@ -30,6 +30,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from zerogap import limits, threads
 from zerogap.active_set import ActiveSet
 from zerogap.compiled import inline, jit
+from zerogap.kernels import UNIT
 from zerogap.problem import DualProblem
 from zerogap.solvers.base import Info
 from zerogap.solvers.pair import PairState
@@ -39,6 +40,7 @@ FIRST, SHRINKS, LAST = 0.5, 0.2, 1e-6  # width of the stretch, as a share of the
 FEW_MORE, FEW = 1.3, 20  # points on their stretch, for each feature and some, at which exchanges are cheaper
 MOST_NEWTON_STEPS = 200  # with one centre
 SOLVED = 1e-14  # of the terms of a slope: what rounding may make of it
+SHORTEST = 1e-8  # part of a Newton step: a shorter one that takes no point onto its stretch never will, so narrow it is
 REFINEMENTS = 4
 NOT_ROUNDING = 100.0  # times the rounding of a residual: a violation that is more than that
 ROWS = 4096  # of the Newton system that are gathered at a time
@@ -156,7 +158,8 @@ class Descent:
             self.fitted = self.fitted + size * along
             self.bias += size * float(step[d])
             self.is_full = size == 1.0
-            if not -first > SOLVED * terms:
+            is_stuck = size < SHORTEST and not changed and self.steps + count > 0
+            if is_stuck or not -first > SOLVED * terms:
                 return count + 1, True
         return max_steps, False
 
@@ -220,7 +223,8 @@ class Descent:
         beta = state.beta.copy()
         beta[points] = active.beta
         after = problem.precise_residual(problem.restore_sum(beta))
-        self.off = 2.0 * float(np.abs(after[points[E]] - active.bias - aim).max(initial=0.0))
+        missed = float(np.abs(after[points[E]] - active.bias - aim).max(initial=0.0))
+        self.off = 2.0 * missed + 8.0 * UNIT * (abs(active.bias) + float(np.abs(problem.target).max()))
         is_better = problem.estimate(beta, after).gap < problem.estimate(state.beta, before).gap
         _set(problem, state, *((beta, after) if is_better else (state.beta, before)))
         return Info(1)
