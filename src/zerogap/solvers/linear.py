@@ -68,7 +68,8 @@ class Descent:
         matrix = 0.5 * n * n * (VALUE + MULTIPLIED * d)
         newton = STEPS * (STEP + MULTIPLIED * d * (0.25 * n * d + 4.0 * n + d * d / 3.0))
         tried = TRIED * newton - matrix
-        self.pairs = int(tried / (PAIR * n)) if tried > 0.0 and problem.gram.holds_all else 0  # that are tried before
+        is_tried = tried > 0.0 and problem.gram.holds_all and bool(_has_corner(problem).any())
+        self.pairs = int(tried / (PAIR * n)) if is_tried else 0  # that are moved before
         self.share = FIRST
         self.w: np.ndarray | None = None  # of the Newton steps from the present centre, none yet
         self.fitted, self.bias = np.empty(0), 0.0  # X w, b
@@ -126,9 +127,8 @@ class Descent:
         self.inside[:] = False
 
     def _rounded(self, problem: DualProblem) -> np.ndarray:
-        """Return mu, zero where a ridge rounds the corner already, and where the box is empty."""
-        width = problem.upper - problem.lower
-        has_corner = (problem.ridge == 0.0) & (width > 0.0)
+        """Return mu, zero where there is no corner."""
+        width, has_corner = problem.upper - problem.lower, _has_corner(problem)
         scale = self.share * float(np.ptp(problem.target))
         return np.where(has_corner, scale / np.where(has_corner, width, 1.0), 0.0)
 
@@ -242,6 +242,11 @@ def suits(problem: DualProblem) -> bool:
     if not gram.kernel.is_linear or gram.X.shape[1] > min(gram.n, MOST_FEATURES) or problem.known is not None:
         return False
     return not problem.is_hard and 0.0 < float(np.ptp(problem.target)) < np.inf
+
+
+def _has_corner(problem: DualProblem) -> np.ndarray:
+    """Return, for every point, whether its loss has corners: its box is not empty, and no ridge rounds them off."""
+    return (problem.ridge == 0.0) & (problem.upper > problem.lower)
 
 
 def _set(problem: DualProblem, state: PairState, beta: np.ndarray, residual: np.ndarray) -> None:
