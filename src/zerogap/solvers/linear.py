@@ -35,7 +35,7 @@ from zerogap.problem import DualProblem
 from zerogap.solvers.base import Info
 from zerogap.solvers.pair import PairState
 
-MOST_FEATURES = 4000  # whose Newton system is solved
+MOST_FEATURES = 2000  # whose Newton system is solved
 FIRST, SHRINKS, LAST = 0.5, 0.2, 1e-6  # width of the stretch, as a share of the range of the targets
 FEW_MORE, FEW = 1.3, 20  # points on their stretch, for each feature and some, at which exchanges are cheaper
 MOST_NEWTON_STEPS = 200  # with one centre
@@ -43,7 +43,7 @@ SOLVED = 1e-14  # of the terms of a slope: what rounding may make of it
 SHORTEST = 1e-8  # part of a Newton step: a shorter one that takes no point onto its stretch never will, so narrow it is
 REFINEMENTS = 4
 NOT_ROUNDING = 100.0  # times the rounding of a residual: a violation that is more than that
-ROWS = 4096  # of the Newton system that are gathered at a time
+GATHERED = 4_000_000  # features of points that are gathered at a time
 PART, PART_PER_FEATURE = 100, 3.0  # points near the margin that are solved for exactly
 
 # Seconds, to compare one with the other: a multiplication of a matrix product and what a value of it costs besides; what a
@@ -284,9 +284,10 @@ def _newton_step(
     d = X.shape[1]
     size = d + 1 if has_bias else d
     H = np.zeros((size, size), order="F")
-    for start in range(0, inside.size, ROWS):
+    at_once = max(GATHERED // size, 1)
+    for start in range(0, inside.size, at_once):
         limits.check()
-        some = inside[start : start + ROWS]
+        some = inside[start : start + at_once]
         rows = np.ones((some.size, size))
         rows[:, :d] = X[some].toarray() if sp.issparse(X) else X[some]
         rows *= (1.0 / np.sqrt(slope[some]))[:, None]
