@@ -40,7 +40,7 @@ FIRST, SHRINKS, LAST = 0.5, 0.2, 1e-6  # width of the stretch, as a share of the
 FEW_MORE, FEW = 1.3, 20  # points on their stretch, for each feature and some, at which exchanges are cheaper
 MOST_NEWTON_STEPS = 200  # with one centre
 SOLVED = 1e-14  # of the terms of a slope: what rounding may make of it
-SHORTEST = 1e-8  # part of a Newton step: a shorter one that takes no point onto its stretch never will, so narrow it is
+SHORTEST = 1e-6  # part of a Newton step: a shorter one that takes no point onto its stretch never will, so narrow it is
 REFINEMENTS = 4
 NOT_ROUNDING = 100.0  # times the rounding of a residual: a violation that is more than that
 GATHERED = 4_000_000  # features of points that are gathered at a time
@@ -383,12 +383,21 @@ def _search(z, change, lower, upper, slope, eps, constant, square):
     The slope along the step grows piece by piece linearly: where it is nearly zero is found by secants and halving.
     """
     first, terms = _slope_at(0.0, z, change, lower, upper, slope, eps, constant, square)
-    last, _ = _slope_at(1.0, z, change, lower, upper, slope, eps, constant, square)
-    enough = 0.01 * abs(first)
-    if not first < 0.0 or last <= enough:
-        return 1.0, first, terms
-    a, b, at_a, at_b = 0.0, 1.0, first, last
-    size = 1.0
+    enough, largest, longest = 0.01 * abs(first), 0.0, 0.0
+    for i in range(z.size):
+        largest, longest = max(largest, abs(z[i])), max(longest, abs(change[i]))
+    # Where no point is on its stretch a step may be many orders of magnitude too long.
+    a, b, at_a = 0.0, 1.0, first
+    if longest > largest > 0.0:
+        b = largest / longest
+    while True:
+        at_b, _ = _slope_at(b, z, change, lower, upper, slope, eps, constant, square)
+        if at_b > enough:
+            break
+        if b >= 1.0 or not first < 0.0:
+            return 1.0, first, terms
+        a, b, at_a = b, min(8.0 * b, 1.0), at_b
+    size = b
     for k in range(40):
         size = 0.5 * (a + b) if k % 3 == 2 else a - (b - a) * at_a / (at_b - at_a)
         at, _ = _slope_at(size, z, change, lower, upper, slope, eps, constant, square)
