@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.blas import dsymv
 
-from zerogap import limits, memory, precision, validation
+from zerogap import limits, memory, precision, threads, validation
 from zerogap.compiled import inline, jit
 from zerogap.kernels import (
     UNDERFLOW,
@@ -388,6 +388,11 @@ class Gram:
         """Whether the whole matrix is in memory."""
         return self._complete is not None
 
+    @property
+    def features(self) -> Any:
+        """The points relative to the centre of a linear kernel, whose matrix is X X'; None for any other kernel."""
+        return self._prepared.X if self.kernel.is_linear else None
+
     def has_rows(self, points: np.ndarray | slice) -> np.ndarray:
         """Return, for each of some points, whether its row is in memory.
 
@@ -545,7 +550,8 @@ class Gram:
         """Return a bound, for every point, on how far ``dot`` is from K beta in exact arithmetic.
 
         With u the unit roundoff and |K_ij| <= a_i a_j, a sum over m terms is off by at most m u a_i sum_j a_j |beta_j|, and so
-        are the kernel values, by as many u as they have roundings.
+        are the kernel values, by as many u as they have roundings.  By way of w = X'beta a product has the same roundings:
+        m in w, d with it.  Only what w loses below the normal numbers counts as often as a feature is large.
 
         Parameters
         ----------
@@ -557,8 +563,11 @@ class Gram:
         array of shape (n,)
             The bounds.
         """
-        rounding = self._rounding
-        return _product_error(beta, rounding.magnitude, rounding.relative, rounding.absolute, self.X.shape[1] + 2.0)
+        rounding, d = self._rounding, self.X.shape[1]
+        error = _product_error(beta, rounding.magnitude, rounding.relative, rounding.absolute, d + 2.0)
+        if self.kernel.is_linear:
+            error += UNDERFLOW * (np.count_nonzero(beta) + 2.0) * math.sqrt(d) * rounding.magnitude
+        return error
 
     @property
     def _rounding(self) -> Rounding:
@@ -579,7 +588,7 @@ class Gram:
         """
         with self.exclusive() as own, np.errstate(over="ignore", invalid="ignore"):
             support = np.flatnonzero(beta)
-            if not from_data:
+            if not from_data and not (self.kernel.is_linear and self.X.shape[1] <= support.size):
                 return own._precise_sum(beta, support, rows)
             roundings = own.kernel.precise_roundings(self.X.shape[1])
             if roundings is None or own.precise_work(rows.size, support.size) > MAX_PRECISE_WORK:
@@ -618,6 +627,8 @@ class Gram:
             product = np.zeros(self.n)
             _subtract_rows(self._rows, support, -beta[support], product)
             return product
+        if self.kernel.is_linear:
+            return self._by_weights(support, beta[support])
         if self._used == 0 and 2 * support.size > self.n:  # computing each pair of entries once is less work
             return self.multiply(beta)
         if self.holds_all:
@@ -635,6 +646,14 @@ class Gram:
         if missing.size:
             product += self.product(missing, beta[missing])
         return product
+
+    def _by_weights(self, points: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """Return the product of the rows of some points with coefficients for a linear kernel: X w, w = sum_j change_j x_j."""
+        limits.check()
+        X = self.features
+        with threads.alone(X.shape[0] * X.shape[1]):
+            is_most = 2 * points.size > self.n
+            return X @ (X.T @ _scattered(points, change, self.n) if is_most else X[points].T @ change)
 
     @property
     def room(self) -> float:
@@ -656,6 +675,8 @@ class Gram:
         array of shape (n,)
             The product.
         """
+        if self.kernel.is_linear:
+            return self._by_weights(points, change)
         limits.check()
         product, is_finite = self._columns.dot(self._prepared, change[:, None], points)
         self._count(self.n * points.size)
@@ -682,6 +703,8 @@ class Gram:
 
     def work_of(self, beta: np.ndarray) -> int:
         """Return how many kernel values a product with beta would have to compute."""
+        if self.kernel.is_linear:
+            return 0
         return int(np.count_nonzero(self._slot[np.flatnonzero(beta)] < 0)) * self.n
 
     def fill(self) -> None:
@@ -738,6 +761,9 @@ class Gram:
         residual : array of shape (n,)
             Changed in place.
         """
+        if self.kernel.is_linear and (self._slot[points] < 0).any():
+            residual -= self._by_weights(points, change)
+            return
         if self.holds_all:
             self._fetch_all(points)  # first of all: a residual half updated would be of no use
         elif np.count_nonzero(self._slot[points] < 0) > self.capacity // STREAMED:

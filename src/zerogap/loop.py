@@ -708,8 +708,12 @@ class _Run:
         )
 
     def _drift(self) -> float:
-        """Return how far the running residual can be off: every iteration sums up to m products of at most this size."""
-        m = np.count_nonzero(self.state.beta) + 8.0
+        """Return how far the running residual can be off: every iteration sums up to m products of at most this size.
+
+        By way of w the products with it, one for each feature, come in besides.
+        """
+        gram = self.problem.gram
+        m = np.count_nonzero(self.state.beta) + 8.0 + (gram.X.shape[1] if gram.kernel.is_linear else 0.0)
         return 2.0 * UNIT * m * (self.steps - self.refreshed_at + 1.0) * self.largest
 
 

@@ -5,6 +5,7 @@ which points are free far sooner than what their coefficients are.  So the free 
 few that pairs have filed in the wrong set are exchanged (``ActiveSet``).  Where the pairs that are left cost less than the
 factor of the free points, pairs go on.  More points, or more than memory holds: a guess from a sample, then parts of some
 thousand points, whose rows are used once and not kept.
+A linear kernel on more points than features is solved for its vector w (``linear.Descent``), without the matrix.
 """
 
 import copy
@@ -18,7 +19,7 @@ from zerogap import limits
 from zerogap.active_set import ActiveSet
 from zerogap.kernels import UNIT
 from zerogap.problem import DualProblem
-from zerogap.solvers import pair, smo
+from zerogap.solvers import linear, pair, smo
 from zerogap.solvers.base import Info
 from zerogap.solvers.pair import PairState
 from zerogap.solvers.smo import SMO, Shrunk
@@ -70,13 +71,12 @@ class Memory(Shrunk):
         self.unseen = 0  # pairs of that part that the others do not know of yet
         self.drift = 0.0  # how far rounding has put residuals off since the last step
         self.rough = 0.0  # the violation at which pairs have found nearly all free points
+        self.linear: linear.Descent | None = None
 
     def __deepcopy__(self, memo: dict[int, object]) -> "Memory":
-        copied = Memory()
-        copied.moved, copied.rough, copied.first = copy.deepcopy(self.moved, memo), self.rough, self.first
-        copied.per_halving, copied.may_exchange = self.per_halving, self.may_exchange
-        copied.drift, copied.target, copied.is_under_way = self.drift, self.target, self.is_under_way
-        copied.unseen = self.unseen
+        copied = copy.copy(self)
+        copied.points, copied.gram = np.empty(0, dtype=np.int64), None
+        copied.moved, copied.linear = copy.deepcopy(self.moved, memo), copy.deepcopy(self.linear, memo)
         if self.open is not None:  # its kernel matrix is only read
             copied.open = self.open._replace(state=copy.deepcopy(self.open.state, memo))
         return copied
@@ -103,6 +103,10 @@ class Auto:
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero."""
+        if linear.suits(problem):
+            state = self._begin(problem, beta)
+            state.memory.linear = linear.Descent(problem)
+            return state
         if problem.n <= self.whole and problem.gram.holds_all:
             problem.gram.full()
             return self._begin(problem, beta)
@@ -121,6 +125,31 @@ class Auto:
 
     def step(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[PairState, Info]:
         """Move pairs, or exchange points, until the violation is at most ``kkt_target``."""
+        if state.memory.linear is not None:
+            return state, self._step_in_w(problem, state, max_steps, kkt_target)
+        return self._step(problem, state, max_steps, kkt_target)
+
+    def _step_in_w(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> Info:
+        """Go on with a linear kernel: by pairs as long as they may be cheaper, then for w."""
+        memory, violation = state.memory, _violation(problem, state)
+        descent = memory.linear
+        if descent.pairs > 0:
+            problem.gram.full()
+            _, info = self._step(problem, state, min(max_steps, descent.pairs), kkt_target)
+            is_near = violation <= max(memory.rough, kkt_target)
+            descent.pairs = 0 if is_near else descent.pairs - info.iterations
+            descent.is_near = is_near and memory.may_exchange
+            return info
+        info = descent.step(problem, state, max_steps)
+        if descent.is_lost:
+            memory.linear = None
+            if problem.n <= self.whole and problem.gram.holds_all:
+                problem.gram.full()
+        return info
+
+    def _step(
+        self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float
+    ) -> tuple[PairState, Info]:
         if not problem.gram.is_complete:
             if not self._is_large(problem):
                 return SMO().step(problem, state, max_steps, kkt_target)

@@ -1,0 +1,410 @@
+"""The linear kernel in its vector w: Newton steps with d + 1 unknowns to near the optimum, then exchanges near the margin.
+
+Symbols: X, the points; w = X'beta; b, the bias; r = t - X w - b; u, l, the ends of the box; c, the proximal centre.
+
+    minimise over w and b   1/2 |w|² + sum_i loss_i(t_i - x_i'w - b) + b total
+
+has as many unknowns as there are features and one more, however many points there are and however large C is, while pairs take
+about as many steps as C is large.  The loss has corners.  A proximal term mu_i (beta_i - c_i)²/2 in the dual objective, c being
+the last point, rounds them off: then the response of beta to r rises from l to u over a stretch of width mu (u - l), and
+
+    w = sum_i response_i(r_i) x_i,   sum_i response_i(r_i) = total,   response_i(r) = clip((r + mu_i c_i) / mu_i, l_i, u_i)
+
+is solved by Newton's method, I + X_J' diag(1/mu) X_J being the derivative for w with the points J on their stretch, and a
+search along each step for the least objective.  That is the semismooth Newton method within the proximal point algorithm
+(Rockafellar 1976; Li, Sun and Toh 2018).  The dual objective grows from one centre to the next, and mu shrinks.  When few more
+points are on their stretch than there are features, the free points are nearly known: those that are near the margin become a
+problem of their own, small and with its matrix, which ``ActiveSet`` solves exactly; the others are then asked whether any of
+them violates its condition, and the violators join.
+
+With a ridge on every coefficient (squared losses) the response is smooth already and Newton's method alone ends at the optimum.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from zerogap import limits, threads
+from zerogap.active_set import ActiveSet
+from zerogap.compiled import inline, jit
+from zerogap.kernels import UNIT
+from zerogap.problem import DualProblem
+from zerogap.solvers.base import Info
+from zerogap.solvers.pair import PairState
+
+MOST_FEATURES = 2000  # whose Newton system is solved
+FIRST, SHRINKS, LAST = 0.5, 0.2, 1e-6  # width of the stretch, as a share of the range of the targets
+FEW_MORE, FEW = 1.3, 20  # points on their stretch, for each feature and some, at which exchanges are cheaper
+MOST_NEWTON_STEPS = 200  # with one centre
+SOLVED = 1e-14  # of the terms of a slope: what rounding may make of it
+SHORTEST = 1e-8  # part of a Newton step: a shorter one that takes no point onto its stretch never will, so narrow it is
+REFINEMENTS = 4
+NOT_ROUNDING = 100.0  # times the rounding of a residual: a violation that is more than that
+GATHERED = 4_000_000  # features of points that are gathered at a time
+PART, PART_PER_FEATURE = 100, 3.0  # points near the margin that are solved for exactly
+
+# Seconds, to compare one with the other: a multiplication of a matrix product and what a value of it costs besides; what a
+# Newton step takes besides; a pair, for each point.  And Newton steps that it takes, as a rule.
+MULTIPLIED, VALUE, STEP, PAIR, STEPS = 0.1e-9, 5e-9, 100e-6, 1.2e-9, 30
+TRIED = 0.5  # of the time of the Newton steps: so long pairs are tried before, matrix included
+
+
+class Finish(NamedTuple):
+    """The points near the margin, solved exactly with the others at their bounds."""
+
+    points: np.ndarray
+    problem: DualProblem
+    active: ActiveSet
+
+
+class Descent:
+    """A run in w: how far it is."""
+
+    def __init__(self, problem: DualProblem):
+        n, d = problem.n, problem.gram.X.shape[1]
+        matrix = 0.5 * n * n * (VALUE + MULTIPLIED * d)
+        newton = STEPS * (STEP + MULTIPLIED * d * (0.25 * n * d + 4.0 * n + d * d / 3.0))
+        tried = TRIED * newton - matrix
+        is_tried = tried > 0.0 and problem.gram.holds_all and bool(_has_corner(problem).any())
+        self.pairs = int(tried / (PAIR * n)) if is_tried else 0  # that are moved before
+        self.share = FIRST
+        self.w: np.ndarray | None = None  # of the Newton steps from the present centre, none yet
+        self.fitted, self.bias = np.empty(0), 0.0  # X w, b
+        self.inside = np.zeros(n, dtype=np.bool_)  # points on their stretch
+        self.steps, self.is_full = 0, False  # from the present centre, and whether the last was taken in full
+        self.is_near = False  # exchanges are next
+        self.finish: Finish | None = None
+        self.refinements, self.off = REFINEMENTS, 0.0  # off: how far off the margin free points are put
+        self.is_lost = False  # float64 has no Newton step, or exchanges no minimum: others have to go on
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "Descent":
+        copied = Descent.__new__(Descent)
+        copied.__dict__.update(self.__dict__)
+        copied.inside = self.inside.copy()  # the other arrays are replaced, not changed
+        if self.finish is not None:
+            copied.finish = self.finish._replace(active=self.finish.active.copy())
+        return copied
+
+    def step(self, problem: DualProblem, state: PairState, max_steps: int) -> Info:
+        """Go to the next centre, or make the exchanges near the margin, or refine."""
+        if not self.is_near:
+            return self._newton(problem, state, max_steps)
+        if self.finish is None:
+            return self._exchange(problem, state, max_steps)
+        return self._refine(problem, state)
+
+    # Newton steps.
+
+    def _newton(self, problem: DualProblem, state: PairState, max_steps: int) -> Info:
+        """Solve for w and b with the present centre, then make the point that answers to them the next one."""
+        if self.w is None:
+            self._begin(problem, state)
+        mu = self._rounded(problem)
+        taken, is_solved = self._descend(problem, state.beta, mu, max_steps)
+        self.steps += taken
+        if not is_solved and not self.is_lost:
+            return Info(taken)
+        beta = self._answer(problem, state.beta, mu)
+        is_better = _take(problem, state, beta, problem.residual(beta))
+        self.w, self.steps, self.is_full = None, 0, False
+        if not mu.any():  # no corner was rounded: this is the optimum
+            self.refinements -= 1
+            return Info(max(taken, 1)) if is_better and self.refinements else self._end(problem, state)
+        self.share *= SHRINKS
+        few = FEW_MORE * problem.gram.X.shape[1] + FEW
+        self.is_near = self.is_lost or not is_better or np.count_nonzero(self.inside) <= few or self.share < LAST
+        self.is_lost = False
+        return Info(max(taken, 1))
+
+    def _begin(self, problem: DualProblem, state: PairState) -> None:
+        """Start from the w and the best bias of the present point."""
+        r = state.residual + problem.ridge * state.beta
+        self.w = problem.gram.features.T @ state.beta
+        self.fitted, self.bias = problem.target - r, problem.best_bias(r)
+        self.inside[:] = False
+
+    def _rounded(self, problem: DualProblem) -> np.ndarray:
+        """Return mu, zero where there is no corner."""
+        width, has_corner = problem.upper - problem.lower, _has_corner(problem)
+        scale = self.share * float(np.ptp(problem.target))
+        return np.where(has_corner, scale / np.where(has_corner, width, 1.0), 0.0)
+
+    def _descend(self, problem: DualProblem, centre: np.ndarray, mu: np.ndarray, max_steps: int) -> tuple[int, bool]:
+        """Take Newton steps; return how many, and whether the equations are solved, or no better than now can be."""
+        X, total, response = problem.gram.features, problem.total, np.empty(problem.n)
+        slope, shift, d = problem.ridge + mu, mu * centre, X.shape[1]
+        box = (problem.lower, problem.upper, slope, problem.eps)
+        w = np.asarray(self.w)
+        for count in range(max_steps):
+            z = problem.target - self.fitted - self.bias + shift
+            changed = _respond(z, *box, response, self.inside)
+            if (self.is_full and not changed) or self.steps + count >= MOST_NEWTON_STEPS:
+                return count, True
+            if limits.is_over():
+                return count, False
+            with threads.alone(X.shape[0] * d):
+                gradient = np.append(w - X.T @ response, 0.0 if total is None else total - response.sum())
+            step = _newton_step(X, np.flatnonzero(self.inside), slope, gradient, total is not None)
+            if step is None:
+                self.is_lost = True
+                return count, False
+            along, has_bias = X @ step[:d], total is not None
+            constant = float(w @ step[:d]) + (total * float(step[d]) if has_bias else 0.0)  # type: ignore[operator]
+            size, first, terms = _search(z, along + step[d], *box, constant, float(step[:d] @ step[:d]))
+            self.w = w = w + size * step[:d]
+            self.fitted = self.fitted + size * along
+            self.bias += size * float(step[d])
+            self.is_full = size == 1.0
+            is_stuck = size < SHORTEST and not changed and self.steps + count > 0
+            if is_stuck or not -first > SOLVED * terms:
+                return count + 1, True
+        return max_steps, False
+
+    def _answer(self, problem: DualProblem, centre: np.ndarray, mu: np.ndarray) -> np.ndarray:
+        """Return the coefficients that answer to w, with the bias that gives them the right sum."""
+        z, beta = problem.target - self.fitted + mu * centre, np.empty(problem.n)
+        box = (problem.lower, problem.upper, problem.ridge + mu, problem.eps)
+        if problem.total is not None:
+            self.bias = _balance(z, *box, problem.total, self.bias, float(np.ptp(problem.target)))
+        _respond(z - self.bias, *box, beta, self.inside)
+        return problem.restore_sum(beta)
+
+    # Exchanges.
+
+    def _exchange(self, problem: DualProblem, state: PairState, max_steps: int) -> Info:
+        """Solve for the points near the margin alone; others that violate their condition then are near it the next time."""
+        points = _near_margin(problem, state)
+        part = problem.restricted(points, state.beta, residual=state.residual)
+        part.gram.full()
+        active = ActiveSet(part, state.beta[points])
+        entered = active.optimise(part, 0.0, max_steps)
+        if active.is_unbounded or limits.is_over():
+            self.is_lost = active.is_unbounded
+            return Info(max(entered, 1))
+        beta, residual = state.beta.copy(), state.residual.copy()
+        beta[points] = active.beta
+        change = beta - state.beta
+        moved = np.flatnonzero(change)
+        problem.gram.subtract(moved, change[moved], residual)
+        residual -= problem.ridge * change
+        is_better, violations = _take(problem, state, beta, residual), _violations(problem, state, active.bias)
+        if entered >= max_steps:
+            return Info(entered)
+        violations[points] = 0.0
+        has_violators = bool((violations > 4.0 * problem.roundings(state.beta)).any())
+        if has_violators and not (is_better and moved.size):  # the same points would be near the margin again
+            self.is_lost = True
+        elif not has_violators:
+            self.finish = Finish(points, part, active)
+        return Info(max(entered, 1))
+
+    def _refine(self, problem: DualProblem, state: PairState) -> Info:
+        """Solve the free points once more for what a residual of twice the precision leaves over.
+
+        What rounding leaves of the residual of a free point costs either the coefficient times it or, on the other side of the
+        margin, all that lacks to the bound times it: that is far more where C is large and coefficients are small.  So we aim
+        for the cheap side of the margin, as far off as the last solution has missed its aim.
+        """
+        assert self.finish is not None
+        if not self.refinements:
+            return self._end(problem, state)
+        self.refinements -= 1
+        points, part, active = self.finish
+        active.beta[:] = state.beta[points]
+        before, E = problem.precise_residual(state.beta), active.free.copy()
+        side, size = active.side[E], np.abs(active.beta[E])
+        cap = np.where(side > 0, part.upper[E], -part.lower[E])
+        aim = problem.eps * side + np.where(size < cap - size, -side, side) * self.off
+        active.kkt_error[E] = before[points[E]] - active.bias - aim
+        active.descend(part, -problem.excess(state.beta))
+        beta = state.beta.copy()
+        beta[points] = active.beta
+        after = problem.precise_residual(problem.restore_sum(beta))
+        missed = float(np.abs(after[points[E]] - active.bias - aim).max(initial=0.0))
+        self.off = 2.0 * missed + 8.0 * UNIT * (abs(active.bias) + float(np.abs(problem.target).max()))
+        is_better = problem.estimate(beta, after).gap < problem.estimate(state.beta, before).gap
+        _set(problem, state, *((beta, after) if is_better else (state.beta, before)))
+        return Info(1)
+
+    def _end(self, problem: DualProblem, state: PairState) -> Info:
+        """Say that nothing is left to do; where more than rounding is left, others have to go on."""
+        b_up, b_low = problem.bias_interval(state.beta, state.residual)
+        self.is_lost = b_up - b_low > NOT_ROUNDING * problem.rounding(state.beta)
+        return Info(0, is_done=not self.is_lost)
+
+
+def suits(problem: DualProblem) -> bool:
+    """Whether a problem is solved in w: a linear kernel with fewer features than points, and no hard margin."""
+    gram = problem.gram
+    if not gram.kernel.is_linear or gram.X.shape[1] > min(gram.n, MOST_FEATURES) or problem.known is not None:
+        return False
+    return not problem.is_hard and 0.0 < float(np.ptp(problem.target)) < np.inf
+
+
+def _has_corner(problem: DualProblem) -> np.ndarray:
+    """Return, for every point, whether its loss has corners: its box is not empty, and no ridge rounds them off."""
+    return (problem.ridge == 0.0) & (problem.upper > problem.lower)
+
+
+def _set(problem: DualProblem, state: PairState, beta: np.ndarray, residual: np.ndarray) -> None:
+    state.beta[:], state.residual[:] = beta, residual
+    state.up_offset[:], state.low_offset[:] = problem.up_offset(beta), problem.low_offset(beta)
+
+
+def _take(problem: DualProblem, state: PairState, beta: np.ndarray, residual: np.ndarray) -> bool:
+    """Go to a point, unless its dual objective is less, or beyond float64; return whether it was taken."""
+    if not problem.objective(beta, residual) <= problem.objective(state.beta, state.residual):
+        return False
+    _set(problem, state, beta, residual)
+    return True
+
+
+def _violations(problem: DualProblem, state: PairState, bias: float) -> np.ndarray:
+    """Return by how much each point violates its condition with a bias; negative: by how much it is kept."""
+    return np.maximum(state.residual + state.up_offset - bias, bias - state.residual - state.low_offset)
+
+
+def _near_margin(problem: DualProblem, state: PairState) -> np.ndarray:
+    """Return the free points, and of those that can rise, and of those that can fall, so many nearest to the margin."""
+    beta = state.beta
+    is_free = (beta != 0.0) & (beta > problem.lower) & (beta < problem.upper)
+    most = min(PART + int(PART_PER_FEATURE * (problem.gram.X.shape[1] + 1)), problem.n) // 2
+    rising = np.argpartition(state.residual + state.up_offset, -most)[-most:]
+    falling = np.argpartition(state.residual + state.low_offset, most - 1)[:most]
+    return np.unique(np.concatenate([np.flatnonzero(is_free), rising, falling]))
+
+
+def _newton_step(
+    X: Any, inside: np.ndarray, slope: np.ndarray, gradient: np.ndarray, has_bias: bool
+) -> np.ndarray | None:
+    """Return the Newton step for w and b, a bias of zero staying so; None if float64 does not have it."""
+    d = X.shape[1]
+    size = d + 1 if has_bias else d
+    H = np.zeros((size, size), order="F")
+    at_once = max(GATHERED // size, 1)
+    for start in range(0, inside.size, at_once):
+        limits.check()
+        some = inside[start : start + at_once]
+        rows = np.ones((some.size, size))
+        rows[:, :d] = X[some].toarray() if sp.issparse(X) else X[some]
+        rows *= (1.0 / np.sqrt(slope[some]))[:, None]
+        with threads.alone(rows.size * size):
+            H = dsyrk(1.0, rows.T, beta=1.0, c=H, overwrite_c=1)
+    H[np.arange(d), np.arange(d)] += 1.0
+    if has_bias and not inside.size:  # no point responds to the bias
+        H[d, d] = 1.0 / slope[slope > 0.0].mean()
+    for more in (0.0, 1e-12):
+        H[np.arange(size), np.arange(size)] *= 1.0 + more
+        factor, info = dpotrf(H, clean=0)
+        if info == 0:
+            step, _ = dpotrs(factor, -gradient[:size])
+            return np.append(step, np.zeros(d + 1 - size)) if np.isfinite(step).all() else None
+    return None
+
+
+@inline
+def _response(z, lower, upper, slope, eps):
+    """Return the coefficient that answers to a residual, the centre's part added, and whether it is on its stretch."""
+    shrunk = z - eps if z > eps else min(z + eps, 0.0)
+    if slope == 0.0:  # an empty box
+        return 0.0, False
+    value = shrunk / slope
+    if value <= lower:
+        return lower, False
+    if value >= upper:
+        return upper, False
+    return value, eps == 0.0 or shrunk != 0.0
+
+
+@jit
+def _respond(z, lower, upper, slope, eps, response, inside):
+    """Write what every coefficient answers; return how many points have come onto their stretch or left it."""
+    changed = 0
+    for i in range(z.size):
+        response[i], is_inside = _response(z[i], lower[i], upper[i], slope[i], eps)
+        changed += is_inside != inside[i]
+        inside[i] = is_inside
+    return changed
+
+
+@jit
+def _excess(z, bias, lower, upper, slope, eps, total):
+    """Return by how much the answers to z - bias sum to more than the total, and by how much that falls as the bias grows."""
+    excess, falls = -total, 0.0
+    for i in range(z.size):
+        value, is_inside = _response(z[i] - bias, lower[i], upper[i], slope[i], eps)
+        excess += value
+        if is_inside:
+            falls += 1.0 / slope[i]
+    return excess, falls
+
+
+@jit
+def _balance(z, lower, upper, slope, eps, total, bias, unit):
+    """Return the bias with which the answers have the right sum, found by Newton steps and halving."""
+    low, high = -np.inf, np.inf  # between them it is
+    for _ in range(200):
+        excess, falls = _excess(z, bias, lower, upper, slope, eps, total)
+        if excess == 0.0:
+            break
+        if excess > 0.0:
+            low = bias
+        else:
+            high = bias
+        away = unit if excess > 0.0 else -unit
+        wanted = bias + (excess / falls if falls > 0.0 else away)
+        if not low < wanted < high:
+            wanted = 0.5 * low + 0.5 * high if low > -np.inf and high < np.inf else bias + away
+        unit *= 2.0
+        if wanted == bias or wanted == low or wanted == high:
+            break
+        bias = wanted
+    return bias
+
+
+@jit
+def _slope_at(size, z, change, lower, upper, slope, eps, constant, square):
+    """Return the slope of the objective after so much of a step, and the sum of the sizes of its terms."""
+    total, terms = constant + size * square, abs(constant) + size * square
+    for i in range(z.size):
+        value, _ = _response(z[i] - size * change[i], lower[i], upper[i], slope[i], eps)
+        total -= value * change[i]
+        terms += abs(value * change[i])
+    return total, terms
+
+
+@jit
+def _search(z, change, lower, upper, slope, eps, constant, square):
+    """Return how much of a Newton step to take, at most all of it, and the slope at its beginning with the size of its terms.
+
+    The slope along the step grows piece by piece linearly: where it is nearly zero is found by secants and halving.
+    """
+    first, terms = _slope_at(0.0, z, change, lower, upper, slope, eps, constant, square)
+    enough, largest, longest = 0.01 * abs(first), 0.0, 0.0
+    for i in range(z.size):
+        largest, longest = max(largest, abs(z[i])), max(longest, abs(change[i]))
+    # Where no point is on its stretch a step may be many orders of magnitude too long.
+    a, b, at_a = 0.0, 1.0, first
+    if longest > largest > 0.0:
+        b = largest / longest
+    while True:
+        at_b, _ = _slope_at(b, z, change, lower, upper, slope, eps, constant, square)
+        if at_b > enough:
+            break
+        if b >= 1.0 or not first < 0.0:
+            return 1.0, first, terms
+        a, b, at_a = b, min(8.0 * b, 1.0), at_b
+    size = b
+    for k in range(40):
+        size = 0.5 * (a + b) if k % 3 == 2 else a - (b - a) * at_a / (at_b - at_a)
+        at, _ = _slope_at(size, z, change, lower, upper, slope, eps, constant, square)
+        if abs(at) <= enough:
+            break
+        if at > 0.0:
+            b, at_b = size, at
+        else:
+            a, at_a = size, at
+    return size, first, terms
