@@ -5,6 +5,7 @@ whatever the order of the rows, and whether a point comes twice or has weight tw
 """
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,8 +147,7 @@ def _sums(weight: np.ndarray, member: np.ndarray, count: int) -> np.ndarray:
 
 def _hash(X: Any, y: np.ndarray, seed: int) -> np.ndarray:
     """Return 64 bits for each (row, target); exact integer arithmetic, so equal rows give equal bits, dense or sparse."""
-    odd = np.random.default_rng(seed).integers(1, 2**63, size=X.shape[1] + 1, dtype=np.uint64) * np.uint64(2)
-    factors = odd + np.uint64(1)
+    factors = _factors(X.shape[1] + 1, seed)
     keys = np.zeros(y.size, dtype=np.uint64)
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()  # what the caller has stays as it is
@@ -159,6 +159,14 @@ def _hash(X: Any, y: np.ndarray, seed: int) -> np.ndarray:
             _add_hash(_bits(X), factors, keys)
         _add_hash(_bits(y[:, None]), factors[-1:], keys)
     return keys
+
+
+@lru_cache(maxsize=16)
+def _factors(count: int, seed: int) -> np.ndarray:
+    """Return odd numbers of 64 bits."""
+    odd = np.random.default_rng(seed).integers(1, 2**63, size=count, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    odd.flags.writeable = False
+    return odd
 
 
 def _bits(values: np.ndarray) -> np.ndarray:

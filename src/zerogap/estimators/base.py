@@ -56,11 +56,6 @@ class Outcome:
         )
 
 
-def _rows_of(X: Any, rows: np.ndarray) -> Any:
-    """Return some rows; all of them are no copy."""
-    return X if rows.size == X.shape[0] and (np.diff(rows) == 1).all() else X[rows]
-
-
 class KernelMachine(BaseEstimator):
     """Base of the estimators: parameters of the kernel, of the solver, and of the certificate."""
 
@@ -180,7 +175,7 @@ class KernelMachine(BaseEstimator):
         """Merge duplicates, and fix the kernel's parameters on the training data."""
         # The rows of a kernel matrix are no features: equal points are not told by equal rows alone.
         points = distinct(X, y, weight, merge=not self._is_precomputed)
-        self._fix_kernel(X if self._is_precomputed else _rows_of(X, points.rows), points.weight)
+        self._fix_kernel(X if self._is_precomputed else X[points.rows], points.weight)
         return points
 
     def _fix_kernel(self, X: Any, weight: np.ndarray | None = None) -> None:
@@ -191,7 +186,7 @@ class KernelMachine(BaseEstimator):
         """Return the Gram matrix of some rows."""
         if self._is_precomputed:
             return Gram(X[np.ix_(rows, rows)] if X.shape[0] == X.shape[1] else X, self._kernel)
-        return Gram.of_checked(_rows_of(X, rows), self._kernel, self.cache_size if cache_size is None else cache_size)
+        return Gram.of_checked(X[rows], self._kernel, self.cache_size if cache_size is None else cache_size)
 
     def _solve(self, problem: DualProblem, start: np.ndarray | None, title: str) -> Solution:
         """Solve one problem."""
