@@ -27,6 +27,7 @@ from zerogap.solvers.smo import SMO, Shrunk
 WHOLE = 12_000  # points, up to which all kernel values are computed
 # Points, up to which pairs take less time than to ask how far they are: first they go much further, with so many for each.
 FEW, FAR, RUSH = 500, 0.001, 10
+SQUARE_AND_FACTOR = math.sqrt(1.25)  # of points beside whose matrix there is room for another of half as many
 MANY = 3000  # points, from which it pays to set some aside once most are known not to move
 
 # Share of the range of the targets: at such a violation pairs have found nearly all free points.
@@ -107,7 +108,7 @@ class Auto:
             state = self._begin(problem, beta)
             state.memory.linear = linear.Descent(problem)
             return state
-        if problem.n <= self.whole and problem.gram.holds_all:
+        if self._has_whole(problem):
             problem.gram.full()
             return self._begin(problem, beta)
         if beta is None and not problem.gram.is_complete and (guess := self._guess(problem)) is not None:
@@ -143,7 +144,7 @@ class Auto:
         info = descent.step(problem, state, max_steps)
         if descent.is_lost:
             memory.linear = None
-            if problem.n <= self.whole and problem.gram.holds_all:
+            if self._has_whole(problem):
                 problem.gram.full()
         return info
 
@@ -161,12 +162,20 @@ class Auto:
             return PAIRS.step(problem, state, min(max_steps, RUSH * problem.n), FAR * rough)
         if violation > rough:
             return state, self._approach(problem, state, max_steps, rough)
-        if memory.may_exchange and problem.gram.is_positive and not self._pays(problem, state, violation, kkt_target):
+        may_exchange = memory.may_exchange and problem.gram.is_positive
+        if may_exchange and not self._pays(problem, state, violation, kkt_target):
             entered, is_better, is_unbounded = _exchange(problem, state, max_steps, TIGHT * kkt_target)
             memory.may_exchange = is_better
             if is_better or is_unbounded:
                 return state, Info(max(entered, 1), is_unbounded=is_unbounded)
-        return (PAIRS if problem.n < MANY else SMO()).step(problem, state, max_steps, kkt_target)
+        may_shrink = problem.n >= MANY and _fits(problem, smo.WORTH_SHRINKING * problem.n)
+        return (SMO() if may_shrink else PAIRS).step(problem, state, max_steps, kkt_target)
+
+    def _has_whole(self, problem: DualProblem) -> bool:
+        """Whether the whole matrix is computed: then memory holds it, and beside it the factor of half of the points."""
+        gram = problem.gram
+        is_held = gram.holds_all and (gram.is_complete or _fits(problem, SQUARE_AND_FACTOR * problem.n))
+        return problem.n <= self.whole and is_held
 
     # More points than have their whole matrix.
 
@@ -196,8 +205,7 @@ class Auto:
 
     def _is_large(self, problem: DualProblem) -> bool:
         """Whether it is solved part by part: memory or time is short for all rows, but not for a part of some size."""
-        is_too_large = problem.n > self.whole or not problem.gram.holds_all
-        return is_too_large and self._most(problem) >= SMALLEST_PART
+        return not self._has_whole(problem) and self._most(problem) >= SMALLEST_PART
 
     @staticmethod
     def _most(problem: DualProblem) -> int:
@@ -264,13 +272,20 @@ class Auto:
         if not 0.0 < kkt_target < violation:
             return violation <= kkt_target
         beta, n = state.beta, problem.n
-        m = np.count_nonzero((beta != 0.0) & (beta > problem.lower) & (beta < problem.upper))
+        m = int(np.count_nonzero((beta != 0.0) & (beta > problem.lower) & (beta < problem.upper)))
+        if not _fits(problem, m):
+            return True
         pairs = (state.memory.per_halving or m) * math.log2(violation / kkt_target)
         exchanges = BEGINNING + FACTORED * m**3 / 3.0 + EXCHANGES * EXCHANGED * m * (4.0 * m + n)
         return bool((PAIR + PER_POINT * n) * pairs <= exchanges)
 
     def __str__(self) -> str:
         return "auto"
+
+
+def _fits(problem: DualProblem, m: float) -> bool:
+    """Whether there is room for another matrix of so many points; a small one takes no more than the points themselves."""
+    return m <= 2 * FEW or 8.0 * m * m <= problem.gram.room
 
 
 def _put_back(problem: DualProblem, state: PairState) -> bool:
