@@ -332,9 +332,21 @@ class Path:
         return self._segments[self._position(self._lam(C))]
 
     def on_margin_at(self, C: float, off: float = 0.0) -> np.ndarray:
-        """Return the distinct points on their margins, as far as rounding tells, and decision values that are off by so much.
+        """Return the distinct points on their margins, as far as rounding tells.
 
         The elbow, and those that depend on it: a duplicate with another weight, or an affine combination.
+
+        Parameters
+        ----------
+        C : float
+            Within the range of the path.
+        off : float, default 0.0
+            How far decision values may be off, besides rounding.
+
+        Returns
+        -------
+        array
+            Their numbers, ascending.
         """
         gram, beta, bias = self._known_gram(), self.beta_at(C), self.bias_in_gram(C)
         distance = np.abs(1.0 - self.y * (gram.dot(beta) + bias))
