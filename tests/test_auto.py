@@ -68,6 +68,19 @@ def test_a_guess_is_near(small_parts):
     assert first.size == auto.LARGEST_PART
 
 
+def test_a_guess_is_feasible_where_many_points_are_the_same(small_parts):
+    """They are taken for one, at one bound or the other, and the sum is off by all of them."""
+    rng = np.random.default_rng(0)
+    corner = rng.integers(0, 2, (200, 2)).astype(float)
+    label = np.where(rng.random(200) < 0.4 + 0.2 * corner[:, 0], 1.0, -1.0)
+    problem = DualProblem.hinge(Gram(corner, cache_size=0.1), label, 1.0)
+    beta, _ = Auto()._guess(problem)
+    assert problem.excess(beta) == 0.0
+    solution = solve(problem, Auto(), stop=RelativeGap(1e-9))
+    assert solution.status is Status.CONVERGED
+    assert solution.certificate.dual == pytest.approx(-reference_objective(problem), rel=1e-7)
+
+
 @pytest.mark.parametrize("at_once", [pytest.param(3, marks=pytest.mark.long), 9, 50])
 def test_in_steps_and_resumed(at_once, small_parts):
     problem = DualProblem.hinge(Gram(X, cache_size=0.3), y, 50.0)

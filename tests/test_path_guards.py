@@ -2,6 +2,8 @@
 
 import contextlib
 import itertools
+import warnings
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -228,6 +230,59 @@ def test_rows_that_share_a_coefficient_may_have_too_few_digits_for_it():
     with pytest.warns(RuntimeWarning, match="last digits of its coefficients"):
         svm_path(np.zeros((18, 1)), y, coef0=100.0, sample_weight=w, **options)
     svm_path(np.zeros((18, 1)), y, coef0=1.0, sample_weight=w, **options)
+
+
+def beside_an_elbow(heavy):
+    """Kernel matrix, labels and weights: the first two points are the same, and one of them is enough in the elbow."""
+    x = np.array([0.0, 0.0, 1e-6, 30.0])
+    return (
+        np.exp(-0.05 * np.square(x[:, None] - x)),
+        np.array([1, 1, -1, -1]),
+        np.array([0.0761, heavy, 0.0553, 2.4e-5]),
+    )
+
+
+def test_a_heavy_point_on_the_margin_beside_the_elbow_has_too_few_digits_too():
+    """The rounding of the others' coefficients costs C times its weight, as it does at points of the elbow."""
+    options = {"kernel": "precomputed", "C_min": 100.0, "C_max": 1e8}
+    for heavy, told in ((300.0, pytest.warns(RuntimeWarning, match="last digits of its coefficients")),
+                        (1.0, contextlib.nullcontext())):  # fmt: skip
+        K, y, w = beside_an_elbow(heavy)
+        with told:
+            path = svm_path(K, y, sample_weight=w, **options)
+        assert path.segment_at(1e6).points.tolist() == [0, 3]
+        assert path.on_margin_at(1e6).tolist() == [0, 1, 3]
+        several = np.geomspace(1e7, 1e8, 10)
+        gaps = [exact_gap(K, y, w, C, path.coefficients_at(C), path.bias_at(C)) for C in several]
+        assert (max(gaps) > 1e-7) == (heavy == 300.0)
+
+
+def exact_gap(K, y, w, C, beta, bias):
+    """Return the relative gap of coefficients and a bias as they are, in fractions."""
+    K, beta, w = ([Fraction(x) for x in np.ravel(values)] for values in (K, beta, w))
+    n, bias, y = len(y), Fraction(float(bias)), [int(label) for label in y]
+    f = [sum(K[n * i + j] * beta[j] for j in range(n)) for i in range(n)]
+    energy = sum(x * y for x, y in zip(beta, f, strict=True))
+    loss = Fraction(C) * sum(w[i] * max(1 - y[i] * (f[i] + bias), Fraction(0)) for i in range(n))
+    dual = sum(y[i] * beta[i] for i in range(n)) - energy / 2
+    return float(1 - dual / (energy / 2 + loss))
+
+
+def test_a_bias_about_a_far_origin_counts_all_points_on_their_margins():
+    """Two rows of four points: three of them are independent, and all eight are on their margins."""
+    X = np.array([(side, j) for side in (-1.0, 1.0) for j in range(4)]) + 1.3e6
+    x, y, silent = np.array([[Fraction(value) for value in row] for row in X]), np.repeat([-1, 1], 4), 0
+    for seed in (15, 29):
+        w = 10.0 ** np.random.default_rng(seed).uniform(-4.0, 4.0, 8)
+        path = svm_path(X, y, kernel="linear", sample_weight=w, C_min=1.0, C_max=1e3)
+        for C in np.geomspace(1.0, 1e3, 20):
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                bias = path.bias_at(C)
+            if not told:
+                silent += 1
+                assert exact_gap(x @ x.T, y, w, C, path.coefficients_at(C), bias) <= 1e-7
+    assert 0 < silent < 40
 
 
 def test_the_point_that_is_put_into_an_empty_elbow_ends_the_interval_of_the_bias():

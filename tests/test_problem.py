@@ -248,6 +248,24 @@ def test_a_coefficient_a_little_off_its_bound_goes_there_before_another_leaves_o
     assert math.fsum(off) == 0.0
 
 
+@pytest.mark.parametrize(
+    ("name", "beta"),
+    [
+        ("squared_hinge", [-1.05e31, 0.0, -3.8e-41, 0.0, -1.2e-62, 0.0]),  # each below the rounding of the one before
+        ("squared_hinge", [-1e200, 0.0, -1.0, 3e-17, -1e-40, 0.0]),
+        ("hinge", [-2.0, 2.0, -2.0, 0.0, -2.0, 0.0]),  # many at their bounds, as where duplicates are taken for one
+        ("hinge", [0.0, 2.0, 0.0, 2.0, 0.0, 2.0]),
+        ("epsilon_insensitive", [2.0, 2.0, 2.0, 1e-30, 0.0, 2.0]),
+    ],
+)
+def test_a_sum_is_restored_by_as_many_coefficients_as_it_takes(name, beta):
+    y = np.tile([-1.0, 1.0], 3)
+    problem = getattr(DualProblem, name)(Gram(np.arange(6.0)[:, None], "linear"), y, 2.0)
+    restored = problem.restore_sum(np.array(beta))
+    assert abs(math.fsum(restored)) <= 16 * 2.0**-53 * np.abs(restored).sum()
+    assert ((restored >= problem.lower) & (restored <= problem.upper)).all()
+
+
 def test_bad_input_is_refused_with_advice(plain):
     X, y, t = plain
     gram = Gram(X)

@@ -412,6 +412,53 @@ def test_a_point_that_is_not_feasible_is_refused_and_never_certified(plain, poin
         solve(DualProblem.hinge(Gram(X), y, 2.0), Infeasible(point), max_steps=10)
 
 
+def test_what_large_coefficients_have_left_in_the_sum_is_put_right(plain):
+    """Where digits end pairs may take coefficients to 1e100 and back; what is left in the sum is then more than all of them."""
+    X, y, _ = plain
+
+    def point(problem):
+        beta = np.zeros(problem.n)
+        beta[np.flatnonzero(problem.target < 0)[:3]] = -1.05e31, -3.8e-41, -1.2e-62
+        return beta
+
+    problem = DualProblem.squared_hinge(Gram(X), y, 2.0)
+    solution = solve(problem, Infeasible(point), max_steps=3)
+    np.testing.assert_array_equal(solution.beta, 0.0)
+    assert solution.certificate.dual == 0.0
+
+
+class Cut:
+    """SMO whose running residual and sum are off, and which Ctrl-C ends before they can be computed afresh."""
+
+    def init(self, problem, beta=None):
+        return SMO().init(problem, beta)
+
+    def step(self, problem, state, most, kkt_target):
+        state, info = SMO().step(problem, state, 500, 0.0)
+        free = np.flatnonzero((state.beta != 0) & (state.beta > problem.lower) & (state.beta < problem.upper))
+        state.beta[free[0]] += 2e-7
+        state.residual[:] = problem.residual(state.beta)
+        state.residual[:] += self.off * problem.target
+        signal.raise_signal(signal.SIGINT)
+        return state, info
+
+    def __init__(self, off):
+        self.off = off
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_a_certificate_that_a_limit_cuts_is_about_the_residual_it_has(is_large, monkeypatch):
+    """Of a small problem it is made anew; of a large one it is made of a residual in step with the coefficients."""
+    monkeypatch.setattr(loop._Run, "_can_be_expensive", is_large)
+    X, y = moons(300)
+    solution = solve(DualProblem.hinge(Gram(X, cache_size=0.05), y, 1.0), Cut(0.0 if is_large else 1e-6))
+    known, true = solution.certificate, DualProblem.hinge(Gram(X), y, 1.0).certify(solution.beta, precisely=True)
+    assert solution.status in (Status.INTERRUPTED, Status.CONVERGED)
+    assert (solution.certificate.sum_residual > 1.9e-7) == is_large  # or it has been restored
+    assert abs(known.dual - true.dual) <= known.rounding + true.rounding
+    assert abs(known.primal - true.primal) <= known.rounding + true.rounding
+
+
 @pytest.mark.parametrize(
     ("returned", "message"),
     [

@@ -536,14 +536,14 @@ class _Run:
         scale = float(np.abs(self.problem.gram.diagonal).max())
         return float(np.abs(self.state.residual).max() + np.abs(self.state.beta).sum() * scale)
 
-    def _refresh(self, *, precisely: bool = False) -> None:
+    def _refresh(self) -> None:
         """Let no rounding error of the solver's running arrays into what follows."""
+        beta = self.problem.restore_sum(self.state.beta.copy())
         try:
-            self.problem.restore_sum(self.state.beta)
-            residual = self.problem.precise_residual if precisely else self.problem.residual
-            self.state.residual[:] = residual(self.state.beta)
-        except Exceeded:
+            residual = self.problem.residual(beta)
+        except Exceeded:  # both stay as they are, in step with each other
             return
+        self.state.beta[:], self.state.residual[:] = beta, residual
         self.is_fresh, self.refreshed_at = True, self.steps
         self.largest, self.told = self._size(), 0.0
 
@@ -552,16 +552,19 @@ class _Run:
 
         At the end of a run that is worth its while also where rounding is most of what is known.
         """
-        if not self.is_fresh and np.isfinite(self.told) and self._is_expensive() and self._agrees():
-            self._refuse_infeasible()
+        self._refuse_infeasible()
+        is_told = not self.is_fresh and np.isfinite(self.told)
+        if is_told and self._is_expensive() and self._sum_is_right() and self._agrees():
             self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self.told)
             if self._is_met():
                 self.rounding, self.is_certified = self.now.rounding, True
                 return
         if not self.is_fresh:
             self._refresh()
-        self._refuse_infeasible()
-        drift = 0.0 if self.is_fresh else self._drift()  # a limit may have come in between
+        is_cut = not self.is_fresh  # by a limit
+        if is_cut and not self._can_be_expensive:  # how far the residual is off is not known
+            raise Exceeded
+        drift = self._drift() if is_cut else 0.0
         self.now = self.problem.certify(self.state.beta, self.state.residual, drift=drift)
         for from_data in (False, True):  # a sum of kernel values as they are is cheap, and often precise enough
             if self._is_met() or not (self._is_met(rounding=0.0) or (is_last and self.now.rounding > self.now.gap)):
@@ -580,13 +583,21 @@ class _Run:
         off = np.abs(self.state.residual[rows] - (problem.target[rows] - part - (problem.ridge * beta)[rows]))
         return bool((off <= self.told + problem.product_error(beta) + 8.0 * UNIT * self._size()).all())
 
+    def _sum_is_right(self) -> bool:
+        """Whether the coefficients have the sum they are to have, but for rounding of what they are now."""
+        return abs(self.problem.excess(self.state.beta)) <= WRONG_SUM * float(np.abs(self.state.beta).sum())
+
     def _refuse_infeasible(self) -> None:
-        """Refuse a point outside the box, or with another sum, by more than rounding: its "gap" would prove nothing."""
+        """Refuse a point outside the box, or with another sum, by more than rounding: its "gap" would prove nothing.
+
+        Coefficients that were large on their way here have left their rounding in the sum, which may be more than all of them
+        now: ``_refresh`` puts that right.  They may have been anywhere in their box.
+        """
         problem, beta = self.problem, self.state.beta
         k, excess = _outside(beta, problem.lower, problem.upper), problem.excess(beta)
         if k >= 0:
             found = f"coefficient {k} is {beta[k]:g}, outside its box of {problem.lower[k]:g} to {problem.upper[k]:g}"
-        elif abs(excess) > WRONG_SUM * float(np.abs(beta).sum()):
+        elif abs(excess) > WRONG_SUM * float((problem.upper - problem.lower).sum()):
             found = f"the coefficients sum to {float(beta.sum()):g}, not to {problem.total:g}"
         else:
             return
@@ -689,7 +700,8 @@ class _Run:
         """Certify the point a run ends at; of one that a limit has ended from the running residual, if that is cheaper."""
         cut_short = (Status.MAX_TIME, Status.INTERRUPTED, Status.MAX_STEPS, Status.STOPPED)
         with unlimited():
-            if status in (Status.MAX_TIME, Status.INTERRUPTED) and self._is_expensive():
+            is_late = status in (Status.MAX_TIME, Status.INTERRUPTED)
+            if is_late and self._is_expensive() and self._sum_is_right():
                 self._refuse_infeasible()
                 self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self._drift())
             else:

@@ -27,6 +27,13 @@ from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.loss import Loss
 
+# What rounding may leave in the sum of coefficients, as a share of the sum of their absolute values.
+SUM_ROUNDING = 16.0 * UNIT
+
+# Coefficients that hold what is left of a sum, one after the other: each is below the rounding of the one before, and numbers
+# of float64 have room for forty such.
+MOST_PASSES = 64
+
 
 class Known(NamedTuple):
     """A point of which K beta is known: at another one only the rows of the coefficients that differ are needed."""
@@ -445,22 +452,6 @@ class DualProblem(Formulations):
             r = residual + self.ridge * beta if self.has_ridge else residual
             return self._certificate(beta, Residual(r, 0.0, None), rounding)
 
-    def precise_residual(self, beta: np.ndarray) -> np.ndarray:
-        """Return what ``residual`` does, in twice the precision where that changes the certificate.
-
-        Parameters
-        ----------
-        beta : array of shape (n,)
-            Signed coefficients.
-
-        Returns
-        -------
-        array of shape (n,)
-            The residual.
-        """
-        r = self._precise_residual(beta, self._plain_residual(beta, None, 0.0), from_data=True)
-        return r.high + r.low - self.ridge * beta
-
     def _plain_residual(self, beta: np.ndarray, residual: np.ndarray | None, drift: float) -> Residual:
         r = self.target - self._product(beta) if residual is None else residual + self.ridge * beta
         error = self._product_error(beta) + drift
@@ -637,7 +628,7 @@ class DualProblem(Formulations):
         return self._fill()
 
     def restore_sum(self, beta: np.ndarray) -> np.ndarray:
-        """Put what rounding left in sum(beta) - total on the free coefficient with the most room.
+        """Put what rounding left in sum(beta) - total on the free coefficient with the most room; more, on as many as it takes.
 
         Parameters
         ----------
@@ -649,9 +640,9 @@ class DualProblem(Formulations):
         array of shape (n,)
             beta itself.
         """
-        for _ in range(2):  # a coefficient that was large before leaves a little to rounding once more
+        for count in range(MOST_PASSES):  # a coefficient that was large before leaves a little to rounding once more
             drift = self.excess(beta)
-            if drift == 0.0:
+            if drift == 0.0 or (count >= 2 and abs(drift) <= SUM_ROUNDING * float(np.abs(beta).sum())):
                 break
             room = np.minimum(self.upper - beta, beta - self.lower)
             if self.eps:  # a coefficient at zero is not free: |beta| has a kink there
@@ -665,9 +656,11 @@ class DualProblem(Formulations):
             k = int(np.argmax(inside))
             if abs(drift) <= inside[k] * (1.0 + 4.0 * UNIT):
                 beta[k] = np.clip(beta[k] - drift, self.lower[k], self.upper[k])
-            elif abs(drift) > 16.0 * UNIT * float(np.abs(beta).sum()):  # none free, and more than rounding: off a bound
-                k = int(np.argmax(reach))
-                beta[k] -= np.sign(drift) * min(abs(drift), reach[k])
+            elif abs(drift) > SUM_ROUNDING * float(np.abs(beta).sum()):  # more than rounding: as many as it takes
+                order = np.argsort(-reach, kind="stable")
+                taken = np.diff(np.minimum(np.cumsum(np.maximum(reach[order], 0.0)), abs(drift)), prepend=0.0)
+                k, step = order[taken > 0.0], np.sign(drift) * taken[taken > 0.0]
+                beta[k] = np.clip(beta[k] - step, self.lower[k], self.upper[k])
         return beta
 
 

@@ -451,8 +451,10 @@ def _warn_if_rough(path: Path) -> None:
         if max(noise) > max(EXACT_ROUNDED, known):  # it may be, and some of it is seen
             lost = [_relative(_gap_as_read(path, C), size) for C, size in zip(samples, primal, strict=True)]
             many = _dense_samples(path)  # what is rounding at one C is nothing at the next
-            lost += [_relative(_gap_of_shares(path, C), float(np.interp(C, samples, primal))) for C in many]
-            lost += [_relative(at.gap, abs(at.primal)) for at in path.certificates(many, from_data=False)]
+            for C, at in zip(many, path.certificates(many, from_data=False), strict=True):
+                check()
+                seen = max(at.gap, _gap_of_shares(path, C), _gap_as_read(path, C, from_data=False))
+                lost.append(_relative(seen, abs(at.primal)))
             if max(lost) > EXACT:
                 C = samples[np.argmax(noise)]
                 _warn_of_precision(path, C, max(noise), "the last digits of its coefficients alone may make")
@@ -496,18 +498,21 @@ def _warn_of_precision(path: Path, C: float, gap: float, cause: str) -> None:
 def _noise(path: Path, C: float) -> float:
     """Return the gap that the rounding of every coefficient at C may make, through the points on the margin."""
     assert path.gram is not None
-    E = path.segment_at(C).points
-    off = np.abs(path.gram.full()[E]) @ np.abs(path.beta_at(C))
-    return UNIT * C * float(path.points.weight[E] @ off)
+    near = path.on_margin_at(C)
+    off = np.abs(path.gram.full()[near]) @ np.abs(path.beta_at(C))
+    return UNIT * C * float(path.points.weight[near] @ off)
 
 
-def _gap_as_read(path: Path, C: float) -> float:
-    """Return the gap with the coefficients and the bias as they are read: a certificate has a bias of its own."""
+def _gap_as_read(path: Path, C: float, *, from_data: bool = True) -> float:
+    """Return the gap with the coefficients and the bias as they are read: a certificate has a bias of its own.
+
+    ``from_data``: with kernel values in twice the precision, where they are not too many.
+    """
     assert path.gram is not None
     beta, bias, w = path.beta_at(C), path.bias_in_gram(C), path.points.weight
     error = path.gram.dot_error(beta)
     rows = np.flatnonzero((beta != 0) | (1.0 - path.y * (path.gram.dot(beta) + bias) > -error))
-    from_data = path.gram.precise_work(int(np.count_nonzero(beta)), rows.size) <= SOME_COORDINATES
+    from_data = from_data and path.gram.precise_work(int(np.count_nonzero(beta)), rows.size) <= SOME_COORDINATES
     product = path.gram.precise_dot(beta, rows, from_data=from_data)
     low = product.low + path.gram.full()[rows] @ path.share_error_at(C)
     short = 1.0 - path.y[rows] * ((product.high + bias) + low)
@@ -522,8 +527,11 @@ def _dense_samples(path: Path) -> np.ndarray:
 def _gap_of_shares(path: Path, C: float) -> float:
     """Return the gap that comes of what rows which share the coefficient of a point have more or less than it."""
     assert path.gram is not None
-    E = path.segment_at(C).points
-    return float(C * path.points.weight[E] @ np.abs(path.gram.full()[E] @ path.share_error_at(C)))
+    error = path.share_error_at(C)
+    if not error.any():
+        return 0.0
+    near = path.on_margin_at(C)
+    return float(C * path.points.weight[near] @ np.abs(path.gram.full()[near] @ error))
 
 
 def _relative(gap: float, primal: float) -> float:

@@ -16,6 +16,7 @@ from zerogap import limits, validation
 from zerogap.compiled import HUGE
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
+from zerogap.kernels import UNIT
 from zerogap.path.engine import LEFT, Counts, Engine, Segment, Transition
 from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
 from zerogap.path.solution_set import SolutionSet, solutions
@@ -330,6 +331,29 @@ class Path:
         """Return the lines that hold at C."""
         return self._segments[self._position(self._lam(C))]
 
+    def on_margin_at(self, C: float, off: float = 0.0) -> np.ndarray:
+        """Return the distinct points on their margins, as far as rounding tells.
+
+        The elbow, and those that depend on it: a duplicate with another weight, or an affine combination.
+
+        Parameters
+        ----------
+        C : float
+            Within the range of the path.
+        off : float, default 0.0
+            How far decision values may be off, besides rounding.
+
+        Returns
+        -------
+        array
+            Their numbers, ascending.
+        """
+        gram, beta, bias = self._known_gram(), self.beta_at(C), self.bias_in_gram(C)
+        distance = np.abs(1.0 - self.y * (gram.dot(beta) + bias))
+        is_on = distance <= off + gram.dot_error(beta) + 8.0 * UNIT * (1.0 + abs(bias))
+        is_on[self.segment_at(C).points] = True
+        return np.flatnonzero(is_on)
+
     def bias_at(self, C: Any) -> Any:
         """Return the bias: f(x) = sum_i beta_i k(x_i, x) + bias.
 
@@ -368,8 +392,10 @@ class Path:
         beta, X = self.beta_at(C), self.gram.kernel.moved(self.gram.X)
         reach = math.sqrt(self.squared_centre) * float(np.sqrt(np.square(X).sum(axis=1).max()))
         off = abs(total) * reach + float(np.spacing(abs(bias)))
-        gap = C * off * float(self.points.weight[self.segment_at(C).points].sum())
-        primal = float(np.abs(beta).sum()) - 0.5 * float(np.square(beta @ X).sum())
+        primal, w = float(np.abs(beta).sum()) - 0.5 * float(np.square(beta @ X).sum()), self.points.weight
+        if C * off * float(w.sum()) <= FAR * primal:
+            return
+        gap = C * off * float(w[self.on_margin_at(C, off)].sum())
         if gap > FAR * primal:
             warnings.warn(
                 f"The points are so far from the origin that f(x) = sum_i beta_i <x_i, x> + bias has too few digits at "
