@@ -214,7 +214,9 @@ class Path:
             status[t.point] = t.target
         segment, b = self._segments[k], np.where(status == LEFT, self.y * w, 0.0)
         b[segment.points] = segment.coefficients(self._edge(k))
-        return Proof(gram.full(), self.y, w, status, b, is_positive=gram.is_positive)
+        return Proof(
+            gram.full(), self.y, w, status, b, is_positive=gram.is_positive, kernel_error=gram.distance_from_positive()
+        )
 
     def _edge(self, k: int) -> float:
         return float(self.lam[k]) if k < self.lam.size else self._tail[k - self.lam.size]
