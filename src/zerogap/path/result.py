@@ -16,7 +16,7 @@ from zerogap import limits, validation
 from zerogap.compiled import HUGE
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
-from zerogap.path.engine import LEFT, Counts, Engine, Segment, Transition
+from zerogap.path.engine import LEFT, Counts, Engine, Segment, Step, Transition
 from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
 from zerogap.path.solution_set import SolutionSet, solutions
 from zerogap.precision import dot, products, with_sum_zero
@@ -170,6 +170,15 @@ class Path:
             self._before.append(len(self._transitions))
             self._tail.append(lam)
         self.note(transitions)
+
+    def add_all(self, steps: list[Step]) -> None:
+        """Append segments of some length, with one transition at the end of each."""
+        self.add(*steps[0])
+        segments, lam, transitions = zip(*steps[1:], strict=True) if len(steps) > 1 else ((), (), ())
+        self._segments.extend(segments)
+        self._before.extend(range(len(self._transitions), len(self._transitions) + len(segments)))
+        self._tail.extend(lam)
+        self._transitions.extend(transition for (transition,) in transitions)
 
     def _goes_on(self, segment: Segment) -> bool:
         """Whether this is the second of two segments at the beginning on which b does not change."""
