@@ -374,7 +374,9 @@ def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> 
             counts.largest_elbow = max(counts.largest_elbow, engine.elbow_size)
             steps = engine.steps(lam_end / unit, left)
             if unit != 1.0:
-                steps = [Step(_scaled(s, unit), lam * unit, [_scaled_back(t, unit) for t in ts]) for s, lam, ts in steps]
+                steps = [
+                    Step(_scaled(s, unit), lam * unit, [_scaled_back(t, unit) for t in ts]) for s, lam, ts in steps
+                ]
             if len(steps) > 1:
                 path.add_all(steps)
             else:

@@ -18,9 +18,8 @@ from zerogap.path.screening import (
     SCREENED_OUT,
     Candidates,
     Displacement,
+    change_candidates,
     departure,
-    enter_candidates,
-    leave_candidates,
 )
 from zerogap.path.tolerances import FRESH_EVERY, LEFT_OVER, LONG, OUTSIDE, ROUGH, SLOW, TIE
 
@@ -271,19 +270,17 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
             is_in, d0 = append_point(K, i, E_all, factor, forward_ones, m, tau, d)
             if not is_in:
                 break
-            change, filled = enter_candidates(K, i, y[i], b[i], elbow, d, d0, screening, n_candidates, filled)
             E_all[m] = i
-            m += 1
         else:
             target = RIGHT if y[i] * v[first.position] > 0.0 else LEFT
             m -= 1
             d = np.empty(m)
             d0 = remove_point(K, E_all, factor, forward_ones, m, first.position, tau, d)
             b[i] = y[i] * w[i] if target == LEFT else 0.0
-            rest = ElbowLines(E_all[:m], u, v)
-            change, n_candidates = leave_candidates(
-                K, i, y[i], first.position, b[i], rest, d, d0, screening, n_candidates
-            )
+        u, v, du, dv, n_candidates, filled = change_candidates(
+            K, i, y[i], b[i], first.position, E_all[:m], u, v, d, d0, screening, n_candidates, filled
+        )
+        m += first.position == NO_POINT
         sign = int(target == LEFT) - int(origin == LEFT)
         if sign:
             add_row(K, i, sign * (y[i] * w[i]), g)
@@ -291,7 +288,7 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
             n_capped += sign
         status[i] = target
         moves[count, 0], moves[count, 1], moves[count, 2] = i, origin, target
-        u, v, u0, v0 = change.u, change.v, u0 + change.du * d0, v0 + change.dv * d0
+        u0, v0 = u0 + du * d0, v0 + dv * d0
         age, largest_rounding, lam, since = age + 1, rounding, first.lam, after
         count += 1
     used = edges[count]
