@@ -312,16 +312,17 @@ def test_what_rounding_leaves_in_the_decision_values_of_a_block():
 def test_points_that_are_not_near_stay_on_their_side(cancer, kernel_error, monkeypatch):
     """At every breakpoint of a block the decision values of all points, in comparison with those that were looked at."""
     path, seen = svm_path(*cancer, C_max=10.0), []
-    find = proof._find_near
+    whole = Proof._with_near
 
-    def found(block, *arguments):
-        near = find(block, *arguments)
+    def found(self, block, F_end):
+        with_near = whole(self, block, F_end)
+        near = with_near.points[block.n_own :]
         seen.append(
             (block, set(near.tolist()) | set(block.points.tolist()), path._proof.b.copy(), path._proof.status.copy())
         )
-        return near
+        return with_near
 
-    monkeypatch.setattr(proof, "_find_near", found)
+    monkeypatch.setattr(Proof, "_with_near", found)
     path._proof, path._proved = None, 0
     path._proof = path._begin_proof()
     path._proof.kernel_error = kernel_error

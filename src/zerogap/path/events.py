@@ -87,7 +87,7 @@ class FirstEnd(NamedTuple):
 
 
 class Log(NamedTuple):
-    """The segments passed, one after another, and the transition at the end of each."""
+    """The segments passed, one after another, and the transition at the end of each; the arrays may be longer."""
 
     edges: np.ndarray  # where each segment begins in the next three
     points: np.ndarray
@@ -97,14 +97,14 @@ class Log(NamedTuple):
     moves: np.ndarray  # point, origin, target
 
 
-def steps_of(log: Log) -> list[Step]:
-    """Return the steps of a log."""
-    edges = log.edges.tolist()
+def steps_of(log: Log, count: int) -> list[Step]:
+    """Return the first steps of a log."""
+    edges = log.edges[: count + 1].tolist()
+    points, u, v = (x[: edges[-1]].copy() for x in (log.points, log.u, log.v))
+    numbers, moves = log.numbers[:count].tolist(), log.moves[:count].tolist()
     return [
-        Step(Segment(log.points[begin:end], log.u[begin:end], log.v[begin:end], u0, v0), lam, [Transition(lam, *move)])
-        for begin, end, (lam, u0, v0), move in zip(
-            edges[:-1], edges[1:], log.numbers.tolist(), log.moves.tolist(), strict=True
-        )
+        Step(Segment(points[begin:end], u[begin:end], v[begin:end], u0, v0), lam, [Transition(lam, *move)])
+        for begin, end, (lam, u0, v0), move in zip(edges[:-1], edges[1:], numbers, moves, strict=True)
     ]
 
 
@@ -236,7 +236,7 @@ def _is_ordinary(first, lam, n_capped, status, is_full):
 
 @jit
 def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale):
-    """Pass up to so many ordinary events; return a log of them, and what is moving behind the last."""
+    """Pass up to so many ordinary events; return a log of them, how many they are, and what is moving behind the last."""
     y, w, status, b, g = points
     K, E_all, factor, forward_ones, tau = system
     lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since = moving
@@ -291,13 +291,9 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
         u0, v0 = u0 + du * d0, v0 + dv * d0
         age, largest_rounding, lam, since = age + 1, rounding, first.lam, after
         count += 1
-    used = edges[count]
-    log = Log(
-        edges[: count + 1],
-        log_E[:used].copy(),
-        log_u[:used].copy(),
-        log_v[:used].copy(),
-        numbers[:count],
-        moves[:count],
+    log = Log(edges, log_E, log_u, log_v, numbers, moves)
+    return (
+        log,
+        count,
+        Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since),
     )
-    return log, Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since)

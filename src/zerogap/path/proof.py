@@ -141,7 +141,10 @@ class Proof:
     def _with_near(self, block: "Block", F_end: np.ndarray) -> "Block":
         """Return the block with the points that may leave their side of the margin as well; ``F_end`` is K b at its end."""
         U, F = block.points, self.F + self.lost
-        near = _find_near(block, self.y, self.norm, self.status, F, F_end, self.kernel_error)
+        near = _find_near(
+            block.lam[0], block.end, block.bias, U, block.ends, block.at_ends, block.radius, block.outside, self.y, self.norm,
+            self.status, F, F_end, self.kernel_error,
+        )  # fmt: skip
         K = np.empty((U.size, near.size))
         gather(self.K, U, near, K)
         at_ends, is_capped, y, w = _product(block.ends, K), self.status[near] == LEFT, self.y[near], self.w[near]
@@ -425,44 +428,42 @@ def _rows_of(stacked, place, status, own, b, rounding):
 
 
 @jit
-def _find_near(block, y, norm, status, F, F_end, kernel_error):
+def _find_near(first, end, bias, U, ends, at_ends, radius, outside, y, norm, status, F, F_end, kernel_error):
     """Return those of the rest that are not surely on their side of the margin in all of a block, at whose end K b = F_end.
 
     Where x is how far b departs from the straight way between its ends, K b departs from its own by (K x)_i: no more than
     norm_i sqrt(x'K x), or, of any matrix, norm_i sum_j norm_j |x_j|.
     """
-    own, first, last, u = block.constants.norm, block.lam[0], len(block.end) - 1, ULP
-    departed, bent, jump, reach, largest = 0.0, 0.0, 0.0, 0.0, abs(block.bias[0, 0])
-    is_rest = np.ones(y.size, dtype=np.bool_)
-    for j in range(block.n_own):
-        is_rest[block.points[j]] = False
+    last = end.size - 1
+    departed, bent, jump, reach, largest = 0.0, 0.0, 0.0, 0.0, abs(bias[0, 0])
     for k in range(last + 1):
-        t = (first - block.end[k]) / (first - block.end[last])
+        t = (first - end[k]) / (first - end[last])
         squared, length, moved = 0.0, 0.0, 0.0
-        for j in range(block.n_own):
-            x = block.ends[k, j] - t * block.ends[last, j]
-            squared += x * (block.at_ends[k, j] - t * block.at_ends[last, j])
-            length += own[j] * abs(x)
-            moved += own[j] * (abs(block.ends[k, j]) + abs(block.ends[last, j]))
-        rounding = block.radius[k, ENDS] + block.radius[last, ENDS] + u * moved
-        squared = max(squared, 0.0) + length * (rounding + (kernel_error + block.n_own * UNIT) * length)
+        for j in range(U.size):
+            x = ends[k, j] - t * ends[last, j]
+            squared += x * (at_ends[k, j] - t * at_ends[last, j])
+            length += norm[U[j]] * abs(x)
+            moved += norm[U[j]] * (abs(ends[k, j]) + abs(ends[last, j]))
+        rounding = radius[k, ENDS] + radius[last, ENDS] + ULP * moved
+        squared = max(squared, 0.0) + length * (rounding + (kernel_error + U.size * UNIT) * length)
         straight = np.sqrt(squared * (1.0 + kernel_error)) + kernel_error * length
-        departed = max(departed, (straight if straight < length else length) + u * moved)
-        bias = block.bias[k, 1]
-        bent = max(bent, abs(bias - ((1.0 - t) * block.bias[0, 0] + t * block.bias[last, 1])))
-        jump = max(jump, abs(block.bias[k, 0] - block.bias[k - 1, 1]) if k > 0 else 0.0)
-        far = (
-            block.radius[k, ENDS] + block.radius[k, BEGINS] + block.radius[k, JUMP]
-        )  # more than needed: they are rounding
-        reach = max(reach, far + max(block.outside[k, OVER], block.outside[k, PAST]))
-        largest = max(largest, abs(bias))
-    near, count = np.empty(y.size, dtype=np.int64), 0
+        departed = max(departed, (straight if straight < length else length) + ULP * moved)
+        bent = max(bent, abs(bias[k, 1] - ((1.0 - t) * bias[0, 0] + t * bias[last, 1])))
+        jump = max(jump, abs(bias[k, 0] - bias[k - 1, 1]) if k > 0 else 0.0)
+        far = radius[k, ENDS] + radius[k, BEGINS] + radius[k, JUMP]  # more than needed: they are rounding
+        reach = max(reach, far + max(outside[k, OVER], outside[k, PAST]))
+        largest = max(largest, abs(bias[k, 1]))
+    near, count, own = np.empty(y.size, dtype=np.int64), 0, 0
     for i in range(y.size):
         side = 1.0 if status[i] == LEFT else -1.0
-        slack = side * (first - y[i] * (F[i] + block.bias[0, 0]))
-        slack = min(slack, side * (block.end[last] - y[i] * (F_end[i] + block.bias[last, 1])))
-        allowed = norm[i] * (departed + reach) + (bent + jump) + 2.0 * u * (abs(F[i]) + abs(F_end[i]) + largest + first)
-        if is_rest[i] and not slack > allowed:
+        slack = side * (first - y[i] * (F[i] + bias[0, 0]))
+        slack = min(slack, side * (end[last] - y[i] * (F_end[i] + bias[last, 1])))
+        allowed = (
+            norm[i] * (departed + reach) + (bent + jump) + 2.0 * ULP * (abs(F[i]) + abs(F_end[i]) + largest + first)
+        )
+        if own < U.size and U[own] == i:  # in ascending order
+            own += 1
+        elif not slack > allowed:
             near[count] = i
             count += 1
     return near[:count].copy()
