@@ -509,3 +509,25 @@ def test_digits_that_matter_at_some_C_only_are_told():
     with pytest.warns(RuntimeWarning, match="last digits of its coefficients"):
         path = svm_path(X, y, kernel="linear", C_min=7.65, C_max=1e8, sample_weight=w)
     assert max(certificate.relative_gap for certificate in path.certificates(np.geomspace(8.0, 1e8, 50))) > 1e-6
+
+
+@pytest.mark.parametrize("far", [0.0, 100.0])
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
+def test_kernel_values_are_as_near_to_an_inner_product_as_is_said(kernel, far):
+    X = np.random.default_rng(0).standard_normal((40, 3)) + far
+    gram, Z = Gram(X, kernel, gamma=0.5, degree=2, coef0=1.0), X.astype(np.longdouble)
+    products, squares = Z @ Z.T, np.square(Z[:, None] - Z[None]).sum(axis=2)
+    exact = {"rbf": np.exp(-0.5 * squares), "linear": products, "poly": (0.5 * products + 1.0) ** 2}[kernel]
+    norm, error = np.sqrt(gram.diagonal), gram.distance_from_positive()
+    assert (np.abs(gram.full() - exact) <= error * np.outer(norm, norm)).all()
+    assert error <= 1e-9
+
+
+def test_without_an_inner_product_nothing_is_said_of_a_kernel_matrix():
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    assert Gram(X, "sigmoid").distance_from_positive() == np.inf
+    X[0] = 0.0
+    assert Gram(X, "linear").distance_from_positive() == np.inf  # a point that no bound relative to its norm holds for
+    K = Gram(X, "rbf").full()
+    assert Gram(K, "precomputed").distance_from_positive() == pytest.approx(1e-9)
+    assert Gram(K.astype(np.float32), "precomputed").distance_from_positive() == pytest.approx(1e-5)

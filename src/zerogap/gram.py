@@ -293,8 +293,12 @@ class Gram:
         """Return the least e known for which K is within e sqrt(K_ii K_jj) of a positive semidefinite matrix; or infinity."""
         if not self.is_positive or self.diagonal.min() <= 0.0:
             return math.inf
-        if self.kernel.is_precomputed:  # it was looked at
-            return validation.tolerance_of(self.X) * float(self.diagonal.max() / self.diagonal.min())
+        if (
+            self.kernel.is_precomputed
+        ):  # it was looked at, with a tolerance for values of float32 if it may have been of that
+            is_coarse = bool((self.X.astype(np.float32) == self.X).all())
+            tolerance = validation.FLOAT32_ROUNDING if is_coarse else validation.ROUNDING
+            return tolerance * float(np.abs(self.X).max() / self.diagonal.min())
         norm, rounding = np.sqrt(self.diagonal), self._rounding
         p, q = (rounding.relative * (rounding.magnitude / norm)).max(axis=2)
         r, s = (rounding.absolute / norm).max(axis=2)

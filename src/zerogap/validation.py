@@ -169,15 +169,10 @@ def check_indices(name: str, indices: Any, n: int) -> np.ndarray:
     return np.where(indices < 0, indices + n, indices)
 
 
-def tolerance_of(K: Any) -> float:
-    """Return how far a kernel matrix may be from symmetric and positive semidefinite, relative to its largest entry."""
-    return FLOAT32_ROUNDING if getattr(K, "dtype", None) in (np.float32, np.float16) else ROUNDING
-
-
 def check_precomputed(K: Any) -> np.ndarray:
     """Return a kernel matrix that is square, symmetric and positive semidefinite."""
     refuse_sparse_kernel(K)
-    tolerance = tolerance_of(K)
+    tolerance = FLOAT32_ROUNDING if getattr(K, "dtype", None) in (np.float32, np.float16) else ROUNDING
     K = check_array(K, dtype=np.float64, order="C", input_name="the precomputed kernel")
     if K.shape[0] != K.shape[1]:
         raise ValueError(
