@@ -296,7 +296,8 @@ class Gram:
         if (
             self.kernel.is_precomputed
         ):  # it was looked at, with a tolerance for values of float32 if it may have been of that
-            is_coarse = bool((self.X.astype(np.float32) == self.X).all())
+            with np.errstate(over="ignore"):
+                is_coarse = bool((self.X.astype(np.float32) == self.X).all())
             tolerance = validation.FLOAT32_ROUNDING if is_coarse else validation.ROUNDING
             return tolerance * float(np.abs(self.X).max() / self.diagonal.min())
         norm, rounding = np.sqrt(self.diagonal), self._rounding
