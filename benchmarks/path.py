@@ -192,6 +192,7 @@ def profile(options) -> None:
         (Sets, "sum_bound_contribution", "bound contribution summed afresh"),
         (single.SingleEngine, "steps", "the rest of a step"),
         (Path, "add", "storing"),
+        (Path, "add_all", "storing"),
         (Path, "prove", "proof"),
     ]
     names = options.names or SPEED
