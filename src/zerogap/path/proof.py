@@ -131,7 +131,7 @@ class Proof:
         at_begins, is_seen = _from_zero(at_ends), radius[:, SEEN_JUMP] > 0.0
         if is_seen.any():
             at_begins[is_seen] += _product(jumps[is_seen], K)
-        lam, end, u0, v0, anchor = stacked.numbers.T
+        lam, end, u0, v0, anchor = np.ascontiguousarray(stacked.numbers.T)
         bias = np.stack([u0 + (lam - anchor) * v0, u0 + (end - anchor) * v0], axis=1)
         return Block(
             lam, end, bias, U, U.size, own, b, self.F[U] + self.lost[U], K, K[:, :0], side, start, stop, ends, at_begins,
