@@ -184,8 +184,7 @@ def profile(options) -> None:
         (DenseFreeSystem, "append", "append"),
         (DenseFreeSystem, "remove_with_response", "remove"),
         (Screening, "evaluate_all", "lines afresh"),
-        (screening, "enter_candidates", "lines updated"),
-        (screening, "leave_candidates", "lines updated"),
+        (screening, "change_candidates", "lines updated"),
         (Screening, "screen", "screening"),
         (lines, "ratio_test", "next event"),
         (lines, "pass_ordinary", "ordinary events"),
@@ -193,6 +192,7 @@ def profile(options) -> None:
         (Sets, "sum_bound_contribution", "bound contribution summed afresh"),
         (single.SingleEngine, "steps", "the rest of a step"),
         (Path, "add", "storing"),
+        (Path, "add_all", "storing"),
         (Path, "prove", "proof"),
     ]
     names = options.names or SPEED

@@ -39,12 +39,12 @@ ENGINES = ["path.LP"]
 # How engines make a path and other modules read it, what problems and models ask of a matrix: no part of what a user calls.
 INTERNAL = {
     "Gram": (
-        "exclusive", "constant", "seems_positive", "is_same_as", "rearranged", "cache", "precise_dot", "precise_work",
-        "work_of", "fill",
+        "exclusive", "constant", "seems_positive", "distance_from_positive", "is_same_as", "rearranged", "cache", "precise_dot",
+        "precise_work", "work_of", "fill",
     ),
     "Path": (
-        "is_at", "add", "note", "seal", "prove", "beta_at", "share_error_at", "segment_at", "bias_in_gram", "certificates",
-        "scaled_at", "sets_at", "segments", "check_not_empty",
+        "is_at", "add", "add_all", "note", "seal", "prove", "beta_at", "share_error_at", "segment_at", "bias_in_gram",
+        "certificates", "scaled_at", "sets_at", "segments", "check_not_empty",
     ),
 }  # fmt: skip
 # How the Gram matrix and estimators ask a kernel for values.

@@ -289,6 +289,22 @@ class Gram:
         """Whether the matrix is known to be positive semidefinite: of the kernel, or because it was looked at."""
         return self.kernel.is_positive or self.kernel.is_precomputed
 
+    def distance_from_positive(self) -> float:
+        """Return the least e known for which K is within e sqrt(K_ii K_jj) of a positive semidefinite matrix; or infinity."""
+        if not self.is_positive or self.diagonal.min() <= 0.0:
+            return math.inf
+        if (
+            self.kernel.is_precomputed
+        ):  # it was looked at, with a tolerance for values of float32 if it may have been of that
+            with np.errstate(over="ignore"):
+                is_coarse = bool((self.X.astype(np.float32) == self.X).all())
+            tolerance = validation.FLOAT32_ROUNDING if is_coarse else validation.ROUNDING
+            return tolerance * float(np.abs(self.X).max() / self.diagonal.min())
+        norm, rounding = np.sqrt(self.diagonal), self._rounding
+        p, q = (rounding.relative * (rounding.magnitude / norm)).max(axis=2)
+        r, s = (rounding.absolute / norm).max(axis=2)
+        return float(1.01 * UNIT * (p @ q + r @ s))
+
     def seems_positive(self) -> bool:
         """Whether the matrix is positive semidefinite: known to be, or tried on some hundred of the points."""
         if self.is_positive:

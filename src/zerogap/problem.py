@@ -452,6 +452,22 @@ class DualProblem(Formulations):
             r = residual + self.ridge * beta if self.has_ridge else residual
             return self._certificate(beta, Residual(r, 0.0, None), rounding)
 
+    def precise_residual(self, beta: np.ndarray) -> np.ndarray:
+        """Return what ``residual`` does, in twice the precision where that changes the certificate.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients.
+
+        Returns
+        -------
+        array of shape (n,)
+            The residual.
+        """
+        r = self._precise_residual(beta, self._plain_residual(beta, None, 0.0), from_data=True)
+        return r.high + r.low - self.ridge * beta
+
     def _plain_residual(self, beta: np.ndarray, residual: np.ndarray | None, drift: float) -> Residual:
         r = self.target - self._product(beta) if residual is None else residual + self.ridge * beta
         error = self._product_error(beta) + drift

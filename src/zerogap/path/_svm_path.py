@@ -16,7 +16,7 @@ from zerogap.duplicates import distinct
 from zerogap.gram import Gram, PreciseProduct
 from zerogap.kernels import UNIT, Kernel, as_kernel
 from zerogap.limits import Exceeded, check, limits
-from zerogap.path.engine import ELBOW, NotStarted, Options, Segment, Transition
+from zerogap.path.engine import ELBOW, NotStarted, Options, Segment, Step, Transition
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
 from zerogap.path.proof import BLOCK
@@ -372,10 +372,16 @@ def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> 
             if left <= 0:
                 return "max_events"
             counts.largest_elbow = max(counts.largest_elbow, engine.elbow_size)
-            for segment, lam, transitions in engine.steps(lam_end / unit, left):
-                if unit != 1.0:
-                    segment, transitions = _scaled(segment, unit), [_scaled_back(t, unit) for t in transitions]
-                path.add(segment, max(lam * unit, lam_end), transitions)
+            steps = engine.steps(lam_end / unit, left)
+            if unit != 1.0:
+                steps = [
+                    Step(_scaled(s, unit), lam * unit, [_scaled_back(t, unit) for t in ts]) for s, lam, ts in steps
+                ]
+            if len(steps) > 1:
+                path.add_all(steps)
+            else:
+                segment, lam, transitions = steps[0]
+                path.add(segment, max(lam, lam_end), transitions)
             path.prove(BLOCK)
             if progress is not None:
                 progress(counts.events, 1.0 / path.end, engine.elbow_size)

@@ -18,9 +18,8 @@ from zerogap.path.screening import (
     SCREENED_OUT,
     Candidates,
     Displacement,
+    change_candidates,
     departure,
-    enter_candidates,
-    leave_candidates,
 )
 from zerogap.path.tolerances import FRESH_EVERY, LEFT_OVER, LONG, OUTSIDE, ROUGH, SLOW, TIE
 
@@ -88,7 +87,7 @@ class FirstEnd(NamedTuple):
 
 
 class Log(NamedTuple):
-    """The segments passed, one after another, and the transition at the end of each."""
+    """The segments passed, one after another, and the transition at the end of each; the arrays may be longer."""
 
     edges: np.ndarray  # where each segment begins in the next three
     points: np.ndarray
@@ -98,14 +97,14 @@ class Log(NamedTuple):
     moves: np.ndarray  # point, origin, target
 
 
-def steps_of(log: Log) -> list[Step]:
-    """Return the steps of a log."""
-    edges = log.edges.tolist()
+def steps_of(log: Log, count: int) -> list[Step]:
+    """Return the first steps of a log."""
+    edges = log.edges[: count + 1].tolist()
+    points, u, v = (x[: edges[-1]].copy() for x in (log.points, log.u, log.v))
+    numbers, moves = log.numbers[:count].tolist(), log.moves[:count].tolist()
     return [
-        Step(Segment(log.points[begin:end], log.u[begin:end], log.v[begin:end], u0, v0), lam, [Transition(lam, *move)])
-        for begin, end, (lam, u0, v0), move in zip(
-            edges[:-1], edges[1:], log.numbers.tolist(), log.moves.tolist(), strict=True
-        )
+        Step(Segment(points[begin:end], u[begin:end], v[begin:end], u0, v0), lam, [Transition(lam, *move)])
+        for begin, end, (lam, u0, v0), move in zip(edges[:-1], edges[1:], numbers, moves, strict=True)
     ]
 
 
@@ -237,7 +236,7 @@ def _is_ordinary(first, lam, n_capped, status, is_full):
 
 @jit
 def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale):
-    """Pass up to so many ordinary events; return a log of them, and what is moving behind the last."""
+    """Pass up to so many ordinary events; return a log of them, how many they are, and what is moving behind the last."""
     y, w, status, b, g = points
     K, E_all, factor, forward_ones, tau = system
     lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since = moving
@@ -271,19 +270,17 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
             is_in, d0 = append_point(K, i, E_all, factor, forward_ones, m, tau, d)
             if not is_in:
                 break
-            change, filled = enter_candidates(K, i, y[i], b[i], elbow, d, d0, screening, n_candidates, filled)
             E_all[m] = i
-            m += 1
         else:
             target = RIGHT if y[i] * v[first.position] > 0.0 else LEFT
             m -= 1
             d = np.empty(m)
             d0 = remove_point(K, E_all, factor, forward_ones, m, first.position, tau, d)
             b[i] = y[i] * w[i] if target == LEFT else 0.0
-            rest = ElbowLines(E_all[:m], u, v)
-            change, n_candidates = leave_candidates(
-                K, i, y[i], first.position, b[i], rest, d, d0, screening, n_candidates
-            )
+        u, v, du, dv, n_candidates, filled = change_candidates(
+            K, i, y[i], b[i], first.position, E_all[:m], u, v, d, d0, screening, n_candidates, filled
+        )
+        m += first.position == NO_POINT
         sign = int(target == LEFT) - int(origin == LEFT)
         if sign:
             add_row(K, i, sign * (y[i] * w[i]), g)
@@ -291,16 +288,12 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
             n_capped += sign
         status[i] = target
         moves[count, 0], moves[count, 1], moves[count, 2] = i, origin, target
-        u, v, u0, v0 = change.u, change.v, u0 + change.du * d0, v0 + change.dv * d0
+        u0, v0 = u0 + du * d0, v0 + dv * d0
         age, largest_rounding, lam, since = age + 1, rounding, first.lam, after
         count += 1
-    used = edges[count]
-    log = Log(
-        edges[: count + 1],
-        log_E[:used].copy(),
-        log_u[:used].copy(),
-        log_v[:used].copy(),
-        numbers[:count],
-        moves[:count],
+    log = Log(edges, log_E, log_u, log_v, numbers, moves)
+    return (
+        log,
+        count,
+        Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since),
     )
-    return log, Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since)

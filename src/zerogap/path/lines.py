@@ -13,11 +13,10 @@ import numpy as np
 from zerogap.compiled import NO_POINT
 from zerogap.free_system import DenseFreeSystem
 from zerogap.gram import Gram
-from zerogap.path.engine import LEFT, Segment
+from zerogap.path.engine import LEFT, Segment, Step
 from zerogap.path.events import (
     ElbowFactor,
     FirstEnd,
-    Log,
     Moving,
     PointArrays,
     Scale,
@@ -25,6 +24,7 @@ from zerogap.path.events import (
     lines_hold,
     pass_ordinary,
     ratio_test,
+    steps_of,
     tied_candidates,
 )
 from zerogap.path.rows import Change, ElbowLines, add_exactly
@@ -237,10 +237,10 @@ class Lines:
             point = int(entering[np.argmax(self.system.distances(entering))])
         return position, point
 
-    def pass_ordinary(self, lam: float, lam_end: float, max_events: int) -> tuple[Log, float]:
-        """Pass up to so many ordinary events in a compiled loop; return what it met, and the lam it came to."""
+    def pass_ordinary(self, lam: float, lam_end: float, max_events: int) -> tuple[list[Step], float]:
+        """Pass up to so many ordinary events in a compiled loop; return the steps, and the lam it came to."""
         system, sets, screening = self.system, self.sets, self.screening
-        log, moving = pass_ordinary(
+        log, count, moving = pass_ordinary(
             lam_end, min(max_events, FRESH_EVERY), self._point_arrays,
             ElbowFactor(self.K, system._points, system._factor, system._forward_ones, system.tau), screening.arrays(),
             Moving(
@@ -249,13 +249,13 @@ class Lines:
             ),
             self.scale,
         )  # fmt: skip
-        if len(log.moves):
+        if count:
             (
                 lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped_sum,
                 sets.n_capped, *progress,
             ) = moving  # fmt: skip
-            screening.take(len(log.moves), *progress)
-        return log, lam
+            screening.take(count, *progress)
+        return steps_of(log, count), lam
 
     # Changes of the elbow.
 

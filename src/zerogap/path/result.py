@@ -17,7 +17,7 @@ from zerogap.compiled import HUGE
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
-from zerogap.path.engine import LEFT, Counts, Engine, Segment, Transition
+from zerogap.path.engine import LEFT, Counts, Engine, Segment, Step, Transition
 from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
 from zerogap.path.solution_set import SolutionSet, solutions
 from zerogap.precision import dot, products, with_sum_zero
@@ -172,6 +172,15 @@ class Path:
             self._tail.append(lam)
         self.note(transitions)
 
+    def add_all(self, steps: list[Step]) -> None:
+        """Append segments of some length, with one transition at the end of each."""
+        self.add(*steps[0])
+        segments, lam, transitions = zip(*steps[1:], strict=True) if len(steps) > 1 else ((), (), ())
+        self._segments.extend(segments)
+        self._before.extend(range(len(self._transitions), len(self._transitions) + len(segments)))
+        self._tail.extend(lam)
+        self._transitions.extend(transition for (transition,) in transitions)
+
     def _goes_on(self, segment: Segment) -> bool:
         """Whether this is the second of two segments at the beginning on which b does not change."""
         if len(self._segments) != 1 or not self._tail or self._transitions or self.n_unproved == 0:
@@ -215,7 +224,9 @@ class Path:
             status[t.point] = t.target
         segment, b = self._segments[k], np.where(status == LEFT, self.y * w, 0.0)
         b[segment.points] = segment.coefficients(self._edge(k))
-        return Proof(gram.full(), self.y, w, status, b, is_positive=gram.is_positive)
+        return Proof(
+            gram.full(), self.y, w, status, b, is_positive=gram.is_positive, kernel_error=gram.distance_from_positive()
+        )
 
     def _edge(self, k: int) -> float:
         return float(self.lam[k]) if k < self.lam.size else self._tail[k - self.lam.size]

@@ -51,14 +51,6 @@ class ElbowLines(NamedTuple):
     v: np.ndarray
 
 
-class ElbowRows(NamedTuple):
-    """Kernel rows over the points whose p and q are kept: ``rows[slots]`` are those of the elbow, ``rows[slot]`` of another."""
-
-    rows: np.ndarray
-    slots: np.ndarray
-    slot: int
-
-
 class Change(NamedTuple):
     """New u and v of an elbow, and the change du + lam dv of the coefficient that made them change."""
 
@@ -69,38 +61,11 @@ class Change(NamedTuple):
 
 
 @jit
-def lines_after_leaving(kernel, d, d0, position, bound, u, v, p, q):
-    """Let a point, at a position of u and v, come to rest at a bound; the lines of the others change by its response d, d0."""
-    du, dv = bound - u[position], -v[position]
-    _update_lines(kernel, d, d0, du, dv, p, q)
-    new_u, new_v = np.empty(d.size), np.empty(d.size)
-    for k in range(d.size):
-        old = k if k < position else k + 1
-        new_u[k], new_v[k] = u[old] + du * d[k], v[old] + dv * d[k]
-    return Change(new_u, new_v, du, dv)
+def change_lines(K, E, i, d, d0, du, dv, p, q):
+    """Change p and q by du and dv times what a rise of one coefficient by one, with the elbow's response d, d0, does to F.
 
-
-@jit
-def lines_after_entering(K, i, label, bound, elbow, kernel, d, d0, column, p, q):
-    """Let point i, whose p and q are in a column, leave its bound so that F = label lam there; its own line is the last."""
-    E, u, v = elbow
-    m = E.size
-    slope = K[i, i] + d0  # of F at i over its b
-    for k in range(m):
-        slope += K[i, E[k]] * d[k]
-    du, dv = -p[column] / slope, (label - q[column]) / slope
-    _update_lines(kernel, d, d0, du, dv, p, q)
-    new_u, new_v = np.empty(m + 1), np.empty(m + 1)
-    for k in range(m):
-        new_u[k], new_v[k] = u[k] + du * d[k], v[k] + dv * d[k]
-    new_u[m], new_v[m] = bound + du, dv
-    return Change(new_u, new_v, du, dv)
-
-
-@jit
-def _update_lines(kernel, d, d0, du, dv, p, q):
-    """Change p and q by du and dv times what a rise of one coefficient by one, with the elbow's response d, d0, does to F."""
-    K, E, i = kernel
+    ``K[E]`` are the kernel rows of the elbow over the points whose p and q are kept, ``K[i]`` that of the coefficient's point.
+    """
     rate = np.empty(min(COLUMN_BLOCK, p.size))
     for begin in range(0, p.size, COLUMN_BLOCK):
         end = min(begin + COLUMN_BLOCK, p.size)
@@ -115,14 +80,14 @@ def _update_lines(kernel, d, d0, du, dv, p, q):
 
 @inline
 def _combine(K, E, x, begin, out):
-    """Add x'K[E, begin:] to a stretch of a sum."""
-    end, whole = begin + out.size, E.size - E.size % 4
+    """Add x'K[E, begin:] to a stretch of a sum; E may be longer than x."""
+    end, whole = begin + out.size, x.size - x.size % 4
     for k in range(0, whole, 4):
         r0, r1, r2, r3 = K[E[k], begin:end], K[E[k + 1], begin:end], K[E[k + 2], begin:end], K[E[k + 3], begin:end]
         x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
         for i in range(out.size):
             out[i] += (x0 * r0[i] + x1 * r1[i]) + (x2 * r2[i] + x3 * r3[i])
-    for k in range(whole, E.size):
+    for k in range(whole, x.size):
         row, a = K[E[k], begin:end], x[k]
         for i in range(out.size):
             out[i] += a * row[i]

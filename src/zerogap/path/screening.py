@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zerogap.compiled import jit
+from zerogap.compiled import NO_POINT, jit
 from zerogap.free_system import Response
 from zerogap.path.engine import Segment
-from zerogap.path.rows import Change, ElbowLines, ElbowRows, lines, lines_after_entering, lines_after_leaving
+from zerogap.path.rows import Change, ElbowLines, change_lines, lines
 from zerogap.path.tolerances import ON_MARGIN
 
 MAX_CANDIDATES = 0.7  # screening that keeps more than this share of the points is no gain
@@ -175,68 +175,74 @@ class Screening:
 
     def enter(self, elbow: ElbowLines, response: Response, i: int, bound: float) -> Change:
         """Let point i, which the elbow answers with ``response``, leave its bound."""
-        n_candidates, filled, since = self.progress()
-        change, filled = enter_candidates(
-            self.K, i, self.y[i], bound, elbow, *response, self.arrays(), n_candidates, filled
-        )
-        self.take(0, n_candidates, filled, since)
-        return change
+        return self._change(elbow, response, i, NO_POINT, bound)
 
     def leave(self, elbow: ElbowLines, response: Response, i: int, position: int, bound: float) -> Change:
         """Let point i, which was at a position of the elbow, come to rest at a bound; u and v still have it."""
+        return self._change(elbow, response, i, position, bound)
+
+    def _change(self, elbow: ElbowLines, response: Response, i: int, position: int, bound: float) -> Change:
         n_candidates, filled, since = self.progress()
-        change, n_candidates = leave_candidates(
-            self.K, i, self.y[i], position, bound, elbow, *response, self.arrays(), n_candidates
+        label, (d, d0) = float(self.y[i]), response
+        *change, n_candidates, filled = change_candidates(
+            self.K, i, label, bound, position, *elbow, d, d0, self.arrays(), n_candidates, filled
         )
         self.take(0, n_candidates, filled, since)
-        return change
+        return Change(*change)
 
 
 @jit
-def enter_candidates(K, i, label, bound, elbow, d, d0, screening, n_candidates, filled):
-    """Let point i into the elbow; return the change of its lines, and how many rows are filled now."""
-    m, rows, columns = elbow.points.size, screening.rows, screening.columns
-    slots, slot = elbow.points, i
-    if screening.is_screened:
-        slots, slot = screening.slots[:m], filled
-        for k in range(n_candidates):
-            rows[slot, k] = K[i, columns[k]]
-        screening.slots[m] = slot
-        filled += 1
-    p, q = screening.values[0, :n_candidates], screening.values[1, :n_candidates]
-    kernel = ElbowRows(rows, slots, slot)
-    return lines_after_entering(K, i, label, bound, elbow, kernel, d, d0, screening.place_of[i], p, q), filled
+def change_candidates(K, i, label, bound, position, E, u, v, d, d0, screening, n_candidates, filled):
+    """Let point i leave its bound for the elbow, or, if it has a position there, the elbow for its bound.
 
-
-@jit
-def leave_candidates(K, i, label, position, bound, elbow, d, d0, screening, n_candidates):
-    """Let point i leave the elbow, in which it was at a position; return the change, and how many candidates there are now.
-
-    ``elbow`` has the points without it, and the u and v with it.
+    E are the others, which respond with d, d0; u and v are those of before.  When it enters it is so that F = label lam there.
+    Return new u and v, the change du + lam dv of its coefficient, and how many candidates and filled rows there are now.
     """
-    m, rows, values = elbow.points.size, screening.rows, screening.values
-    slots, slot = elbow.points, i
+    m, enters, rows, slots, slot = d.size, position == NO_POINT, screening.rows, E, i
+    p, q = screening.values[0], screening.values[1]
     if screening.is_screened:
-        slot = screening.slots[position]
-        for k in range(position, m):
-            screening.slots[k] = screening.slots[k + 1]
-        slots = screening.slots[:m]
-        if screening.place_of[i] == SCREENED_OUT:  # it was on the elbow, where p = 0 and q = y
-            k = n_candidates
-            for j in range(m):
-                rows[slots[j], k] = K[i, elbow.points[j]]
-            rows[slot, k] = K[i, i]
-            screening.columns[k], values[0, k], values[1, k], screening.place_of[i] = i, 0.0, label, k
-            n_candidates += 1
-    p, q = values[0, :n_candidates], values[1, :n_candidates]
-    kernel = ElbowRows(rows, slots, slot)
-    return lines_after_leaving(kernel, d, d0, position, bound, elbow.u, elbow.v, p, q), n_candidates
+        slots = screening.slots
+        if enters:
+            slot, slots[m] = filled, filled
+            filled += 1
+            for k in range(n_candidates):
+                rows[slot, k] = K[i, screening.columns[k]]
+        else:
+            slot = slots[position]
+            for k in range(position, m):
+                slots[k] = slots[k + 1]
+            if screening.place_of[i] == SCREENED_OUT:  # it was on the elbow, where p = 0 and q = y
+                for j in range(m):
+                    rows[slots[j], n_candidates] = K[i, E[j]]
+                rows[slot, n_candidates] = K[i, i]
+                screening.columns[n_candidates], screening.place_of[i] = i, n_candidates
+                p[n_candidates], q[n_candidates] = 0.0, label
+                n_candidates += 1
+    if enters:
+        slope, column = K[i, i] + d0, screening.place_of[i]  # slope: of F at i over its b
+        for k in range(m):
+            slope += K[i, E[k]] * d[k]
+        du, dv = -p[column] / slope, (label - q[column]) / slope
+    else:
+        du, dv = bound - u[position], -v[position]
+    change_lines(rows, slots, slot, d, d0, du, dv, p[:n_candidates], q[:n_candidates])
+    new_u, new_v = np.empty(m + enters), np.empty(m + enters)
+    for k in range(m):
+        old = k if enters or k < position else k + 1
+        new_u[k], new_v[k] = u[old] + du * d[k], v[old] + dv * d[k]
+    if enters:  # its own line is the last
+        new_u[m], new_v[m] = bound + du, dv
+    return new_u, new_v, du, dv, n_candidates, filled
 
 
 @jit
 def _reachable(y, p, q, lam, norm, E, allowed):
     """Return some of E, and the points that reach the margin within a displacement, on their line or by their departure."""
-    is_near, floor = np.zeros(y.size, dtype=np.bool_), allowed.bias + ON_MARGIN * lam
+    is_near, near, floor = (
+        np.empty(y.size, dtype=np.bool_),
+        np.empty(y.size, dtype=np.int64),
+        allowed.bias + ON_MARGIN * lam,
+    )
     for i in range(y.size):
         excess = y[i] * (p[i] + lam * q[i]) - lam
         excess_end = excess - allowed.decrease * (y[i] * q[i] - 1.0)
@@ -244,7 +250,11 @@ def _reachable(y, p, q, lam, norm, E, allowed):
         is_near[i] = is_crossed or min(abs(excess), abs(excess_end)) <= allowed.normal * norm[i] + floor
     for k in range(E.size):
         is_near[E[k]] = k < SAMPLE
-    return np.flatnonzero(is_near)
+    count = 0
+    for i in range(y.size):
+        near[count] = i
+        count += is_near[i]
+    return near[:count].copy()
 
 
 @jit

@@ -27,7 +27,6 @@ from zerogap.path.engine import (
     optimum,
     segment_between,
 )
-from zerogap.path.events import steps_of
 from zerogap.path.lines import Lines
 from zerogap.path.screening import Displacement
 from zerogap.path.sets import Sets
@@ -170,11 +169,10 @@ class SingleEngine(Engine):
         return made or super().steps(lam_end, max_events)
 
     def _pass_ordinary(self, lam_end: float, max_events: int) -> list[Step]:
-        log, self.lam = self.lines.pass_ordinary(self.lam, lam_end, max_events)
-        made = steps_of(log)
+        made, self.lam = self.lines.pass_ordinary(self.lam, lam_end, max_events)
         if made:
             self.counts.events += len(made)
-            self.counts.largest_elbow = max(self.counts.largest_elbow, int(np.diff(log.edges).max()))
+            self.counts.largest_elbow = max(self.counts.largest_elbow, max(step.segment.points.size for step in made))
             self._passed = made[-1].segment
             self._refresh()
         return made
