@@ -454,8 +454,8 @@ class _Run:
         self.is_fresh = self._sum_is_exact()  # whether the residual has just been computed from the data
         self.is_certified = False  # and whether the certificate has
         self.refreshed_at = self.steps
-        # Since then: the largest of residuals and the sums they are made of, and how far the solver says it has put them off.
-        self.largest, self.told = self._size() if self._can_be_expensive else 0.0, 0.0
+        # Since then: the largest of residuals and the sums they are made of, and how far off they are by what the solver says.
+        self.largest, self.told = self._sizes()
         if isinstance(resume, Solution) and self._is_own(resume):
             self.is_fresh, self.largest, self.told = False, np.inf, np.inf  # what the earlier part knew of it
             if np.array_equal(resume.beta, self.state.beta):
@@ -517,10 +517,8 @@ class _Run:
         except Exceeded:  # a product that was not finished has changed nothing
             self.info = Info(0)
         self.steps += self.info.iterations
-        if self.info.iterations and np.isfinite(self.info.drift):
-            self.told += self.info.drift + (self.problem.product_error(before) if self.is_fresh else 0.0)
-        elif self.info.iterations:
-            self.told = np.inf
+        if self.info.iterations or np.isfinite(self.info.drift):
+            self.told += self.info.drift
         self.is_fresh = self.is_certified = False
         if not np.isfinite(self.state.beta).all():  # beyond float64: the last point that was not is kept
             self.is_finite = False
@@ -545,7 +543,11 @@ class _Run:
             return
         self.state.beta[:], self.state.residual[:] = beta, residual
         self.is_fresh, self.refreshed_at = True, self.steps
-        self.largest, self.told = self._size(), 0.0
+        self.largest, self.told = self._sizes()
+
+    def _sizes(self) -> tuple[float, float]:
+        """Return the size of what is summed, and how far residuals just computed are off, where that may be asked."""
+        return (self._size(), self.problem.product_error(self.state.beta)) if self._can_be_expensive else (0.0, 0.0)
 
     def _certify(self, *, is_last: bool = False) -> None:
         """Certify from the data: first cheaply, then in twice the precision, if rounding is what the rule is not met for.

@@ -16,9 +16,8 @@ MOST = 2**30  # bytes that are kept in all
 SPARE = 4  # times the memory needed, that a piece may have
 
 _CAN_KEEP = all(hasattr(mmap, name) for name in ("MADV_FREE", "MAP_PRIVATE", "MAP_ANONYMOUS"))
-_kept: list[
-    mmap.mmap
-] = []  # the last to come back is the last; only appended to and popped from, which no lock has to guard
+# In the order they came back.  Only appended to and popped from, which no lock has to guard.
+_kept: list[mmap.mmap] = []
 
 
 def matrix(rows: int, columns: int) -> np.ndarray:

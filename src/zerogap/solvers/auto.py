@@ -74,6 +74,11 @@ class Memory(Shrunk):
         self.rough = 0.0  # the violation at which pairs have found nearly all free points
         self.linear: linear.Descent | None = None
 
+    def taken_drift(self) -> float:
+        """Return how far rounding has put residuals off since this was last asked."""
+        drift, self.drift = self.drift, 0.0
+        return drift
+
     def __deepcopy__(self, memo: dict[int, object]) -> "Memory":
         copied = copy.copy(self)
         copied.points, copied.gram = np.empty(0, dtype=np.int64), None
@@ -220,7 +225,7 @@ class Auto:
         if memory.open is None:
             b_up, b_low = smo.bounds(problem, state)
             if b_up - b_low <= kkt_target:
-                return Info(0, is_done=b_up <= b_low)
+                return Info(0, is_done=b_up <= b_low, drift=memory.taken_drift())
             share = LAST_PART if b_up - b_low <= 1.5 * memory.target else PART
             memory.target = max(kkt_target, share * (b_up - b_low))
             memory.open = self._opened(problem, state, memory.target, b_up, b_low)
@@ -239,8 +244,7 @@ class Auto:
         memory.unseen = 0
         memory.moved = smo.Moved(points, part_state, state.beta[points], state.residual)
         _put_back(problem, state)
-        drift, memory.drift = memory.drift, 0.0
-        return Info(moved, is_unbounded=info.is_unbounded, drift=drift)
+        return Info(moved, is_unbounded=info.is_unbounded, drift=memory.taken_drift())
 
     def _opened(self, problem: DualProblem, state: PairState, target: float, b_up: float, b_low: float) -> Part:
         """Return the next points to be solved for alone."""
