@@ -120,9 +120,9 @@ def test_pairs_go_on_where_they_cost_less():
     Auto().step(problem, state, 10_000, 0.01)
     violation = auto._violation(problem, state)
     assert state.memory.per_halving > 0
-    assert Auto._pays(problem, state, violation, 0.9 * violation)
-    assert not Auto._pays(problem, state, violation, 1e-300)
-    assert not Auto._pays(problem, state, violation, 0.0)
+    assert Auto()._pays(problem, state, violation, 0.9 * violation)
+    assert not Auto()._pays(problem, state, violation, 1e-300)
+    assert not Auto()._pays(problem, state, violation, 0.0)
 
 
 @pytest.mark.parametrize("name", ["hinge", "squared hinge", "regression", "fixed bias"])
@@ -177,9 +177,19 @@ def test_who_vouches_for_a_wrong_residual_is_not_believed(small_parts, monkeypat
 def test_a_part_that_takes_long_is_no_standstill(small_parts, monkeypatch):
     """Its points move before it is solved, and the others hear of it in time."""
     monkeypatch.setattr(loop, "UNMOVED_AFTER", 0)
-    monkeypatch.setattr(auto, "PAIR", 0.0)  # pairs cost nothing: no exchanges
+    monkeypatch.setattr(auto, "PAIR", 1e-15)  # pairs cost nothing: no exchanges
     monkeypatch.setattr(auto, "PER_POINT", 0.0)
     problem = dict(problems(cache_size=0.3))["large C"]
     solution = solve(problem, Auto(), stop=RelativeGap(1e-2), trace_every=50)
     assert solution.status is Status.CONVERGED
     assert max(np.diff(solution.trace["step"])) <= 50
+
+
+@pytest.mark.parametrize("loss", [DualProblem.hinge, DualProblem.squared_hinge])
+def test_where_pairs_crawl_exchanges_take_over(loss):
+    """Kernel values from 1 to 1e5 and a large C: pairs alone would take millions of moves."""
+    rng = np.random.default_rng(2)
+    A, b = rng.standard_normal((30, 2)) * [1.0, 2.0], np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    problem = loss(Gram(A, "poly", degree=3, gamma=0.5, coef0=1.0), b, 1e3)
+    assert solve(problem, "smo", stop=RelativeGap(1e-7), max_steps=100_000).status is Status.MAX_STEPS
+    assert solve(problem, stop=RelativeGap(1e-7), max_steps=100_000).status is Status.CONVERGED

@@ -38,6 +38,7 @@ ROUGH = 0.025
 PAIR, PER_POINT = 0.2e-6, 1.4e-9
 BEGINNING, FACTORED, EXCHANGED = 3e-4, 0.03e-9, 0.5e-9
 EXCHANGES = 6  # that are left, as a rule
+PATIENCE = 10  # times that, which pairs may take: where they crawl they do not say so beforehand
 TOGETHER = 8  # points that enter the free set at once: each costs little beside bringing all residuals into step
 TIGHT = 0.1  # of the violation asked for: smaller ones are left alone
 
@@ -66,6 +67,7 @@ class Memory(Shrunk):
         self.per_halving = 0.0  # pairs that have halved the violation last; zero where that is not known
         self.may_exchange = True
         self.is_under_way = False
+        self.spent = 0  # pairs since the last exchanges
         self.first: np.ndarray | None = None  # points that a guess leaves uncertain
         self.open: Part | None = None  # what was not solved when the last step ended
         self.target = 0.0  # violation to which the last part was solved
@@ -165,16 +167,22 @@ class Auto:
         if violation > rough and problem.n <= FEW and not memory.is_under_way:
             memory.is_under_way = True
             return PAIRS.step(problem, state, min(max_steps, RUSH * problem.n), FAR * rough)
-        if violation > rough:
-            return state, self._approach(problem, state, max_steps, rough)
         may_exchange = memory.may_exchange and problem.gram.is_positive
-        if may_exchange and not self._pays(problem, state, violation, kkt_target):
+        left = PATIENCE * self._worth(problem, state) - memory.spent if may_exchange else math.inf
+        if left > 0.0 and violation > rough:
+            info = self._approach(problem, state, _at_most(max_steps, left), rough)
+            memory.spent += info.iterations
+            return state, info
+        if left <= 0.0 or (may_exchange and not self._pays(problem, state, violation, kkt_target)):
             entered, is_better, is_unbounded = _exchange(problem, state, max_steps, TIGHT * kkt_target)
-            memory.may_exchange = is_better
+            memory.may_exchange, memory.spent, left = is_better, 0, math.inf
             if is_better or is_unbounded:
                 return state, Info(max(entered, 1), is_unbounded=is_unbounded)
         may_shrink = problem.n >= MANY and _fits(problem, smo.WORTH_SHRINKING * problem.n)
-        return (SMO() if may_shrink else PAIRS).step(problem, state, max_steps, kkt_target)
+        pairs = SMO() if may_shrink else PAIRS
+        _, info = pairs.step(problem, state, _at_most(max_steps, left), kkt_target)
+        memory.spent += info.iterations
+        return state, info
 
     def _has_whole(self, problem: DualProblem) -> bool:
         """Whether the whole matrix is computed: then memory holds it, and beside it the factor of half of the points."""
@@ -270,21 +278,33 @@ class Auto:
         moved = first.iterations + second.iterations
         return Info(moved, is_done=second.is_done, is_unbounded=second.is_unbounded)
 
-    @staticmethod
-    def _pays(problem: DualProblem, state: PairState, violation: float, kkt_target: float) -> bool:
-        """Whether the pairs that are left cost less than a factor and some exchanges."""
+    def _pays(self, problem: DualProblem, state: PairState, violation: float, kkt_target: float) -> bool:
+        """Whether the pairs that are left cost less than exchanges."""
         if not 0.0 < kkt_target < violation:
             return violation <= kkt_target
-        beta, n = state.beta, problem.n
-        m = int(np.count_nonzero((beta != 0.0) & (beta > problem.lower) & (beta < problem.upper)))
+        pairs = (state.memory.per_halving or _count_free(problem, state)) * math.log2(violation / kkt_target)
+        return bool(pairs <= self._worth(problem, state))
+
+    @staticmethod
+    def _worth(problem: DualProblem, state: PairState) -> float:
+        """Return how many pairs cost as much as a factor and some exchanges."""
+        m, n = _count_free(problem, state), problem.n
         if not _fits(problem, m):
-            return True
-        pairs = (state.memory.per_halving or m) * math.log2(violation / kkt_target)
+            return math.inf
         exchanges = BEGINNING + FACTORED * m**3 / 3.0 + EXCHANGES * EXCHANGED * m * (4.0 * m + n)
-        return bool((PAIR + PER_POINT * n) * pairs <= exchanges)
+        return exchanges / (PAIR + PER_POINT * n)
 
     def __str__(self) -> str:
         return "auto"
+
+
+def _at_most(max_steps: int, left: float) -> int:
+    return max_steps if left >= max_steps else int(left) + 1
+
+
+def _count_free(problem: DualProblem, state: PairState) -> int:
+    beta = state.beta
+    return int(np.count_nonzero((beta != 0.0) & (beta > problem.lower) & (beta < problem.upper)))
 
 
 def _fits(problem: DualProblem, m: float) -> bool:
