@@ -35,6 +35,7 @@ def test_a_class_that_lives_elsewhere_is_refused_with_its_address(name, home):
         getattr(zerogap, name)
 
 
+@pytest.mark.long
 def test_names_are_right_whatever_was_loaded_first():
     code = "import zerogap; zerogap.SVC; assert callable(zerogap.solve); assert zerogap.datasets.spiral(4)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -102,7 +102,7 @@ def test_lp_is_as_exact_as_its_tolerances(kind, kernel, merge, linear_system):
 @given(st.integers(0, 10**6))
 @example(1481)  # segments so short that their slope is rounding
 @example(3797)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_lp_ends_on_integer_data_full_of_duplicates(seed):
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 25)), int(rng.integers(1, 4))
