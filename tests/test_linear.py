@@ -42,7 +42,7 @@ FORMULATIONS = {
 OPTIONS = {"": {}, "fixed bias": {"fit_intercept": False}, "weighted": {"sample_weight": weight}}
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("option", ["", *(pytest.param(o, marks=pytest.mark.long) for o in ("fixed bias", "weighted"))])
 @pytest.mark.parametrize("name", FORMULATIONS)
 def test_every_formulation_to_the_optimum(name, option, no_pairs):
     problem = FORMULATIONS[name](gram_of(X), **OPTIONS[option])
