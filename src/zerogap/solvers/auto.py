@@ -38,7 +38,8 @@ ROUGH = 0.025
 PAIR, PER_POINT = 0.2e-6, 1.4e-9
 BEGINNING, FACTORED, EXCHANGED = 3e-4, 0.03e-9, 0.5e-9
 EXCHANGES = 6  # that are left, as a rule
-PATIENCE = 10  # times that, which pairs may take: where they crawl they do not say so beforehand
+# Times that, or for each point, so many pairs are moved at most: where they crawl they do not say so beforehand.
+PATIENCE = 10
 TOGETHER = 8  # points that enter the free set at once: each costs little beside bringing all residuals into step
 TIGHT = 0.1  # of the violation asked for: smaller ones are left alone
 
@@ -168,7 +169,7 @@ class Auto:
             memory.is_under_way = True
             return PAIRS.step(problem, state, min(max_steps, RUSH * problem.n), FAR * rough)
         may_exchange = memory.may_exchange and problem.gram.is_positive
-        left = PATIENCE * self._worth(problem, state) - memory.spent if may_exchange else math.inf
+        left = PATIENCE * max(self._worth(problem, state), problem.n) - memory.spent if may_exchange else math.inf
         if left > 0.0 and violation > rough:
             info = self._approach(problem, state, _at_most(max_steps, left), rough)
             memory.spent += info.iterations
