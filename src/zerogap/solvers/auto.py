@@ -27,7 +27,7 @@ from zerogap.solvers.smo import SMO, Shrunk
 WHOLE = 12_000  # points, up to which all kernel values are computed
 # Points, up to which pairs take less time than to ask how far they are: first they go much further, with so many for each.
 FEW, FAR, RUSH = 500, 0.001, 10
-SQUARE_AND_FACTOR = math.sqrt(1.25)  # of points beside whose matrix there is room for another of half as many
+SQUARE_AND_FACTOR = 1.118  # times the points: so large a matrix has room for theirs, and for one of nearly half of them
 MANY = 3000  # points, from which it pays to set some aside once most are known not to move
 
 # Share of the range of the targets: at such a violation pairs have found nearly all free points.
