@@ -531,3 +531,11 @@ def test_without_an_inner_product_nothing_is_said_of_a_kernel_matrix():
     K = Gram(X, "rbf").full()
     assert Gram(K, "precomputed").distance_from_positive() == pytest.approx(1e-9)
     assert Gram(K.astype(np.float32), "precomputed").distance_from_positive() == pytest.approx(1e-5)
+
+
+@pytest.mark.parametrize("size", [1e-180, 1e180])
+def test_a_ratio_of_numbers_whose_products_are_beyond_float64_is_found_or_bounded(size):
+    nothing = np.empty(0)
+    D = size * np.array([1.0, 1.0, 1.0])
+    ratio, _ = maximum(0.5 * D, D, nothing, nothing, nothing)
+    assert ratio >= 0.5 * (1 - 1e-15)  # and nothing warns

@@ -550,10 +550,11 @@ def _add_product(c, x0, x1, y0, y1):
     c[2] += x1 * y1
 
 
+@np.errstate(all="ignore")  # what is beyond float64 is seen by the result
 def _maximum(shares: Shares, k: int) -> tuple[float, float]:
     """Return the largest gap / dual of a segment over all z, with that z."""
     N, D, h0, h1, weight = shares.N[k], shares.D[k], shares.h0[k], shares.h1[k], shares.weight
-    if not (D[0] > 0.0 and D[2] > 0.0 and D[1] > -np.sqrt(D[0] * D[2])):
+    if not (D[0] > 0.0 and D[2] > 0.0 and D[1] > -np.sqrt(D[0]) * np.sqrt(D[2])):
         return np.inf, 0.0
     is_on = (h0 > 0.0) | ((h0 == 0.0) & (h1 > 0.0))  # h itself, or its limit from the beginning
     switching = np.flatnonzero(((h0 > 0.0) & (h1 < 0.0)) | ((h0 < 0.0) & (h1 > 0.0)))
@@ -564,10 +565,9 @@ def _maximum(shares: Shares, k: int) -> tuple[float, float]:
     changes = np.where(is_on[switching], -1.0, 1.0) * parts[:, switching]
     first = N + parts[:, is_on].sum(axis=1)
     numerators = np.cumsum(np.concatenate([first[:, None], changes], axis=1), axis=1)
-    with np.errstate(all="ignore"):
-        ratios, where = _largest_ratio(
-            numerators, np.broadcast_to(D[:, None], numerators.shape), np.append(0.0, z), np.append(z, np.inf)
-        )
+    ratios, where = _largest_ratio(
+        numerators, np.broadcast_to(D[:, None], numerators.shape), np.append(0.0, z), np.append(z, np.inf)
+    )
     best = int(np.argmax(ratios))
     return (float(ratios[best]), float(where[best])) if not np.isnan(ratios[best]) else (np.inf, 0.0)
 
