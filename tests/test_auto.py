@@ -193,3 +193,21 @@ def test_where_pairs_crawl_exchanges_take_over(loss):
     problem = loss(Gram(A, "poly", degree=3, gamma=0.5, coef0=1.0), b, 1e3)
     assert solve(problem, "smo", stop=RelativeGap(1e-7), max_steps=100_000).status is Status.MAX_STEPS
     assert solve(problem, stop=RelativeGap(1e-7), max_steps=100_000).status is Status.CONVERGED
+
+
+@dataclass(frozen=True)
+class Cautious(Careless):
+    """A solver that says its residual may be off by more than it is."""
+
+    def step(self, problem, state, max_steps, kkt_target):
+        state, info = Auto().step(problem, state, max_steps, kkt_target)
+        return state, replace(info, drift=1e-5)
+
+
+def test_what_a_solver_tells_of_its_residual_counts(small_parts, monkeypatch):
+    monkeypatch.setattr(loop, "WORK_PAST_LIMIT", 0)
+    problem = dict(problems(cache_size=0.3))["hinge"]
+    solution = solve(problem, Cautious(), stop=RelativeGap(0.1), max_steps=10_000)
+    assert solution.status is Status.CONVERGED
+    free = np.count_nonzero((solution.beta != 0.0) & (np.abs(solution.beta) < 2.0))
+    assert solution.certificate.rounding >= 1e-5 * free  # a free point may cost a slope of one, at least, times that

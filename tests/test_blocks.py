@@ -92,3 +92,13 @@ def test_a_limit_ends_a_block(small_tiles, monkeypatch):
     columns = RBF(0.1).against(Z)
     with limits.limits(0.0), pytest.raises(limits.Exceeded):
         columns.fill(columns.prepare(X), np.empty((150, 90)))
+
+
+def test_the_square_of_many_sparse_points_goes_by_strips():
+    """Those after the first begin within the points of a feature."""
+    X = sp.random(700, 12, density=0.3, format="csr", random_state=0)
+    columns, found = RBF(0.7).against(X), np.empty((700, 700))
+    assert columns.fill_square(columns.prepare(X), np.ones(700), found)
+    expected = RBF(0.7)(X.toarray(), X.toarray())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(found, found.T)
