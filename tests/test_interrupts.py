@@ -82,7 +82,7 @@ def test_ctrl_c_ends_a_fit_of_several_classes():
 
 def test_the_pairs_that_were_solved_when_ctrl_c_came_are_kept(monkeypatch):
     X, codes = hard_points(300)
-    whole = SVC().fit(X, codes % 3)
+    whole = SVC(solver="smo").fit(X, codes % 3)
     fit_pair, pairs = SVC._fit_pair, []
 
     def counted(self, rows, points, a, b, start, whole):
@@ -92,7 +92,7 @@ def test_the_pairs_that_were_solved_when_ctrl_c_came_are_kept(monkeypatch):
         return fit_pair(self, rows, points, a, b, start, whole)
 
     monkeypatch.setattr(SVC, "_fit_pair", counted)
-    model, said = caught_warnings(lambda: SVC().fit(X, codes % 3))
+    model, said = caught_warnings(lambda: SVC(solver="smo").fit(X, codes % 3))
     assert model.status_ == [Status.CONVERGED, Status.CONVERGED, Status.INTERRUPTED]
     np.testing.assert_allclose(model._pair_decisions(X)[:, :2], whole._pair_decisions(X)[:, :2])
     assert len(said) == 1
@@ -409,7 +409,7 @@ def press_before(monkeypatch, name, count):
 @pytest.mark.filterwarnings("always:.*stopped:sklearn.exceptions.ConvergenceWarning")
 def test_an_interrupted_fit_shows_what_there_is(monkeypatch, capsys):
     press_before(monkeypatch, "zerogap.estimators.base.solve", 2)  # the first is there to compile
-    assert main(["fit", "iris"]) == 130
+    assert main(["fit", "iris", "--solver", "smo"]) == 130
     out, err = capsys.readouterr()
     assert "certified gap" in out
     assert "3 of 3 pairs of classes" in err
@@ -431,7 +431,7 @@ def test_an_interrupted_comparison_shows_what_there_is(monkeypatch, capsys, tmp_
 
 def test_an_interrupted_experiment_is_none(monkeypatch, capsys):
     press_before(monkeypatch, "zerogap.estimators.base.solve", 1)
-    monkeypatch.setattr("zerogap.reproduce.reproduce", lambda *args, **options: SVC().fit(*moons(50)))
+    monkeypatch.setattr("zerogap.reproduce.reproduce", lambda *args, **options: SVC(solver="smo").fit(*moons(50)))
     assert main(["reproduce", "ong-table-2"]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "zerogap: interrupted"
 

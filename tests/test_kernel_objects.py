@@ -273,9 +273,9 @@ def test_no_value_of_a_sum_or_product_is_further_off_than_its_bound():
     seen = set()
     for rng, gram, points in drawn_cases(250):
         n, d = gram.n, gram.X.shape[1]
-        (p, q), (r, s) = gram._rounding.relative, gram._rounding.absolute
+        (p, q), (r, s) = gram.rounding.relative, gram.rounding.absolute
         K, beta = gram.full(), rng.standard_normal(n) * 10.0 ** rng.uniform(-3, 3, n)
-        size = gram._rounding.magnitude
+        size = gram.rounding.magnitude
         assert (np.abs(K) <= np.outer(size, size) * (1.0 + 1e-12) + UNDERFLOW * (d + 2.0)).all(), gram.kernel
         with np.errstate(over="ignore"):
             bound = 1.01 * UNIT * (np.abs(K) * (p.T @ q) + r.T @ s) + UNDERFLOW * (d + 2.0)
@@ -312,7 +312,7 @@ def test_no_value_of_a_sum_or_product_is_further_off_than_its_bound():
 def test_what_is_lost_below_the_normal_numbers_is_counted(kernel, distance):
     points, beta = np.array([[0.5 * distance], [-0.5 * distance]]), np.array([0.0, 1.0])
     gram = Gram(points, kernel)
-    (p, q), (r, s), K = gram._rounding.relative, gram._rounding.absolute, gram.full()
+    (p, q), (r, s), K = gram.rounding.relative, gram.rounding.absolute, gram.full()
     bound = 1.01 * UNIT * (np.abs(K) * (p.T @ q) + r.T @ s) + 3.0 * UNDERFLOW
     precise = [gram.precise_dot(beta, np.arange(2), from_data=from_data) for from_data in (True, False)]
     with mp.workprec(4000):

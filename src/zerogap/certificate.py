@@ -1,12 +1,13 @@
 """The proof that a point is near the optimum: the duality gap, and how far float64 can have put it off."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from zerogap import precision
-from zerogap.compiled import jit
+from zerogap.compiled import HUGE, jit
 from zerogap.kernels import UNIT
 from zerogap.loss import Loss, summed_shares
 
@@ -77,6 +78,38 @@ class Certificate:
         return (self.gap + self.rounding) / (size - self.rounding + TINY)
 
     @classmethod
+    def of(
+        cls, found: "Measured", bias: float, sum_residual: float, *, has_bias: bool = True, rounding: float = 0.0
+    ) -> "Certificate":
+        """Return what sums over all points say; ``rounding`` comes on top of what they say of it.
+
+        Parameters
+        ----------
+        found : Measured
+            The sums.
+        bias : float
+            The one they were made with.
+        sum_residual : float
+            sum(beta) - total.
+        has_bias : bool, default True
+            Whether the bias is free; else it is zero, a bound from both sides.
+        rounding : float, default 0.0
+            More of it.
+
+        Returns
+        -------
+        Certificate
+            That of nothing, where numbers are beyond float64.
+        """
+        loose = abs(bias * sum_residual)  # a sum that is not exact moves primal and gap by this
+        gap = found.gap + loose
+        primal, rounding = found.dual + gap, rounding + found.gap_error + found.dual_error + 2.0 * loose
+        if not math.isfinite(found.dual) or math.isnan(primal + rounding):
+            return cls.nothing()
+        b_up, b_low = (found.b_up, found.b_low) if has_bias else (max(found.b_up, 0.0), min(found.b_low, 0.0))
+        return cls(primal, found.dual, gap, rounding, max(b_up - b_low, 0.0), (b_up, b_low), bias, sum_residual)
+
+    @classmethod
     def nothing(cls) -> "Certificate":
         """Return the certificate of a point of which nothing is known: its numbers are beyond float64, or not computed.
 
@@ -111,32 +144,54 @@ class Residual(NamedTuple):
         return (self.high - bias) + self.low
 
 
-def dual_error(loss: Loss, target: np.ndarray, beta: np.ndarray, r: Residual, objective: float) -> float:
-    """Return how far the dual objective is off: half of what the residual is, and the roundings of two sums."""
-    error, size = _dual_error(beta, target, *r.arrays(), loss.ridge)
-    return float(error) + UNIT * (4.0 * abs(objective) + (beta.size + 4) * loss.eps * float(size))
+class Measured(NamedTuple):
+    """What the sums over all points say of a point, but for the bias; compiled code returns it."""
+
+    b_up: float
+    b_low: float
+    dual: float
+    dual_error: float  # how far rounding can have put that off; zero where no error of the residual was given
+    gap: float
+    gap_error: float  # by how much it can have made that too small
 
 
 @jit
-def _dual_error(beta, target, high, low, error, ridge):
-    total, size = 0.0, 0.0
-    for i in range(beta.size):
-        rounded = UNIT * (abs(target[i]) + abs(high[i] + low[i]) + abs(ridge[i] * beta[i]))
-        total += abs(beta[i]) * (0.5 * error[i] + rounded)
-        size += abs(beta[i])
-    return total, size
+def measured(beta, target, high, low, error, lower, upper, ridge, eps, bias):
+    """Return the sums over all points, at a residual of high + low that is off by at most the error, or by an unknown one.
 
-
-def summed_gap(loss: Loss, beta: np.ndarray, r: Residual, bias: float) -> tuple[float, float]:
-    """Return the sum of the points' shares in the gap, and by how much rounding can have made it too small.
-
-    A point at the bound that the sign of its residual determines has a share of zero, which stays zero unless the error
-    reaches the margin.
+    A point at the bound that the sign of its residual determines has a share of zero in the gap, which stays zero unless the
+    error reaches the margin.
     """
-    total, largest = summed_shares(beta, *r.arrays(), bias, loss.lower, loss.upper, loss.ridge, loss.eps)
-    if r.error is None:
-        return float(total), 0.0
-    return float(total), max(float(largest - total), 0.0) + 2.0 * (beta.size + 4) * UNIT * float(largest)
+    residual, slope = np.empty(beta.size), np.empty(beta.size)
+    size, rounded, off = 0.0, 0.0, 0.0
+    for i in range(beta.size):
+        r, pull = high[i] + low[i], ridge[i] * beta[i]
+        residual[i] = r - pull
+        slope[i] = target[i] + residual[i]
+        size += abs(beta[i])
+        rounded += abs(beta[i]) * (abs(target[i]) + abs(r) + abs(pull))
+        if error.size:
+            off += abs(beta[i]) * error[i]
+    b_up, b_low = extremes(beta, residual, lower, upper, eps)
+    objective = 0.5 * precision.dot(beta, slope)
+    gap, largest = summed_shares(beta, high, low, error, bias, lower, upper, ridge, eps)
+    dual_error, gap_error = 0.0, 0.0
+    if error.size:  # half of what the residual is off, and the roundings of two sums
+        dual_error = 0.5 * off + UNIT * (rounded + 4.0 * abs(objective) + (beta.size + 4) * eps * size)
+        gap_error = max(largest - gap, 0.0) + 2.0 * (beta.size + 4) * UNIT * largest
+    return Measured(b_up, b_low, objective - eps * size, dual_error, gap, gap_error)
+
+
+@jit
+def extremes(beta, residual, lower, upper, eps):
+    """Return the largest lower bound on the bias, of points that can rise, and the least upper one, of those that can fall."""
+    b_up, b_low = -HUGE, HUGE
+    for i in range(beta.size):
+        if beta[i] < upper[i]:
+            b_up = max(b_up, residual[i] - (eps if beta[i] >= 0 else -eps))
+        if beta[i] > lower[i]:
+            b_low = min(b_low, residual[i] - (eps if beta[i] > 0 else -eps))
+    return b_up, b_low
 
 
 def stretched_gap(loss: Loss, target: np.ndarray, beta: np.ndarray, r: Residual, bias: float) -> tuple[float, float]:

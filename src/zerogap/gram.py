@@ -300,7 +300,7 @@ class Gram:
                 is_coarse = bool((self.X.astype(np.float32) == self.X).all())
             tolerance = validation.FLOAT32_ROUNDING if is_coarse else validation.ROUNDING
             return tolerance * float(np.abs(self.X).max() / self.diagonal.min())
-        norm, rounding = np.sqrt(self.diagonal), self._rounding
+        norm, rounding = np.sqrt(self.diagonal), self.rounding
         p, q = (rounding.relative * (rounding.magnitude / norm)).max(axis=2)
         r, s = (rounding.absolute / norm).max(axis=2)
         return float(1.01 * UNIT * (p @ q + r @ s))
@@ -349,12 +349,12 @@ class Gram:
         if self.is_complete and not self.kernel.is_precomputed:
             part._make_locks()
             part._whole, part._made = None, None
-            part._own_rounding = Rounding(*map(np.ascontiguousarray, self._rounding.taken(points)))
+            part._own_rounding = Rounding(*map(np.ascontiguousarray, self.rounding.taken(points)))
             part._keep_all(self.submatrix(points))
             return part
         part._open(self.room)
         part._whole = (self, points)
-        part._carried = self._rounding.taken(points)
+        part._carried = self.rounding.taken(points)
         return part
 
     def rearranged(self, X: Any, origin: np.ndarray, kept: np.ndarray) -> "Gram":
@@ -378,7 +378,7 @@ class Gram:
             rows[:, new] = other._block(kept, new)
         other._slot[kept], other._row_in[: kept.size] = np.arange(kept.size), kept
         other._used = kept.size
-        other._carried = self._rounding.taken(origin)
+        other._carried = self.rounding.taken(origin)
         return other
 
     @property
@@ -480,7 +480,7 @@ class Gram:
             A copy, or ``out``.
         """
         out = memory.matrix(points.size, points.size) if out is None else out
-        return _submatrix(self._rows, self._slot[points], points, out)
+        return copy_submatrix(self._rows, self._slot[points], points, out)
 
     def fetch(self, wanted: np.ndarray) -> None:
         """Bring rows into memory, in place of those used longest ago.
@@ -579,14 +579,14 @@ class Gram:
         array of shape (n,)
             The bounds.
         """
-        rounding, d = self._rounding, self.X.shape[1]
-        error = _product_error(beta, rounding.magnitude, rounding.relative, rounding.absolute, d + 2.0)
+        rounding, d = self.rounding, self.X.shape[1]
+        error = product_error(beta, rounding.magnitude, rounding.relative, rounding.absolute, d + 2.0)
         if self.kernel.is_linear:
             error += UNDERFLOW * (np.count_nonzero(beta) + 2.0) * math.sqrt(d) * rounding.magnitude
         return error
 
     @property
-    def _rounding(self) -> Rounding:
+    def rounding(self) -> Rounding:
         """How far kernel values can be off; those that come from another matrix, as far as they were there."""
         if self._own_rounding is None:
             own = self._columns.rounding(self.diagonal)
@@ -610,7 +610,7 @@ class Gram:
             if roundings is None or own.precise_work(rows.size, support.size) > MAX_PRECISE_WORK:
                 return own._precise_sum(beta, support, rows)
             high, low = own.kernel.precisely(self.X[rows], self.X[support], beta[support])
-        size, d, a = np.abs(beta), self.X.shape[1], self._rounding.magnitude
+        size, d, a = np.abs(beta), self.X.shape[1], self.rounding.magnitude
         # Sums of m pairs (Ogita, Rump and Oishi), and what the kernel values are off.
         error = 2.0 * ((support.size + 4.0) ** 2 + roundings) * UNIT**2 * a[rows] * float(a @ size)
         if self.tau:  # its square is rounded
@@ -623,7 +623,7 @@ class Gram:
 
     def _precise_sum(self, beta: np.ndarray, support: np.ndarray, rows: np.ndarray) -> PreciseProduct:
         """Add up kernel values as they are: the error that is left is their own."""
-        (p, q), (r, s) = self._rounding.relative, self._rounding.absolute
+        (p, q), (r, s) = self.rounding.relative, self.rounding.absolute
         high, low, sizes = np.zeros((3, rows.size))
         weighted = np.zeros((len(q), rows.size))
         for start in range(0, support.size, MIN_ROWS):
@@ -641,7 +641,7 @@ class Gram:
             if 2 * support.size > self.n:
                 return beta @ self._rows
             product = np.zeros(self.n)
-            _subtract_rows(self._rows, support, -beta[support], product)
+            subtract_rows(self._rows, support, -beta[support], product)
             return product
         if self.kernel.is_linear:
             return self._by_weights(support, beta[support])
@@ -790,7 +790,7 @@ class Gram:
             part = slice(start, start + at_once)
             if (self._slot[points[part]] < 0).any():
                 self.fetch(points[part])
-            _subtract_rows(self._rows, self._slot[points[part]], change[part], residual)
+            subtract_rows(self._rows, self._slot[points[part]], change[part], residual)
 
     def full(self) -> np.ndarray:
         """Return the whole matrix, and keep it.
@@ -921,7 +921,7 @@ def mark_used(cache, i, time):
 
 
 @jit
-def _product_error(beta, a, relative, absolute, operations):
+def product_error(beta, a, relative, absolute, operations):
     """Return a bound on how far K beta is off, for every point; see ``dot_error`` and ``Rounding``."""
     k, m = relative.shape[1], absolute.shape[1]
     weighted, apart, count, sizes, total = np.zeros(k), np.zeros(m), 4.0, 0.0, 0.0
@@ -949,7 +949,7 @@ def _product_error(beta, a, relative, absolute, operations):
 
 
 @jit
-def _submatrix(rows, slots, points, K):
+def copy_submatrix(rows, slots, points, K):
     """Write the matrix of some points into K; where many follow each other they are copied together."""
     m = points.size
     ends, runs = np.empty(m, dtype=np.int64), 0
@@ -973,7 +973,8 @@ def _submatrix(rows, slots, points, K):
 
 
 @jit
-def _subtract_rows(rows, slots, change, residual):
+def subtract_rows(rows, slots, change, residual):
+    """Bring residuals into step with changes of coefficients whose rows are in memory."""
     for k in range(slots.size):
         row, c = rows[slots[k]], change[k]
         for m in range(residual.size):

@@ -85,7 +85,7 @@ class Loss:
         knots = np.concatenate([r - self.eps, r + self.eps]) if self.eps else r
         if not isinstance(falls, slice):
             knots = knots[falls]
-        return float(_fall(knots, np.argsort(knots), drops, self._top - total, rounding))
+        return float(crossing(knots, drops, self._top - total, rounding))
 
     @cached_property
     def _top(self) -> float:
@@ -123,16 +123,43 @@ class Loss:
 
 
 @jit
-def _fall(knots, order, drops, excess, rounding):
-    """Return where S falls to the total, ``excess`` being how far it is above it left of all knots."""
-    last = order.size - 1
-    for k in range(order.size):
-        excess -= drops[order[k]]  # just right of each knot
-        if excess <= rounding:
-            if excess >= -rounding and k < last:  # level with the total up to the next knot
-                return 0.5 * (knots[order[k]] + knots[order[k + 1]])
-            return knots[order[k]]
-    return knots[order[0]]
+def crossing(knots, drops, excess, rounding):
+    """Return where S falls to the total, ``excess`` being how far it is above it left of all knots; they are in any order.
+
+    A pivot parts the knots that are left into those below, at and above it, as quickselect does: each time S is known right of
+    it, and one part goes on.  Nothing but the crossing is sorted.
+    """
+    left, falls, count = knots.copy(), drops.copy(), knots.size
+    above = np.inf  # the least knot known to be above those that are left
+    while count > 0:
+        pivot = _middle(left[0], left[count // 2], left[count - 1])
+        below, here = 0.0, 0.0  # how far S falls below the pivot, and at it
+        for k in range(count):
+            if left[k] < pivot:
+                below += falls[k]
+            elif not left[k] > pivot:
+                here += falls[k]
+        if excess - below <= rounding:  # below the pivot already
+            is_left, least = True, pivot
+        elif excess - below - here <= rounding:
+            for k in range(count):
+                above = min(above, left[k]) if left[k] > pivot else above
+            is_level = excess - below - here >= -rounding and above < np.inf  # up to the next knot
+            return 0.5 * (pivot + above) if is_level else pivot
+        else:
+            is_left, least, excess = False, above, excess - below - here
+        kept, above = 0, least
+        for k in range(count):
+            if (left[k] < pivot) if is_left else (left[k] > pivot):
+                left[kept], falls[kept] = left[k], falls[k]
+                kept += 1
+        count = kept
+    return knots.min() if knots.size else 0.0
+
+
+@inline
+def _middle(a, b, c):
+    return max(min(a, b), min(max(a, b), c))
 
 
 @inline

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zerogap import precision, validation
-from zerogap.certificate import Certificate, Residual, dual_error, stretched_gap, summed_gap
+from zerogap.certificate import Certificate, Residual, extremes, measured, stretched_gap
 from zerogap.compiled import HUGE, jit
 from zerogap.formulations import Formulations
 from zerogap.gram import Gram
@@ -393,7 +393,7 @@ class DualProblem(Formulations):
         tuple of two floats
             The largest lower and the smallest upper bound on the bias.
         """
-        b_up, b_low = _extremes(beta, residual, self.lower, self.upper, self.eps)
+        b_up, b_low = extremes(beta, residual, self.lower, self.upper, self.eps)
         if self.total is None:  # the bias is fixed to zero
             b_up, b_low = max(b_up, 0.0), min(b_low, 0.0)
         return b_up, b_low
@@ -499,27 +499,13 @@ class DualProblem(Formulations):
         plain = r.high + r.low if isinstance(r.low, np.ndarray) else r.high
         if not math.isfinite(plain @ beta):  # an infinity or NaN in either shows in their product
             return Certificate.nothing()
-        residual = plain - self.ridge * beta if self.has_ridge else plain
-        b_up, b_low = self.bias_interval(beta, residual)
-        objective = 0.5 * float(precision.dot(beta, self.target + residual))
-        dual = objective - (self.eps * float(np.abs(beta).sum()) if self.eps else 0.0)
         bias = self.best_bias(plain)
+        found = measured(beta, self.target, *r.arrays(), self.lower, self.upper, self.ridge, self.eps, bias)
         if self.is_hard:
-            gap, rounding = stretched_gap(self.loss, self.target, beta, r, bias)
-        else:
-            gap, rounding = summed_gap(self.loss, beta, r, bias)
+            gap, gap_error = stretched_gap(self.loss, self.target, beta, r, bias)
+            found = found._replace(gap=gap, gap_error=gap_error)
         sum_residual = 0.0 if r.error is None else self.excess(beta)
-        loose = abs(bias * sum_residual)  # a sum that is not exact moves primal and gap by this
-        if r.error is None:
-            rounding += known_rounding
-        else:
-            rounding += dual_error(self.loss, self.target, beta, r, objective) + 2.0 * loose
-        gap += loose
-        primal = dual + gap
-        if not np.isfinite(dual) or np.isnan(primal + rounding):
-            return Certificate.nothing()
-        violation = max(b_up - b_low, 0.0)
-        return Certificate(primal, dual, gap, rounding, violation, (b_up, b_low), bias, sum_residual)
+        return Certificate.of(found, bias, sum_residual, has_bias=self.total is not None, rounding=known_rounding)
 
     def gap_shares(self, beta: np.ndarray, r: np.ndarray) -> np.ndarray:
         """Return loss_i(r_i) + conjugate_i(beta_i) - beta_i r_i: what each point adds to the duality gap.
@@ -713,15 +699,3 @@ def _are_sound(target, lower, upper, ridge):
         is_finite &= np.isfinite(target[i]) and ridge[i] >= 0.0 and np.isfinite(ridge[i])
         holds_zero &= lower[i] <= 0.0 <= upper[i]
     return is_finite, holds_zero
-
-
-@jit
-def _extremes(beta, residual, lower, upper, eps):
-    """Return the largest lower bound on the bias, of points that can rise, and the least upper one, of those that can fall."""
-    b_up, b_low = -HUGE, HUGE
-    for i in range(beta.size):
-        if beta[i] < upper[i]:
-            b_up = max(b_up, residual[i] - (eps if beta[i] >= 0 else -eps))
-        if beta[i] > lower[i]:
-            b_low = min(b_low, residual[i] - (eps if beta[i] > 0 else -eps))
-    return b_up, b_low

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.duplicates import Distinct
+from zerogap.estimators import small_pairs
 from zerogap.estimators.base import KernelMachine, Outcome
 from zerogap.estimators.incremental import Rows, Training, certified, cut_short
 from zerogap.gram import Gram
@@ -32,11 +33,12 @@ class _Whole(NamedTuple):
     """The kernel matrix of all classes, one class after the other: the part of a pair is then four blocks of it."""
 
     gram: Gram
-    place: np.ndarray  # of every distinct point in it
+    order: np.ndarray  # the distinct points as they come in it
+    codes: np.ndarray  # their classes
 
-    def of(self, points: np.ndarray) -> Gram:
-        """Return the part of some points."""
-        return self.gram.subset(self.place[points])
+    def places(self, a: int, b: int) -> np.ndarray:
+        """Return where two classes are."""
+        return np.flatnonzero((self.codes == a) | (self.codes == b))
 
 
 class SVC(ClassifierMixin, KernelMachine):
@@ -201,9 +203,13 @@ class SVC(ClassifierMixin, KernelMachine):
         pairs = list(combinations(range(self.classes_.size), 2))
         weighted = self._weighted(rows, points)
         with limits():
-            whole = self._whole_gram(rows, points) if len(pairs) > 1 else None
+            whole = self._whole_gram(rows, points)
+            begun: list[Any] = [None] * len(pairs) if starts is None else [points.gather(start) for start in starts]
+            small: dict[int, Any] = {}
+            if starts is None and whole is not None and self._is_plain:
+                small = self._fit_small(whole, weighted, pairs, begun)
             fitted = self._each(
-                lambda k: self._fit_pair(rows, weighted, *pairs[k], None if starts is None else starts[k], whole),
+                lambda k: small[k] if k in small else self._fit_pair(rows, weighted, *pairs[k], begun[k], whole),
                 len(pairs),
             )
         outcomes = [outcome for _, outcome, _ in fitted]
@@ -212,7 +218,8 @@ class SVC(ClassifierMixin, KernelMachine):
             training.gram = fitted[0][2]
         coefficients = self._row_coefficients(training)
         self._store(rows.X, rows.codes, pairs, coefficients, outcomes)
-        self.kernel_evaluations_ += 0 if whole is None else whole.gram.evaluations
+        if whole is not None and (len(pairs) > 1 or small):
+            self.kernel_evaluations_ += whole.gram.evaluations
         # Nothing that comes later can ask for the rows of a kernel matrix of several classes.
         self._training = None if self._is_precomputed and len(pairs) > 1 else training
         if self.warm_start:
@@ -413,15 +420,49 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def _whole_gram(self, rows: Rows, points: Distinct) -> _Whole | None:
         """Return the kernel matrix of all classes, if memory holds it: every pair of classes has its part of it."""
-        if not (self._kernel.can_share and self.solver == "auto"):
+        is_one = self.classes_.size == 2
+        is_small = points.rows.size <= small_pairs.MOST_POINTS and small_pairs.takes(self._kernel)
+        if not (is_small and self._is_plain if is_one else self._kernel.can_share and self.solver == "auto"):
             return None
-        order = np.argsort(rows.codes[points.rows], kind="stable")
+        codes = rows.codes[points.rows]
+        order = np.arange(codes.size) if is_one else np.argsort(codes, kind="stable")
         gram = self._gram(rows.X, points.rows[order])
         if not gram.holds_all:
             return None
         with suppress(Exceeded):
             gram.full()
-        return _Whole(gram, np.argsort(order)) if gram.is_complete else None
+        return _Whole(gram, order, codes[order]) if gram.is_complete else None
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing is asked for that problems of few points have no need of."""
+        has_limit = self.max_iter != -1 or self.max_time is not None
+        return self.solver == "auto" and self.loss == "hinge" and not has_limit
+
+    def _fit_small(
+        self, whole: _Whole, points: Distinct, pairs: list[tuple[int, int]], begun: list[Any]
+    ) -> dict[int, tuple[np.ndarray, Outcome, Gram | None]]:
+        """Separate the pairs of few points; return what ``_fit_pair`` does.  Some may only have ``begun``."""
+        places = [whole.places(a, b) for a, b in pairs]
+        problems = [
+            small_pairs.Pair(place, self._signs(whole.codes[place], *pair), self.C * points.weight[whole.order[place]])
+            for place, pair in zip(places, pairs, strict=True)
+        ]
+        if not small_pairs.suits(whole.gram, problems):
+            return {}
+        found = small_pairs.separate(whole.gram, problems, has_bias=self.fit_intercept, tol=self.tol)
+        fitted = {}
+        for k, one in enumerate(found):
+            if one is not None:
+                begun[k] = np.zeros(points.rows.size)
+                begun[k][whole.order[places[k]]] = one.beta
+                if one.outcome is not None:
+                    fitted[k] = begun[k], one.outcome, whole.gram if len(pairs) == 1 else None
+        return fitted
+
+    def _signs(self, codes: np.ndarray, a: int, b: int) -> np.ndarray:
+        """LIBSVM's and so scikit-learn's convention: the first class is positive, but the second if there are only two."""
+        return np.where(codes == (b if self.classes_.size == 2 else a), 1.0, -1.0)
 
     def _fit_pair(
         self, rows: Rows, points: Distinct, a: int, b: int, start: np.ndarray | None, whole: _Whole | None
@@ -431,16 +472,20 @@ class SVC(ClassifierMixin, KernelMachine):
         With more than two classes that is not kept: memory is to hold one of them at a time.
         """
         code = rows.codes[points.rows]
-        of_pair = np.flatnonzero((code == a) | (code == b))
-        if whole is not None:
-            of_pair = of_pair[np.argsort(code[of_pair], kind="stable")]
-        # LIBSVM's and so scikit-learn's convention: the first class is positive, but the second if there are only two.
-        sign = np.where(code[of_pair] == (b if self.classes_.size == 2 else a), 1.0, -1.0)
+        if whole is None:
+            of_pair = np.flatnonzero((code == a) | (code == b))
+        else:
+            places = whole.places(a, b)
+            of_pair = whole.order[places]
+        sign = self._signs(code[of_pair], a, b)
         title = f"{self.classes_[a]} against {self.classes_[b]}"
         with limits(self.max_time):  # a kernel that is a function takes its time for the diagonal already
-            gram = self._gram(rows.X, points.rows[of_pair]) if whole is None else whole.of(of_pair)
+            if whole is None:
+                gram = self._gram(rows.X, points.rows[of_pair])
+            else:
+                gram = whole.gram if self.classes_.size == 2 else whole.gram.subset(places)
             problem = self._problem(gram, sign, points.weight[of_pair])
-            solution = self._solve(problem, None if start is None else points.gather(start)[of_pair], title)
+            solution = self._solve(problem, None if start is None else start[of_pair], title)
         beta = np.zeros(points.rows.size)
         beta[of_pair] = solution.beta
         return beta, Outcome.of(solution), gram if self.classes_.size == 2 else None

@@ -141,7 +141,7 @@ class SMO:
         moved, pairs_per_call = 0, compiled_loops.pairs_per_question(problem.n)
         while True:
             max_pairs = min(max_steps - moved, pairs_per_call)
-            reason, count, violation, wanted = _descend(
+            reason, count, violation, wanted = descend(
                 arrays, point, gram.cache(), state.diagonal, zero_row, self.second_order, max_pairs, kkt_target
             )
             moved += count
@@ -329,7 +329,7 @@ def _place(residual, offset, wanted, start):
 
 
 @jit
-def _descend(problem, point, cache, diagonal, zero_row, second_order, max_pairs, kkt_target):
+def descend(problem, point, cache, diagonal, zero_row, second_order, max_pairs, kkt_target):
     """Move pairs; return (reason to return, pairs moved, violation, row wanted).
 
     ``diagonal`` is that of K + diag(ridge), ``zero_row`` the kernel row of the origin.

@@ -1,0 +1,155 @@
+"""Small problems that a compiled function solves and certifies: the same answers, and the same proofs, as by ``solve``."""
+
+import signal
+from itertools import combinations
+
+import numpy as np
+import pytest
+from naive import sum_rounding
+from sklearn.datasets import load_digits, load_iris
+
+from zerogap import SVC, DualProblem, Gram, RelativeGap, Status, solve
+from zerogap.certificate import Certificate
+from zerogap.estimators import small_pairs
+from zerogap.kernels import RBF, UNIT
+from zerogap.limits import limits
+from zerogap.loss import crossing
+
+AWKWARD = {
+    "plain": lambda X: X,
+    "shifted": lambda X: X + 1e6,
+    "tiny": lambda X: 1e-8 * X,
+    "huge": lambda X: 1e8 * X,
+    "outlier": lambda X: np.where(np.arange(len(X))[:, None] == 3, 1e7, X),
+    "constant": lambda X: np.zeros_like(X),
+    "collinear": lambda X: X[:, :1] * np.ones(X.shape[1]),
+}
+
+
+def drawn(seed, n=60, kind="plain"):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    y = np.where(X[:, 0] + rng.standard_normal(n) > 0, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    weight = np.where(rng.random(n) < 0.3, rng.uniform(0.1, 3.0, n), 1.0)
+    return AWKWARD[kind](X), y, weight
+
+
+def solved(gram, y, cap, *, has_bias=True, tol=1e-4):
+    gram.full()
+    pair = small_pairs.Pair(np.arange(y.size), y, cap)
+    assert small_pairs.suits(gram, [pair])
+    return small_pairs.separate(gram, [pair], has_bias=has_bias, tol=tol)[0]
+
+
+@pytest.mark.parametrize("has_bias", [True, False])
+@pytest.mark.parametrize("kind", AWKWARD)
+@pytest.mark.parametrize(("C", "tol"), [(0.01, 1e-4), (1.0, 1e-4), (1e4, 0.99)])
+def test_the_proof_is_the_one_of_the_problem(kind, C, tol, has_bias):
+    X, y, weight = drawn(1, kind=kind)
+    gram = Gram(X, RBF("scale") if np.ptp(X) else RBF(1.0))
+    point = solved(gram, y, C * weight, has_bias=has_bias, tol=tol)
+    assert point.outcome is not None
+    problem = DualProblem.hinge(gram, y, C, sample_weight=weight, fit_intercept=has_bias)
+    assert (problem.lower <= point.beta).all()
+    assert (point.beta <= problem.upper).all()
+    told, known = point.outcome.certificate, problem.certify(point.beta)
+    assert told.relative_gap <= tol
+    # Two sums of the same numbers, each off by at most what it says.
+    for name in ("primal", "dual", "gap"):
+        assert abs(getattr(told, name) - getattr(known, name)) <= told.rounding + known.rounding, name
+    assert told.rounding <= 2.0 * known.rounding
+    assert told.sum_residual == known.sum_residual
+    np.testing.assert_allclose(told.kkt_violation, known.kkt_violation, atol=sum_rounding(y.size, C * weight.sum()))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_is_the_optimum(seed):
+    X, y, weight = drawn(seed)
+    gram = Gram(X, RBF(0.5))
+    point = solved(gram, y, 3.0 * weight, tol=1e-6)
+    exact = solve(DualProblem.hinge(gram, y, 3.0, sample_weight=weight), stop=RelativeGap(1e-12)).certificate
+    assert exact.dual - 1e-6 * exact.dual <= point.outcome.certificate.dual <= exact.dual + 1e-11 * exact.dual
+
+
+def test_what_is_short_of_the_tolerance_goes_on_from_there():
+    X, y = load_iris(return_X_y=True)
+    model = SVC(C=1e4, tol=1e-11).fit(X, y)
+    assert model.status_ == [Status.CONVERGED] * 3
+    assert model.duality_gap_ <= 1e-11
+    assert [trace[-1].gap <= 1e-11 for trace in model.trace_] == [True] * 3
+
+
+@pytest.mark.parametrize("options", [{}, {"fit_intercept": False}, {"class_weight": {1: 3.0}}, {"C": 100.0}])
+def test_a_model_says_what_that_of_solve_says(options):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:400], y[:400]
+    quick, slow = SVC(**options).fit(X, y), SVC(solver="smo", **options).fit(X, y)
+    assert [len(trace) for trace in quick.trace_] == [2] * 45
+    for a, b in zip(quick.certificate_, slow.certificate_, strict=True):
+        assert max(a.dual, b.dual) <= min(a.primal, b.primal) + a.rounding + b.rounding
+    # |f - f*|² is at most twice the gap (strong convexity), and so are differences of decision values, k(x, x) being one.
+    gaps = [np.sqrt(2.0 * (a.gap + a.rounding)) + np.sqrt(2.0 * (b.gap + b.rounding)) for a, b in
+            zip(quick.certificate_, slow.certificate_, strict=True)]  # fmt: skip
+    difference = (quick._pair_decisions(X) - quick._biases) - (slow._pair_decisions(X) - slow._biases)
+    assert (np.abs(difference) <= np.array(gaps) * (1.0 + 1e-9) + 1e-9).all()
+
+
+def test_limits_that_a_user_sets_go_the_long_way():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(Warning, match="max_iter=3"):
+        assert SVC(max_iter=3).fit(X, y).status_ == [Status.MAX_STEPS] * 3
+    assert len(SVC(max_time=100.0, C=1e4, tol=1e-9).fit(X, y).trace_[2]) > 2
+
+
+def test_classes_of_one_point():
+    X, y = np.array([[0.0], [1.0], [3.0]]), np.array(["a", "b", "c"])
+    model = SVC(C=10.0, tol=1e-9).fit(X, y)
+    assert model.predict(X).tolist() == ["a", "b", "c"]
+    assert model.duality_gap_ <= 1e-9
+
+
+def test_ctrl_c_leaves_pairs_undone():
+    X, y = load_iris(return_X_y=True)
+    gram = Gram(X)
+    gram.full()
+    pairs = []
+    for a, b in combinations(range(3), 2):
+        places = np.flatnonzero((y == a) | (y == b))
+        pairs.append(small_pairs.Pair(places, np.where(y[places] == a, 1.0, -1.0), np.ones(places.size)))
+    with limits():
+        signal.raise_signal(signal.SIGINT)
+        found = small_pairs.separate(gram, pairs * 30, has_bias=True, tol=1e-4)
+    assert found[0] is not None
+    assert found[-1] is None
+
+
+def test_a_sum_that_is_left_counts_in_the_gap():
+    found = small_pairs.Measured(0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+    certificate = Certificate.of(found, 2.0, 1e-3)
+    assert certificate.gap == pytest.approx(2e-3)
+    assert certificate.rounding == pytest.approx(4e-3)
+
+
+# The bias, by quickselect instead of sorting.
+
+
+def crossing_of_sorted(knots, drops, excess, rounding):
+    for k, knot in enumerate(order := np.argsort(knots, kind="stable")):
+        excess -= drops[knot]
+        if excess <= rounding:
+            is_level = excess >= -rounding and k + 1 < len(order)
+            return 0.5 * (knots[knot] + knots[order[k + 1]]) if is_level else knots[knot]
+    return knots.min()
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_crossing_is_that_of_sorted_knots(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 40))
+    is_whole = seed % 2 == 0  # ties, and levels that are met exactly
+    knots = rng.integers(-3, 4, n).astype(float) if is_whole else rng.standard_normal(n)
+    drops = rng.integers(1, 4, n).astype(float) if is_whole else rng.uniform(0.1, 2.0, n)
+    total = float(rng.integers(1, drops.sum() + 1)) if is_whole else rng.uniform(0.0, drops.sum())
+    rounding = 8.0 * n * UNIT * drops.sum()
+    assert crossing(knots, drops, total, rounding) == crossing_of_sorted(knots, drops, total, rounding)
