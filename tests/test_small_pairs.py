@@ -1,7 +1,6 @@
 """Small problems that a compiled function solves and certifies: the same answers, and the same proofs, as by ``solve``."""
 
 import signal
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -37,9 +36,11 @@ def drawn(seed, n=60, kind="plain"):
 
 def solved(gram, y, cap, *, has_bias=True, tol=1e-4):
     gram.full()
-    pair = small_pairs.Pair(np.arange(y.size), y, cap)
-    assert small_pairs.suits(gram, [pair])
-    return small_pairs.separate(gram, [pair], has_bias=has_bias, tol=tol)[0]
+    problems = small_pairs.Problems(np.array([0, y.size]), np.arange(y.size), y, cap)
+    assert small_pairs.suits(gram, problems)
+    found = small_pairs.separate(gram, problems, has_bias=has_bias, tol=tol)
+    assert found.outcomes[0] is not None
+    return found.beta, found.outcomes[0].certificate
 
 
 @pytest.mark.parametrize("has_bias", [True, False])
@@ -48,12 +49,11 @@ def solved(gram, y, cap, *, has_bias=True, tol=1e-4):
 def test_the_proof_is_the_one_of_the_problem(kind, C, tol, has_bias):
     X, y, weight = drawn(1, kind=kind)
     gram = Gram(X, RBF("scale") if np.ptp(X) else RBF(1.0))
-    point = solved(gram, y, C * weight, has_bias=has_bias, tol=tol)
-    assert point.outcome is not None
+    beta, told = solved(gram, y, C * weight, has_bias=has_bias, tol=tol)
     problem = DualProblem.hinge(gram, y, C, sample_weight=weight, fit_intercept=has_bias)
-    assert (problem.lower <= point.beta).all()
-    assert (point.beta <= problem.upper).all()
-    told, known = point.outcome.certificate, problem.certify(point.beta)
+    assert (problem.lower <= beta).all()
+    assert (beta <= problem.upper).all()
+    known = problem.certify(beta)
     assert told.relative_gap <= tol
     # Two sums of the same numbers, each off by at most what it says.
     for name in ("primal", "dual", "gap"):
@@ -67,9 +67,9 @@ def test_the_proof_is_the_one_of_the_problem(kind, C, tol, has_bias):
 def test_it_is_the_optimum(seed):
     X, y, weight = drawn(seed)
     gram = Gram(X, RBF(0.5))
-    point = solved(gram, y, 3.0 * weight, tol=1e-6)
+    _, told = solved(gram, y, 3.0 * weight, tol=1e-6)
     exact = solve(DualProblem.hinge(gram, y, 3.0, sample_weight=weight), stop=RelativeGap(1e-12)).certificate
-    assert exact.dual - 1e-6 * exact.dual <= point.outcome.certificate.dual <= exact.dual + 1e-11 * exact.dual
+    assert exact.dual - 1e-6 * exact.dual <= told.dual <= exact.dual + 1e-11 * exact.dual
 
 
 def test_what_is_short_of_the_tolerance_goes_on_from_there():
@@ -113,15 +113,16 @@ def test_ctrl_c_leaves_pairs_undone():
     X, y = load_iris(return_X_y=True)
     gram = Gram(X)
     gram.full()
-    pairs = []
-    for a, b in combinations(range(3), 2):
-        places = np.flatnonzero((y == a) | (y == b))
-        pairs.append(small_pairs.Pair(places, np.where(y[places] == a, 1.0, -1.0), np.ones(places.size)))
+    places = [np.flatnonzero(y != k) for k in range(3)] * 100
+    signs = [np.where(y[place] == y[place[0]], 1.0, -1.0) for place in places]
+    points, edges = np.concatenate(places), np.cumsum([0, *map(len, places)])
+    problems = small_pairs.Problems(edges, points, np.concatenate(signs), np.ones(points.size))
     with limits():
         signal.raise_signal(signal.SIGINT)
-        found = small_pairs.separate(gram, pairs * 30, has_bias=True, tol=1e-4)
-    assert found[0] is not None
-    assert found[-1] is None
+        found = small_pairs.separate(gram, problems, has_bias=True, tol=1e-4)
+    assert found.outcomes[0] is not None
+    assert found.outcomes[-1] is None
+    assert found.n_iter[0] > 0 > found.n_iter[-1]
 
 
 def test_a_sum_that_is_left_counts_in_the_gap():

@@ -27,7 +27,7 @@ class Distinct(NamedTuple):
     share: np.ndarray  # (n,) part of its point's weight that each row brings
 
     def spread(self, beta: np.ndarray, scale: float = 0.0) -> np.ndarray:
-        """Return coefficients over the rows from those over the points: duplicates share theirs by weight.
+        """Return coefficients over the rows from those over the points, or several such: duplicates share theirs by weight.
 
         What the rows of a point have is, summed exactly, what the point has, as far as that is possible: none has more than its
         share or ``scale`` times its weight, whichever is larger, by more than a unit in the last place.  The larger share comes
@@ -35,12 +35,16 @@ class Distinct(NamedTuple):
         """
         kept = np.flatnonzero(self.group >= 0)
         if kept.size == self.rows.size:
-            return np.where(self.group >= 0, beta[self.group] * self.share, 0.0)
+            parts, used = np.zeros((*beta.shape[:-1], self.group.size)), np.nonzero(beta)
+            parts[(*used[:-1], self.rows[used[-1]])] = beta[used]
+            return parts
+        if beta.ndim == 2:
+            return np.array([self.spread(row, scale) for row in beta])
         rows = kept[np.lexsort((-self.share[kept], self.group[kept]))]
         return _shared(beta, rows, self.group, self.share, np.maximum(scale * self.weight, np.abs(beta)))
 
     def on_few(self, beta: np.ndarray, caps: np.ndarray) -> np.ndarray:
-        """Return coefficients over the rows, those of a point on as few of its rows as their caps (n,) allow.
+        """Return coefficients over the rows, or several such, those of a point on as few of its rows as their caps (n,) allow.
 
         With a box, any split of a coefficient is as good as another, and every support vector costs time in predictions.  A
         point that is at its own cap has all its rows at theirs.
@@ -48,6 +52,8 @@ class Distinct(NamedTuple):
         kept = np.flatnonzero(self.group >= 0)
         if kept.size == self.rows.size:
             return self.spread(beta)
+        if beta.ndim == 2:
+            return np.array([self.on_few(row, caps) for row in beta])
         rows = kept[np.lexsort((-self.share[kept], self.group[kept]))]
         room = np.bincount(self.group[kept], weights=caps[kept], minlength=beta.size)
         is_capped = np.abs(beta) >= room * (1.0 - 1e-12)  # shares are exact there, and differences of caps are not

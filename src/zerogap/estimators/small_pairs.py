@@ -1,20 +1,21 @@
-"""Pairs of classes that are small: many problems on parts of one kernel matrix, each solved and certified by one compiled call.
+"""Pairs of classes that are small: many problems on parts of one kernel matrix, solved and certified by compiled code.
 
 Such a problem takes less time than ``solve`` takes to begin and to end.  What is done is the same: pairs of coefficients from
-zero to a small violation, the residual from the data, the certificate.  Threads take one problem after the other.  One whose
+zero to a small violation, the residual from the data, the certificate.  Threads take some problems after the others.  One whose
 certificate is short of the tolerance goes to ``solve``, from where it is.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from contextlib import suppress
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from zerogap import precision, threads
 from zerogap.certificate import Certificate, Measured, measured
-from zerogap.compiled import HUGE, jit
+from zerogap.compiled import HUGE, inline, jit
 from zerogap.estimators.base import Outcome
 from zerogap.gram import Gram, RowCache, copy_submatrix, product_error, subtract_rows
 from zerogap.kernels import UNIT, Kernel
@@ -22,30 +23,32 @@ from zerogap.limits import Exceeded
 from zerogap.loop import Status, Trace, TraceRow
 from zerogap.loss import crossing
 from zerogap.problem import ProblemArrays
-from zerogap.solvers import auto
 from zerogap.solvers.pair import Iterate
 from zerogap.solvers.smo import descend
 
-MOST_POINTS = auto.FEW
-VIOLATION = auto.FAR * auto.ROUGH * 2.0  # labels are two apart
+MOST_POINTS = 600  # of a problem: with more of them ``solve`` has better ways
+POINTS_AT_ONCE = 1500  # of the problems that a thread takes
+VIOLATION = 1e-3  # to begin with; labels are two apart
 NEARER = 0.3  # of the violation that would do, if the gap were proportional to it
+MOST_PAIRS = 10  # moved for each point
 PASSES = 3  # to put what rounding has left in the sum on one coefficient: all but the first are its own rounding
 
 
-class Pair(NamedTuple):
-    """Two classes as a problem: the 1-norm soft margin (7.1)."""
+class Problems(NamedTuple):
+    """The 1-norm soft margin (7.1) for each of some pairs of classes, one after the other."""
 
-    points: np.ndarray  # (m,) in the matrix
+    edges: np.ndarray  # (count + 1,) where each begins, and the last one ends
+    points: np.ndarray  # (m,) their numbers in the matrix
     sign: np.ndarray  # (m,) +1 or -1
     cap: np.ndarray  # (m,) C times the weight
 
 
-class Point(NamedTuple):
-    """Where a problem has come to."""
+class Points(NamedTuple):
+    """Where the problems have come to."""
 
-    beta: np.ndarray  # (m,)
-    n_iter: int
-    outcome: Outcome | None  # None: short of the tolerance
+    beta: np.ndarray  # (m,) signed coefficients
+    outcomes: list[Outcome | None]  # None: short of the tolerance
+    n_iter: np.ndarray  # (count,) pairs moved; -1 where a limit came first
 
 
 def takes(kernel: Kernel) -> bool:
@@ -53,90 +56,127 @@ def takes(kernel: Kernel) -> bool:
     return kernel.can_share and kernel.is_positive and not kernel.is_linear
 
 
-def suits(gram: Gram, pairs: Sequence[Pair]) -> bool:
+def suits(gram: Gram, problems: Problems) -> bool:
     """Whether this way is open: all kernel values are there, problems are small, and boxes are bounded."""
-    return (
-        gram.is_complete
-        and takes(gram.kernel)
-        and all(pair.points.size <= MOST_POINTS and pair.cap.min() > 0.0 and pair.cap.max() < np.inf for pair in pairs)
-    )
+    is_small = np.diff(problems.edges).max() <= MOST_POINTS
+    is_bounded = problems.cap.min() > 0.0 and problems.cap.max() < np.inf
+    return bool(gram.is_complete and takes(gram.kernel) and is_small and is_bounded)
 
 
-def separate(gram: Gram, pairs: Sequence[Pair], *, has_bias: bool, tol: float) -> list[Point | None]:
-    """Solve all problems; None stands for those that a limit has left undone."""
-    size, K = max(pair.points.size for pair in pairs), gram.full()
-    found: list[Point | None] = [None] * len(pairs)
-    rooms: list[np.ndarray] = []  # where threads have their part of the matrix; the next problem uses it again
+def separate(gram: Gram, problems: Problems, *, has_bias: bool, tol: float) -> Points:
+    """Solve all problems."""
+    K, count = gram.full(), problems.edges.size - 1
+    matrix = _Matrix(K, gram.diagonal, *gram.rounding, gram.X.shape[1] + 2.0)
+    beta, numbers = np.zeros(problems.points.size), np.full((count, 9), np.nan)
+    outcomes: list[Outcome | None] = [None] * count
 
-    def work(k: int) -> None:
-        room = rooms.pop() if rooms else np.empty(size * size)
-        found[k] = _separate_one(gram, K, pairs[k], has_bias, tol, room)
-        rooms.append(room)
+    def work(piece: tuple[int, int]) -> None:
+        began = time.perf_counter()
+        _separate(matrix, problems, *piece, not has_bias, tol, beta, numbers)
+        seconds = time.perf_counter() - began
+        for k in range(*piece):
+            own = beta[problems.edges[k] : problems.edges[k + 1]]
+            outcomes[k] = _outcome(own, numbers[k].tolist(), has_bias, tol, seconds)
 
-    with suppress(Exceeded):
-        threads.share(work, range(len(pairs)))
-    return found
+    pieces = list(_pieces(problems.edges))
+    if len(pieces) == 1:
+        work(pieces[0])
+    else:
+        with suppress(Exceeded):
+            threads.share(work, pieces)
+    return Points(beta, outcomes, np.where(np.isnan(numbers[:, 0]), -1, numbers[:, 0]).astype(np.int64))
 
 
-def _separate_one(gram: Gram, K: np.ndarray, pair: Pair, has_bias: bool, tol: float, room: np.ndarray) -> Point:
-    began, m = time.perf_counter(), pair.points.size
-    rounding = gram.rounding.taken(pair.points)
-    problem = ProblemArrays(
-        gram.diagonal[pair.points],
-        np.zeros(m),
-        pair.sign,
-        np.where(pair.sign < 0, -pair.cap, 0.0),
-        np.where(pair.sign > 0, pair.cap, 0.0),
-        0.0,
-        not has_bias,
-    )
-    operations = gram.X.shape[1] + 2.0
-    moved, beta, bias, excess, sums = _solve(
-        problem, K, pair.points, room, *map(np.ascontiguousarray, rounding), operations, auto.RUSH * m, tol
-    )
+def _pieces(edges: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield ranges of problems that have so many points together."""
+    last = edges[1:] // POINTS_AT_ONCE
+    yield from pairwise([0, *(np.flatnonzero(np.diff(last)) + 1).tolist(), last.size])
+
+
+def _outcome(beta: np.ndarray, numbers: list[float], has_bias: bool, tol: float, seconds: float) -> Outcome | None:
+    moved, bias, excess, *sums = numbers
     certificate = Certificate.of(Measured(*sums), bias, excess, has_bias=has_bias)
-    if not certificate.relative_gap <= tol:
-        return Point(beta, moved, None)
-    start = TraceRow(
-        0, 0.0, 0.0, 2.0, 1.0, 0, 0
-    )  # at zero: the dual objective is zero, and both classes are on the margin
-    support = int(np.count_nonzero(beta))
-    seconds = time.perf_counter() - began
-    end = TraceRow(moved, seconds, certificate.dual, certificate.kkt_violation, certificate.relative_gap, 0, support)
-    return Point(beta, moved, Outcome(beta, bias, certificate, Status.CONVERGED, moved, Trace([start, end]), 0))
+    if not (gap := certificate.relative_gap) <= tol:
+        return None
+    start = TraceRow(0, 0.0, 0.0, 2.0, 1.0, 0, 0)  # at zero the dual objective is zero, and the labels are residuals
+    end = TraceRow(
+        int(moved), seconds, certificate.dual, certificate.kkt_violation, gap, 0, int(np.count_nonzero(beta))
+    )
+    return Outcome(beta, bias, certificate, Status.CONVERGED, int(moved), Trace([start, end]), 0)
+
+
+class _Matrix(NamedTuple):
+    """A kernel matrix that is complete, and how far it can be off (``Rounding``)."""
+
+    K: np.ndarray  # (n, n)
+    diagonal: np.ndarray  # (n,)
+    magnitude: np.ndarray  # (n,)
+    relative: np.ndarray  # (2, k, n)
+    absolute: np.ndarray  # (2, l, n)
+    operations: float  # of a product with features
 
 
 @jit
-def _solve(problem, K, points, room, magnitude, relative, absolute, operations, max_pairs, tol):
-    """Return pairs moved, coefficients, bias, what is left of their sum, and the sums of the certificate.
+def _separate(matrix, problems, first, last, has_fixed_bias, tol, beta, numbers):
+    """Solve problems ``first`` to ``last``: write coefficients, and pairs moved, bias, what is left of the sum, and sums."""
+    edges, size = problems.edges, 0
+    for k in range(first, last):
+        size = max(size, edges[k + 1] - edges[k])
+    room = np.empty(size * size)
+    for k in range(first, last):
+        start, stop, m = edges[k], edges[k + 1], edges[k + 1] - edges[k]
+        points, sign, cap = problems.points[start:stop], problems.sign[start:stop], problems.cap[start:stop]
+        problem = ProblemArrays(
+            matrix.diagonal[points],
+            np.zeros(m),
+            sign,
+            np.where(sign < 0.0, -cap, 0.0),
+            np.where(sign > 0.0, cap, 0.0),
+            0.0,
+            has_fixed_bias,
+        )
+        part = copy_submatrix(matrix.K, points, points, room[: m * m].reshape((m, m)))
+        rounding = matrix.magnitude[points], _taken(matrix.relative, points), _taken(matrix.absolute, points)
+        moved, bias, excess, sums = _solve(problem, part, rounding, matrix.operations, tol, beta[start:stop])
+        numbers[k, 0], numbers[k, 1], numbers[k, 2] = moved, bias, excess
+        numbers[k, 3], numbers[k, 4], numbers[k, 5] = sums.b_up, sums.b_low, sums.dual
+        numbers[k, 6], numbers[k, 7], numbers[k, 8] = sums.dual_error, sums.gap, sums.gap_error
 
-    It ends where the relative gap is at most the tolerance, or after so many pairs.
-    """
-    target, lower, upper, m = problem.target, problem.lower, problem.upper, points.size
-    part = copy_submatrix(K, points, points, room[: m * m].reshape((m, m)))
-    beta, residual, zero = np.zeros(m), target.copy(), np.zeros(m)
+
+@inline
+def _taken(array, points):
+    part = np.empty((array.shape[0], array.shape[1], points.size))
+    for i in range(array.shape[0]):
+        for j in range(array.shape[1]):
+            part[i, j] = array[i, j][points]
+    return part
+
+
+@jit
+def _solve(problem, K, rounding, operations, tol, beta):
+    """Move pairs until the relative gap is at most the tolerance, or so many were moved."""
+    target, lower, upper, m = problem.target, problem.lower, problem.upper, beta.size
+    residual, zero, drops = target.copy(), np.zeros(m), upper - lower
     point = Iterate(beta, residual, np.where(upper > 0, 0.0, -HUGE), np.where(lower < 0, 0.0, HUGE))
-    cache = RowCache(part, np.arange(m), np.zeros(m, dtype=np.int64))
+    cache = RowCache(K, np.arange(m), np.zeros(m, dtype=np.int64))
     moved, violation, bias, excess = 0, VIOLATION, 0.0, 0.0
     while True:
-        diagonal, left = problem.kernel_diagonal, max_pairs - moved
-        _, count, _, _ = descend(problem, point, cache, diagonal, zero, True, left, violation)
+        most = MOST_PAIRS * m - moved
+        _, count, _, _ = descend(problem, point, cache, problem.kernel_diagonal, zero, True, most, violation)
         moved += count
         if not problem.has_fixed_bias:
             excess = _restore_sum(beta, lower, upper)
         residual[:] = target
         support = np.flatnonzero(beta)
-        subtract_rows(part, support, beta[support], residual)
-        error = product_error(beta, magnitude, relative, absolute, operations) + 2.0 * UNIT * np.abs(residual)
+        subtract_rows(K, support, beta[support], residual)
+        error = product_error(beta, rounding[0], rounding[1], rounding[2], operations) + 2.0 * UNIT * np.abs(residual)
         if not problem.has_fixed_bias:
-            drops = upper - lower
             bias = crossing(residual, drops, upper.sum(), 1e-13 * drops.sum())
         sums = measured(beta, target, residual, zero, error, lower, upper, problem.ridge, 0.0, bias)
-        rounding = sums.gap_error + sums.dual_error
-        wanted = tol * (sums.dual + sums.gap)
-        if not sums.gap + rounding > wanted or rounding > 0.5 * wanted or moved >= max_pairs or count == 0:
-            return moved, beta, bias, excess, sums
-        violation = NEARER * violation * wanted / sums.gap
+        off, wanted = sums.gap_error + sums.dual_error, tol * (sums.dual + sums.gap)
+        if not sums.gap + off > wanted or off > 0.5 * wanted or count == 0 or moved >= MOST_PAIRS * m:
+            return moved, bias, excess, sums
+        violation *= NEARER * wanted / sums.gap
 
 
 @jit

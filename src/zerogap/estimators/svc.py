@@ -7,7 +7,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -204,21 +204,26 @@ class SVC(ClassifierMixin, KernelMachine):
         weighted = self._weighted(rows, points)
         with limits():
             whole = self._whole_gram(rows, points)
-            begun: list[Any] = [None] * len(pairs) if starts is None else [points.gather(start) for start in starts]
-            small: dict[int, Any] = {}
-            if starts is None and whole is not None and self._is_plain:
-                small = self._fit_small(whole, weighted, pairs, begun)
+            beta = np.zeros((len(pairs), points.rows.size))
+            found: list[Any] = [None] * len(pairs)
+            moved = np.full(len(pairs), -1 if starts is None else 0)  # -1: not begun
+            if starts is not None:
+                beta[:] = [points.gather(start) for start in starts]
+            elif whole is not None and self._is_plain:
+                found, moved = self._fit_small(whole, weighted, pairs, beta)
+            left = [k for k, outcome in enumerate(found) if outcome is None]
             fitted = self._each(
-                lambda k: small[k] if k in small else self._fit_pair(rows, weighted, *pairs[k], begun[k], whole),
-                len(pairs),
+                lambda k: self._fit_pair(rows, weighted, *pairs[k], None if moved[k] < 0 else beta[k], whole), left
             )
-        outcomes = [outcome for _, outcome, _ in fitted]
-        training = Training(rows, points, np.array([coefficients for coefficients, _, _ in fitted]))
-        if keep_gram:
-            training.gram = fitted[0][2]
+            for k, (coefficients, outcome, _) in zip(left, fitted, strict=True):
+                beta[k], found[k] = coefficients, replace(outcome, n_iter=outcome.n_iter + max(int(moved[k]), 0))
+        outcomes: list[Outcome] = found
+        training = Training(rows, points, beta)
+        if keep_gram and len(pairs) == 1:
+            training.gram = fitted[0][2] if left else cast(_Whole, whole).gram
         coefficients = self._row_coefficients(training)
         self._store(rows.X, rows.codes, pairs, coefficients, outcomes)
-        if whole is not None and (len(pairs) > 1 or small):
+        if whole is not None and (len(pairs) > 1 or not left):
             self.kernel_evaluations_ += whole.gram.evaluations
         # Nothing that comes later can ask for the rows of a kernel matrix of several classes.
         self._training = None if self._is_precomputed and len(pairs) > 1 else training
@@ -406,16 +411,16 @@ class SVC(ClassifierMixin, KernelMachine):
         """Return coefficients over the rows, (pairs of classes, n), from those over the distinct points."""
         rows, points, beta = training.rows, training.points, training.beta if beta is None else beta
         if self.loss != "hinge":  # a ridge shares them by weight
-            return np.array([points.spread(row) for row in beta])
+            return points.spread(beta)
         weight = np.where(rows.weight > 0, rows.weight, 1.0)  # those without weight have no part in it
         caps = self.C * weight * self._class_factors(rows.codes, rows.weight)[rows.codes]
-        return np.array([points.on_few(row, caps) for row in beta])
+        return points.on_few(beta, caps)
 
-    def _each(self, work: Callable[[int], Any], count: int) -> list[Any]:
-        """Return ``work(k)`` for k up to a count, on ``n_jobs`` threads; limits hold in all of them."""
-        if count == 1 or effective_n_jobs(self.n_jobs) == 1:
-            return [work(k) for k in range(count)]
-        tasks = (delayed(copy_context().run)(work, k) for k in range(count))
+    def _each(self, work: Callable[[int], Any], numbers: list[int]) -> list[Any]:
+        """Return ``work(k)`` for some numbers k, on ``n_jobs`` threads; limits hold in all of them."""
+        if len(numbers) <= 1 or effective_n_jobs(self.n_jobs) == 1:
+            return [work(k) for k in numbers]
+        tasks = (delayed(copy_context().run)(work, k) for k in numbers)
         return Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(tasks)
 
     def _whole_gram(self, rows: Rows, points: Distinct) -> _Whole | None:
@@ -440,25 +445,19 @@ class SVC(ClassifierMixin, KernelMachine):
         return self.solver == "auto" and self.loss == "hinge" and not has_limit
 
     def _fit_small(
-        self, whole: _Whole, points: Distinct, pairs: list[tuple[int, int]], begun: list[Any]
-    ) -> dict[int, tuple[np.ndarray, Outcome, Gram | None]]:
-        """Separate the pairs of few points; return what ``_fit_pair`` does.  Some may only have ``begun``."""
+        self, whole: _Whole, points: Distinct, pairs: list[tuple[int, int]], beta: np.ndarray
+    ) -> tuple[list[Any], np.ndarray]:
+        """Separate the pairs of few points into coefficients (pairs, m); return outcomes or None, and how many were moved."""
         places = [whole.places(a, b) for a, b in pairs]
-        problems = [
-            small_pairs.Pair(place, self._signs(whole.codes[place], *pair), self.C * points.weight[whole.order[place]])
-            for place, pair in zip(places, pairs, strict=True)
-        ]
+        signs = [self._signs(whole.codes[place], *pair) for place, pair in zip(places, pairs, strict=True)]
+        edges, flat = np.cumsum([0, *map(len, places)]), np.concatenate(places)
+        cap = self.C * points.weight[whole.order[flat]]
+        problems = small_pairs.Problems(edges, flat, np.concatenate(signs), cap)
         if not small_pairs.suits(whole.gram, problems):
-            return {}
+            return [None] * len(pairs), np.full(len(pairs), -1)
         found = small_pairs.separate(whole.gram, problems, has_bias=self.fit_intercept, tol=self.tol)
-        fitted = {}
-        for k, one in enumerate(found):
-            if one is not None:
-                begun[k] = np.zeros(points.rows.size)
-                begun[k][whole.order[places[k]]] = one.beta
-                if one.outcome is not None:
-                    fitted[k] = begun[k], one.outcome, whole.gram if len(pairs) == 1 else None
-        return fitted
+        beta[np.repeat(np.arange(len(pairs)), np.diff(edges)), whole.order[flat]] = found.beta
+        return found.outcomes, found.n_iter
 
     def _signs(self, codes: np.ndarray, a: int, b: int) -> np.ndarray:
         """LIBSVM's and so scikit-learn's convention: the first class is positive, but the second if there are only two."""
@@ -541,9 +540,10 @@ class SVC(ClassifierMixin, KernelMachine):
         owner = codes[support]
         self.n_support_ = np.bincount(owner, minlength=self.classes_.size).astype(np.int32)
         self.dual_coef_ = np.zeros((self.classes_.size - 1, support.size))
-        for (a, b), row in zip(pairs, beta[:, support], strict=True):
-            self.dual_coef_[b - 1, owner == a] = row[owner == a]
-            self.dual_coef_[a, owner == b] = row[owner == b]
+        used, edges = beta[:, support], np.cumsum([0, *self.n_support_])
+        for k, (a, b) in enumerate(pairs):
+            of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
+            self.dual_coef_[b - 1, of_a], self.dual_coef_[a, of_b] = used[k, of_a], used[k, of_b]
         self._set_biases([outcome.bias for outcome in outcomes])
         self.n_iter_ = np.array([outcome.n_iter for outcome in outcomes], dtype=np.int32)
         certificates = [outcome.certificate for outcome in outcomes]

@@ -156,7 +156,9 @@ class Exponents(Columns):
     def prepare(self, X: Any) -> LiftedPoints:
         """Return the points X in the form that ``fill`` takes: done once, it need not be done for every block."""
         if X is self._Z and (lifted := self.points.lifted) is not None:
-            return LiftedPoints(X, np.concatenate([lifted[:, :-2], lifted[:, :-3:-1]], axis=1), self.points.reach)
+            points = LiftedPoints(X, np.concatenate([lifted[:, :-2], lifted[:, :-3:-1]], axis=1), self.points.reach)
+            points._has_far = self.points.has_far
+            return points
         return self._prepare(X, is_column=False)
 
     def _prepare(self, X: Any, is_column: bool = True) -> LiftedPoints:
@@ -175,10 +177,11 @@ class Exponents(Columns):
             centred = np.subtract(X, self._centre, out=lifted[:, :d])
             centred *= np.sqrt(2.0 * self._gamma)  # first, so that squares of tiny features do not underflow
             reach = 0.5 * np.einsum("ij,ij->i", centred, centred)
-        reach[~(reach <= self._limit)] = np.inf
+        is_far = ~(reach <= self._limit)
+        reach[is_far] = np.inf
         lifted[:, d + is_column] = -reach
         lifted[:, d + (not is_column)] = 1.0
-        lifted[np.isinf(reach)] = 0.0
+        lifted[is_far] = 0.0
         return LiftedPoints(X, lifted, reach)
 
     def write(self, rows: LiftedPoints, columns: LiftedPoints, out: np.ndarray) -> None:
