@@ -36,7 +36,7 @@ def drawn(seed, n=60, kind="plain"):
 
 def solved(gram, y, cap, *, has_bias=True, tol=1e-4):
     gram.full()
-    problems = small_pairs.Problems(np.array([0, y.size]), np.arange(y.size), y, cap)
+    problems = small_pairs.Problems.of([np.arange(y.size)], [y], [cap])
     assert small_pairs.suits(gram, problems)
     found = small_pairs.separate(gram, problems, has_bias=has_bias, tol=tol)
     assert found.outcomes[0] is not None
@@ -115,8 +115,7 @@ def test_ctrl_c_leaves_pairs_undone():
     gram.full()
     places = [np.flatnonzero(y != k) for k in range(3)] * 100
     signs = [np.where(y[place] == y[place[0]], 1.0, -1.0) for place in places]
-    points, edges = np.concatenate(places), np.cumsum([0, *map(len, places)])
-    problems = small_pairs.Problems(edges, points, np.concatenate(signs), np.ones(points.size))
+    problems = small_pairs.Problems.of(places, signs, [np.ones(place.size) for place in places])
     with limits():
         signal.raise_signal(signal.SIGINT)
         found = small_pairs.separate(gram, problems, has_bias=True, tol=1e-4)

@@ -130,7 +130,9 @@ def crossing(knots, drops, excess, rounding):
     it, and one part goes on.  Nothing but the crossing is sorted.
     """
     left, falls, count = knots.copy(), drops.copy(), knots.size
-    above = np.inf  # the least knot known to be above those that are left
+    above, least_knot = np.inf, np.inf  # the least knot known to be above those that are left; and of all
+    for k in range(count):
+        least_knot = min(least_knot, knots[k])
     while count > 0:
         pivot = _middle(left[0], left[count // 2], left[count - 1])
         below, here = 0.0, 0.0  # how far S falls below the pivot, and at it
@@ -154,7 +156,7 @@ def crossing(knots, drops, excess, rounding):
                 left[kept], falls[kept] = left[k], falls[k]
                 kept += 1
         count = kept
-    return knots.min() if knots.size else 0.0
+    return least_knot
 
 
 @inline

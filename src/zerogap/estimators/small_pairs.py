@@ -17,8 +17,8 @@ from zerogap import precision, threads
 from zerogap.certificate import Certificate, Measured, measured
 from zerogap.compiled import HUGE, inline, jit
 from zerogap.estimators.base import Outcome
-from zerogap.gram import Gram, RowCache, copy_submatrix, product_error, subtract_rows
-from zerogap.kernels import UNIT, Kernel
+from zerogap.gram import Gram, RowCache, copy_submatrix, product_error
+from zerogap.kernels import UNIT
 from zerogap.limits import Exceeded
 from zerogap.loop import Status, Trace, TraceRow
 from zerogap.loss import crossing
@@ -40,7 +40,15 @@ class Problems(NamedTuple):
     edges: np.ndarray  # (count + 1,) where each begins, and the last one ends
     points: np.ndarray  # (m,) their numbers in the matrix
     sign: np.ndarray  # (m,) +1 or -1
-    cap: np.ndarray  # (m,) C times the weight
+    lower: np.ndarray  # (m,) box
+    upper: np.ndarray  # (m,) box
+
+    @classmethod
+    def of(cls, places: list[np.ndarray], signs: list[np.ndarray], caps: list[np.ndarray]) -> "Problems":
+        """Return the problems of points with signs and caps, C times the weight."""
+        sign, cap = np.concatenate(signs), np.concatenate(caps)
+        box = np.where(sign < 0, -cap, 0.0), np.where(sign > 0, cap, 0.0)
+        return cls(np.cumsum([0, *map(len, places)]), np.concatenate(places), sign, *box)
 
 
 class Points(NamedTuple):
@@ -51,16 +59,15 @@ class Points(NamedTuple):
     n_iter: np.ndarray  # (count,) pairs moved; -1 where a limit came first
 
 
-def takes(kernel: Kernel) -> bool:
-    """Whether a kernel can be taken: an inner product for certain; linear ones have a solver of their own."""
-    return kernel.can_share and kernel.is_positive and not kernel.is_linear
-
-
 def suits(gram: Gram, problems: Problems) -> bool:
-    """Whether this way is open: all kernel values are there, problems are small, and boxes are bounded."""
+    """Whether this way is open: all kernel values are there, of an inner product, problems are small, and boxes are bounded.
+
+    Linear kernels have a solver of their own.
+    """
     is_small = np.diff(problems.edges).max() <= MOST_POINTS
-    is_bounded = problems.cap.min() > 0.0 and problems.cap.max() < np.inf
-    return bool(gram.is_complete and takes(gram.kernel) and is_small and is_bounded)
+    cap = problems.upper - problems.lower
+    is_bounded = cap.min() > 0.0 and cap.max() < np.inf
+    return bool(gram.is_complete and gram.is_positive and not gram.kernel.is_linear and is_small and is_bounded)
 
 
 def separate(gram: Gram, problems: Problems, *, has_bias: bool, tol: float) -> Points:
@@ -116,6 +123,19 @@ class _Matrix(NamedTuple):
     operations: float  # of a product with features
 
 
+class _Part(NamedTuple):
+    """That of some points."""
+
+    K: np.ndarray
+    magnitude: np.ndarray
+    relative: np.ndarray
+    absolute: np.ndarray
+    operations: float
+
+
+# Loops that are written out, and no calls of NumPy: those take long to compile.
+
+
 @jit
 def _separate(matrix, problems, first, last, has_fixed_bias, tol, beta, numbers):
     """Solve problems ``first`` to ``last``: write coefficients, and pairs moved, bias, what is left of the sum, and sums."""
@@ -125,19 +145,24 @@ def _separate(matrix, problems, first, last, has_fixed_bias, tol, beta, numbers)
     room = np.empty(size * size)
     for k in range(first, last):
         start, stop, m = edges[k], edges[k + 1], edges[k + 1] - edges[k]
-        points, sign, cap = problems.points[start:stop], problems.sign[start:stop], problems.cap[start:stop]
+        points = problems.points[start:stop]
+        part = _Part(
+            copy_submatrix(matrix.K, points, points, room[: m * m].reshape((m, m))),
+            _taken(matrix.magnitude, points),
+            _both_taken(matrix.relative, points),
+            _both_taken(matrix.absolute, points),
+            matrix.operations,
+        )
         problem = ProblemArrays(
-            matrix.diagonal[points],
+            _taken(matrix.diagonal, points),
             np.zeros(m),
-            sign,
-            np.where(sign < 0.0, -cap, 0.0),
-            np.where(sign > 0.0, cap, 0.0),
+            problems.sign[start:stop],
+            problems.lower[start:stop],
+            problems.upper[start:stop],
             0.0,
             has_fixed_bias,
         )
-        part = copy_submatrix(matrix.K, points, points, room[: m * m].reshape((m, m)))
-        rounding = matrix.magnitude[points], _taken(matrix.relative, points), _taken(matrix.absolute, points)
-        moved, bias, excess, sums = _solve(problem, part, rounding, matrix.operations, tol, beta[start:stop])
+        moved, bias, excess, sums = _solve(problem, part, tol, beta[start:stop])
         numbers[k, 0], numbers[k, 1], numbers[k, 2] = moved, bias, excess
         numbers[k, 3], numbers[k, 4], numbers[k, 5] = sums.b_up, sums.b_low, sums.dual
         numbers[k, 6], numbers[k, 7], numbers[k, 8] = sums.dual_error, sums.gap, sums.gap_error
@@ -145,20 +170,34 @@ def _separate(matrix, problems, first, last, has_fixed_bias, tol, beta, numbers)
 
 @inline
 def _taken(array, points):
-    part = np.empty((array.shape[0], array.shape[1], points.size))
-    for i in range(array.shape[0]):
+    part = np.empty(points.size)
+    for k in range(points.size):
+        part[k] = array[points[k]]
+    return part
+
+
+@inline
+def _both_taken(array, points):
+    part = np.empty((2, array.shape[1], points.size))
+    for i in range(2):
         for j in range(array.shape[1]):
-            part[i, j] = array[i, j][points]
+            for k in range(points.size):
+                part[i, j, k] = array[i, j, points[k]]
     return part
 
 
 @jit
-def _solve(problem, K, rounding, operations, tol, beta):
+def _solve(problem, part, tol, beta):
     """Move pairs until the relative gap is at most the tolerance, or so many were moved."""
     target, lower, upper, m = problem.target, problem.lower, problem.upper, beta.size
-    residual, zero, drops = target.copy(), np.zeros(m), upper - lower
-    point = Iterate(beta, residual, np.where(upper > 0, 0.0, -HUGE), np.where(lower < 0, 0.0, HUGE))
-    cache = RowCache(K, np.arange(m), np.zeros(m, dtype=np.int64))
+    residual, up_offset, low_offset, drops, zero = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.zeros(m)
+    slots, stamps, top, rounding = np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64), 0.0, 0.0
+    for i in range(m):
+        residual[i], slots[i], stamps[i] = target[i], i, 0
+        up_offset[i], low_offset[i] = 0.0 if upper[i] > 0.0 else -HUGE, 0.0 if lower[i] < 0.0 else HUGE
+        drops[i] = upper[i] - lower[i]
+        top, rounding = top + upper[i], rounding + 1e-13 * drops[i]
+    point, cache = Iterate(beta, residual, up_offset, low_offset), RowCache(part.K, slots, stamps)
     moved, violation, bias, excess = 0, VIOLATION, 0.0, 0.0
     while True:
         most = MOST_PAIRS * m - moved
@@ -166,12 +205,12 @@ def _solve(problem, K, rounding, operations, tol, beta):
         moved += count
         if not problem.has_fixed_bias:
             excess = _restore_sum(beta, lower, upper)
-        residual[:] = target
-        support = np.flatnonzero(beta)
-        subtract_rows(K, support, beta[support], residual)
-        error = product_error(beta, rounding[0], rounding[1], rounding[2], operations) + 2.0 * UNIT * np.abs(residual)
+        _set_residual(part.K, beta, target, residual)
+        error = product_error(beta, part.magnitude, part.relative, part.absolute, part.operations)
+        for i in range(m):
+            error[i] += 2.0 * UNIT * abs(residual[i])
         if not problem.has_fixed_bias:
-            bias = crossing(residual, drops, upper.sum(), 1e-13 * drops.sum())
+            bias = crossing(residual, drops, top, rounding)
         sums = measured(beta, target, residual, zero, error, lower, upper, problem.ridge, 0.0, bias)
         off, wanted = sums.gap_error + sums.dual_error, tol * (sums.dual + sums.gap)
         if not sums.gap + off > wanted or off > 0.5 * wanted or count == 0 or moved >= MOST_PAIRS * m:
@@ -179,13 +218,27 @@ def _solve(problem, K, rounding, operations, tol, beta):
         violation *= NEARER * wanted / sums.gap
 
 
-@jit
+@inline
+def _set_residual(K, beta, target, residual):
+    for i in range(target.size):
+        residual[i] = target[i]
+    for j in range(beta.size):
+        if beta[j] != 0.0:
+            row, b = K[j], beta[j]
+            for i in range(row.size):
+                residual[i] -= b * row[i]
+
+
+@inline
 def _restore_sum(beta, lower, upper):
     """Put what rounding left in the sum on the coefficient with the most room; return what is left then."""
     for _ in range(PASSES):
-        excess = precision.total(beta, 0.0)
-        k = np.argmax(np.minimum(upper - beta, beta - lower))
-        if excess == 0.0 or abs(excess) >= min(upper[k] - beta[k], beta[k] - lower[k]):
+        excess, most, where = precision.total(beta, 0.0), 0.0, -1
+        for i in range(beta.size):
+            room = min(upper[i] - beta[i], beta[i] - lower[i])
+            if room > most:
+                most, where = room, i
+        if excess == 0.0 or abs(excess) >= most:
             return excess
-        beta[k] -= excess
+        beta[where] -= excess
     return precision.total(beta, 0.0)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -203,7 +203,7 @@ class SVC(ClassifierMixin, KernelMachine):
         pairs = list(combinations(range(self.classes_.size), 2))
         weighted = self._weighted(rows, points)
         with limits():
-            whole = self._whole_gram(rows, points)
+            whole = self._whole_gram(rows, points) if len(pairs) > 1 else None
             beta = np.zeros((len(pairs), points.rows.size))
             found: list[Any] = [None] * len(pairs)
             moved = np.full(len(pairs), -1 if starts is None else 0)  # -1: not begun
@@ -219,12 +219,11 @@ class SVC(ClassifierMixin, KernelMachine):
                 beta[k], found[k] = coefficients, replace(outcome, n_iter=outcome.n_iter + max(int(moved[k]), 0))
         outcomes: list[Outcome] = found
         training = Training(rows, points, beta)
-        if keep_gram and len(pairs) == 1:
-            training.gram = fitted[0][2] if left else cast(_Whole, whole).gram
+        if keep_gram:
+            training.gram = fitted[0][2]
         coefficients = self._row_coefficients(training)
         self._store(rows.X, rows.codes, pairs, coefficients, outcomes)
-        if whole is not None and (len(pairs) > 1 or not left):
-            self.kernel_evaluations_ += whole.gram.evaluations
+        self.kernel_evaluations_ += 0 if whole is None else whole.gram.evaluations
         # Nothing that comes later can ask for the rows of a kernel matrix of several classes.
         self._training = None if self._is_precomputed and len(pairs) > 1 else training
         if self.warm_start:
@@ -425,12 +424,10 @@ class SVC(ClassifierMixin, KernelMachine):
 
     def _whole_gram(self, rows: Rows, points: Distinct) -> _Whole | None:
         """Return the kernel matrix of all classes, if memory holds it: every pair of classes has its part of it."""
-        is_one = self.classes_.size == 2
-        is_small = points.rows.size <= small_pairs.MOST_POINTS and small_pairs.takes(self._kernel)
-        if not (is_small and self._is_plain if is_one else self._kernel.can_share and self.solver == "auto"):
+        if not (self._kernel.can_share and self.solver == "auto"):
             return None
         codes = rows.codes[points.rows]
-        order = np.arange(codes.size) if is_one else np.argsort(codes, kind="stable")
+        order = np.argsort(codes, kind="stable")
         gram = self._gram(rows.X, points.rows[order])
         if not gram.holds_all:
             return None
@@ -450,13 +447,13 @@ class SVC(ClassifierMixin, KernelMachine):
         """Separate the pairs of few points into coefficients (pairs, m); return outcomes or None, and how many were moved."""
         places = [whole.places(a, b) for a, b in pairs]
         signs = [self._signs(whole.codes[place], *pair) for place, pair in zip(places, pairs, strict=True)]
-        edges, flat = np.cumsum([0, *map(len, places)]), np.concatenate(places)
-        cap = self.C * points.weight[whole.order[flat]]
-        problems = small_pairs.Problems(edges, flat, np.concatenate(signs), cap)
+        caps = [self.C * points.weight[whole.order[place]] for place in places]
+        problems = small_pairs.Problems.of(places, signs, caps)
         if not small_pairs.suits(whole.gram, problems):
             return [None] * len(pairs), np.full(len(pairs), -1)
         found = small_pairs.separate(whole.gram, problems, has_bias=self.fit_intercept, tol=self.tol)
-        beta[np.repeat(np.arange(len(pairs)), np.diff(edges)), whole.order[flat]] = found.beta
+        owner = np.repeat(np.arange(len(pairs)), np.diff(problems.edges))
+        beta[owner, whole.order[problems.points]] = found.beta
         return found.outcomes, found.n_iter
 
     def _signs(self, codes: np.ndarray, a: int, b: int) -> np.ndarray:
@@ -479,10 +476,7 @@ class SVC(ClassifierMixin, KernelMachine):
         sign = self._signs(code[of_pair], a, b)
         title = f"{self.classes_[a]} against {self.classes_[b]}"
         with limits(self.max_time):  # a kernel that is a function takes its time for the diagonal already
-            if whole is None:
-                gram = self._gram(rows.X, points.rows[of_pair])
-            else:
-                gram = whole.gram if self.classes_.size == 2 else whole.gram.subset(places)
+            gram = self._gram(rows.X, points.rows[of_pair]) if whole is None else whole.gram.subset(places)
             problem = self._problem(gram, sign, points.weight[of_pair])
             solution = self._solve(problem, None if start is None else start[of_pair], title)
         beta = np.zeros(points.rows.size)
