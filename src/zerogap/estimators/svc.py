@@ -219,7 +219,7 @@ class SVC(ClassifierMixin, KernelMachine):
                 beta[k], found[k] = coefficients, replace(outcome, n_iter=outcome.n_iter + max(int(moved[k]), 0))
         outcomes: list[Outcome] = found
         training = Training(rows, points, beta)
-        if keep_gram:
+        if keep_gram and len(pairs) == 1:
             training.gram = fitted[0][2]
         coefficients = self._row_coefficients(training)
         self._store(rows.X, rows.codes, pairs, coefficients, outcomes)
