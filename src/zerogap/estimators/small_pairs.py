@@ -18,7 +18,7 @@ from zerogap.certificate import Certificate, Measured, measured
 from zerogap.compiled import HUGE, inline, jit
 from zerogap.estimators.base import Outcome
 from zerogap.gram import Gram, RowCache, copy_submatrix, product_error
-from zerogap.kernels import UNIT
+from zerogap.kernels import UNIT, Kernel
 from zerogap.limits import Exceeded
 from zerogap.loop import Status, Trace, TraceRow
 from zerogap.loss import crossing
@@ -59,15 +59,17 @@ class Points(NamedTuple):
     n_iter: np.ndarray  # (count,) pairs moved; -1 where a limit came first
 
 
-def suits(gram: Gram, problems: Problems) -> bool:
-    """Whether this way is open: all kernel values are there, of an inner product, problems are small, and boxes are bounded.
+def takes(kernel: Kernel) -> bool:
+    """Whether a kernel can be taken: an inner product for certain; linear ones have a solver of their own."""
+    return kernel.can_share and kernel.is_positive and not kernel.is_linear
 
-    Linear kernels have a solver of their own.
-    """
+
+def suits(gram: Gram, problems: Problems) -> bool:
+    """Whether this way is open: all kernel values are there, problems are small, and boxes are bounded."""
     is_small = np.diff(problems.edges).max() <= MOST_POINTS
     cap = problems.upper - problems.lower
     is_bounded = cap.min() > 0.0 and cap.max() < np.inf
-    return bool(gram.is_complete and gram.is_positive and not gram.kernel.is_linear and is_small and is_bounded)
+    return bool(gram.is_complete and takes(gram.kernel) and is_small and is_bounded)
 
 
 def separate(gram: Gram, problems: Problems, *, has_bias: bool, tol: float) -> Points:
@@ -79,7 +81,10 @@ def separate(gram: Gram, problems: Problems, *, has_bias: bool, tol: float) -> P
 
     def work(piece: tuple[int, int]) -> None:
         began = time.perf_counter()
-        _separate(matrix, problems, *piece, not has_bias, tol, beta, numbers)
+        if problems.points.size == gram.n and count == 1:
+            _separate_all(matrix, problems, not has_bias, tol, beta, numbers[0])
+        else:
+            _separate(matrix, problems, *piece, not has_bias, tol, beta, numbers)
         seconds = time.perf_counter() - began
         for k in range(*piece):
             own = beta[problems.edges[k] : problems.edges[k + 1]]
@@ -131,6 +136,17 @@ class _Part(NamedTuple):
     relative: np.ndarray
     absolute: np.ndarray
     operations: float
+
+
+def _separate_all(
+    matrix: _Matrix, problems: Problems, has_fixed_bias: bool, tol: float, beta: np.ndarray, numbers: np.ndarray
+) -> None:
+    """Solve the one problem there is, of all points in their order: nothing is copied, and less has to be compiled."""
+    _, _, sign, lower, upper = problems
+    problem = ProblemArrays(matrix.diagonal, np.zeros(beta.size), sign, lower, upper, 0.0, has_fixed_bias)
+    part = _Part(matrix.K, matrix.magnitude, matrix.relative, matrix.absolute, matrix.operations)
+    *found, sums = _solve(problem, part, tol, beta)
+    numbers[:] = (*found, *sums)
 
 
 # Loops that are written out, and no calls of NumPy: those take long to compile.

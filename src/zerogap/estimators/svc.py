@@ -7,7 +7,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -203,7 +203,7 @@ class SVC(ClassifierMixin, KernelMachine):
         pairs = list(combinations(range(self.classes_.size), 2))
         weighted = self._weighted(rows, points)
         with limits():
-            whole = self._whole_gram(rows, points) if len(pairs) > 1 else None
+            whole = self._whole_gram(rows, points)
             beta = np.zeros((len(pairs), points.rows.size))
             found: list[Any] = [None] * len(pairs)
             moved = np.full(len(pairs), -1 if starts is None else 0)  # -1: not begun
@@ -220,10 +220,11 @@ class SVC(ClassifierMixin, KernelMachine):
         outcomes: list[Outcome] = found
         training = Training(rows, points, beta)
         if keep_gram and len(pairs) == 1:
-            training.gram = fitted[0][2]
+            training.gram = fitted[0][2] if left else cast(_Whole, whole).gram
         coefficients = self._row_coefficients(training)
         self._store(rows.X, rows.codes, pairs, coefficients, outcomes)
-        self.kernel_evaluations_ += 0 if whole is None else whole.gram.evaluations
+        if whole is not None and (len(pairs) > 1 or not left):
+            self.kernel_evaluations_ += whole.gram.evaluations
         # Nothing that comes later can ask for the rows of a kernel matrix of several classes.
         self._training = None if self._is_precomputed and len(pairs) > 1 else training
         if self.warm_start:
@@ -423,11 +424,16 @@ class SVC(ClassifierMixin, KernelMachine):
         return Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(tasks)
 
     def _whole_gram(self, rows: Rows, points: Distinct) -> _Whole | None:
-        """Return the kernel matrix of all classes, if memory holds it: every pair of classes has its part of it."""
-        if not (self._kernel.can_share and self.solver == "auto"):
+        """Return the kernel matrix of all classes, if memory holds it: every pair of classes has its part of it.
+
+        Of two classes only where that is all there is to prepare.
+        """
+        is_one = self.classes_.size == 2
+        is_small = self._is_plain and points.rows.size <= small_pairs.MOST_POINTS and small_pairs.takes(self._kernel)
+        if not (is_small if is_one else self._kernel.can_share and self.solver == "auto"):
             return None
         codes = rows.codes[points.rows]
-        order = np.argsort(codes, kind="stable")
+        order = np.arange(codes.size) if is_one else np.argsort(codes, kind="stable")
         gram = self._gram(rows.X, points.rows[order])
         if not gram.holds_all:
             return None
@@ -476,7 +482,10 @@ class SVC(ClassifierMixin, KernelMachine):
         sign = self._signs(code[of_pair], a, b)
         title = f"{self.classes_[a]} against {self.classes_[b]}"
         with limits(self.max_time):  # a kernel that is a function takes its time for the diagonal already
-            gram = self._gram(rows.X, points.rows[of_pair]) if whole is None else whole.gram.subset(places)
+            if whole is None:
+                gram = self._gram(rows.X, points.rows[of_pair])
+            else:
+                gram = whole.gram if self.classes_.size == 2 else whole.gram.subset(places)
             problem = self._problem(gram, sign, points.weight[of_pair])
             solution = self._solve(problem, None if start is None else start[of_pair], title)
         beta = np.zeros(points.rows.size)
