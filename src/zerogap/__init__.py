@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from zerogap.comparison import Comparison, compare
     from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out, load
     from zerogap.gram import Gram
-    from zerogap.loop import Solution, Status, Trace, solve
+    from zerogap.loop import Solution, Status, Steps, Trace, iterate, solve
     from zerogap.path import Path, svm_path
     from zerogap.problem import DualProblem
     from zerogap.stopping import DualGrowth, FeasibilityGap, KKTViolation, RelativeGap
@@ -40,7 +40,9 @@ __getattr__, __dir__ = loader(
         "RelativeGap": "stopping",
         "Solution": "loop",
         "Status": "loop",
+        "Steps": "loop",
         "Trace": "loop",
+        "iterate": "loop",
         "solve": "loop",
         "Path": "path",
         "svm_path": "path",
@@ -66,9 +68,11 @@ __all__ = [
     "SVCPath",
     "Solution",
     "Status",
+    "Steps",
     "Trace",
     "compare",
     "datasets",
+    "iterate",
     "kernels",
     "leave_one_out",
     "load",

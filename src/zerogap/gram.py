@@ -186,9 +186,12 @@ class Gram:
         self._make_locks()
 
     @contextmanager
-    def exclusive(self) -> Iterator["Gram"]:
-        """Yield this matrix, whose cache is then this thread's alone; while it is another's, a twin with its own cache."""
-        if self._lock.acquire(blocking=False):
+    def exclusive(self, *, wait: bool = False) -> Iterator["Gram"]:
+        """Yield this matrix, whose cache is then this thread's alone; while it is another's, a twin with its own cache.
+
+        ``wait``: until the other thread is done with it, and no twin.
+        """
+        if self._lock.acquire(blocking=wait):
             try:
                 yield self
             finally:
