@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from zerogap import datasets, kernels
     from zerogap.certificate import Certificate
     from zerogap.comparison import Comparison, compare
-    from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out, load
+    from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out, load, score_curve
     from zerogap.gram import Gram
     from zerogap.loop import Solution, Status, Steps, Trace, iterate, solve
     from zerogap.path import Path, svm_path
@@ -31,6 +31,7 @@ __getattr__, __dir__ = loader(
         "SVR": "estimators",
         "leave_one_out": "estimators",
         "load": "estimators",
+        "score_curve": "estimators",
         "Gram": "gram",
         "Certificate": "certificate",
         "DualProblem": "problem",
@@ -76,6 +77,7 @@ __all__ = [
     "kernels",
     "leave_one_out",
     "load",
+    "score_curve",
     "solve",
     "svm_path",
 ]

@@ -18,7 +18,7 @@ from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.limits import Exceeded, Limit, is_over, limits, unlimited
 from zerogap.problem import DualProblem
-from zerogap.solvers import Info, Solver, get_solver
+from zerogap.solvers import Info, Solver, get_solver, name_of
 from zerogap.stopping import RelativeGap, Stop
 from zerogap.threads import alone
 
@@ -295,7 +295,7 @@ class Solution:
 
     def __repr__(self) -> str:
         return (
-            f"Solution({self.status.name} by {self.solver} after {self.n_iter} iterations, "
+            f"Solution({self.status.name} by {name_of(self.solver)} after {self.n_iter} iterations, "
             f"{self.support.size} support vectors of {self.beta.size}: {self.certificate})"
         )
 
@@ -549,10 +549,10 @@ class Steps:
 
     def __repr__(self) -> str:
         if self._run is None:
-            return f"Steps({self._solver}: not begun, {self.solution.status.name})"
+            return f"Steps({name_of(self._solver)}: not begun, {self.solution.status.name})"
         run = self._run
         return (
-            f"Steps({run.solver}: {run.status.name if run.status else 'can go on'} after {run.steps} iterations, "
+            f"Steps({name_of(run.solver)}: {run.status.name if run.status else 'can go on'} after {run.steps} iterations, "
             f"relative gap {run.now.relative_gap:.2g})"
         )
 
@@ -677,6 +677,20 @@ class _Run:
                 )
             start = self.problem.feasible(start)
         self.state = self.solver.init(self.problem, start)
+        self._refuse_other_state()
+
+    def _refuse_other_state(self) -> None:
+        """Refuse what ``init`` returned, if it is not what one has to return."""
+        shape = (self.problem.n,)
+        for name in ("beta", "residual"):
+            value = getattr(self.state, name, None)
+            if not (isinstance(value, np.ndarray) and value.shape == shape and value.dtype == np.float64):
+                is_array = isinstance(value, np.ndarray)
+                found = f"{value.dtype} of shape {value.shape}" if is_array else f"a {type(value).__name__}"
+                raise TypeError(
+                    f"init of solver {name_of(self.solver)} has to return a state with arrays beta and residual of {self.problem.n} "
+                    f"float64 each, as zerogap.solvers.State says; got a {type(self.state).__name__} whose {name} is {found}."
+                )
 
     def _checked(self, step: Any) -> tuple[Any, Info]:
         """Return what a step returned, if it is what one has to return."""
@@ -691,7 +705,7 @@ class _Run:
         else:
             return step
         raise TypeError(
-            f"A step of solver {self.solver} has to return its state and an Info, as zerogap.solvers.Solver says; got {found}."
+            f"A step of solver {name_of(self.solver)} has to return its state and an Info, as zerogap.solvers.Solver says; got {found}."
         )
 
     def _sum_is_exact(self) -> bool:
@@ -818,7 +832,7 @@ class _Run:
         else:
             return
         raise RuntimeError(
-            f"Solver {self.solver} left a point that is not feasible: {found}. Every step has to return a feasible point, as "
+            f"Solver {name_of(self.solver)} left a point that is not feasible: {found}. Every step has to return a feasible point, as "
             "zerogap.solvers.Solver and docs/add-a-solver.md say."
         )
 
