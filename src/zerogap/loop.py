@@ -409,9 +409,9 @@ def iterate(
     Returns
     -------
     Steps
-        An iterator over ``(state, info)``.  ``state.beta`` is a feasible point, ``state.residual`` goes with it, and ``info`` is
-        the row of the trace: step, seconds, dual, violation, gap, kernel_evaluations, support.  Arrays of the state are updated
-        in place: copy what you keep.  ``steps.solution`` is the certified solution where the run is, at the end and before it.
+        An iterator over ``(state, info)``.  ``state.beta`` is a feasible point, ``state.residual`` goes with it, ``info`` is the
+        row of the trace: step, seconds, dual, violation, gap, kernel_evaluations, support.  Arrays of the state are updated in
+        place: copy what you keep.  ``steps.solution`` is the certified solution where the run is, at the end and before it.
 
     Notes
     -----
@@ -468,6 +468,7 @@ class Steps:
     ):
         self._problem, self._solver, self._every, self._left = problem, solver, trace_every, max_time
         self._run: _Run | None = None
+        self._paused = 0.0  # when the last step ended
         self._solution: Solution | None = None  # once the run has ended
         with self._at_work() as limit:
             try:
@@ -683,13 +684,13 @@ class _Run:
         """Refuse what ``init`` returned, if it is not what one has to return."""
         shape = (self.problem.n,)
         for name in ("beta", "residual"):
-            value = getattr(self.state, name, None)
-            if not (isinstance(value, np.ndarray) and value.shape == shape and value.dtype == np.float64):
-                is_array = isinstance(value, np.ndarray)
+            value: Any = getattr(self.state, name, None)
+            is_array = isinstance(value, np.ndarray)
+            if not is_array or value.shape != shape or value.dtype != np.float64:
                 found = f"{value.dtype} of shape {value.shape}" if is_array else f"a {type(value).__name__}"
                 raise TypeError(
-                    f"init of solver {name_of(self.solver)} has to return a state with arrays beta and residual of {self.problem.n} "
-                    f"float64 each, as zerogap.solvers.State says; got a {type(self.state).__name__} whose {name} is {found}."
+                    f"init of solver {name_of(self.solver)} has to return a state with beta and residual, arrays of {shape[0]} "
+                    f"float64, as zerogap.solvers.State says; got a {type(self.state).__name__} whose {name} is {found}."
                 )
 
     def _checked(self, step: Any) -> tuple[Any, Info]:
@@ -705,7 +706,8 @@ class _Run:
         else:
             return step
         raise TypeError(
-            f"A step of solver {name_of(self.solver)} has to return its state and an Info, as zerogap.solvers.Solver says; got {found}."
+            f"A step of solver {name_of(self.solver)} has to return its state and an Info, as zerogap.solvers.Solver says; got "
+            f"{found}."
         )
 
     def _sum_is_exact(self) -> bool:
@@ -832,8 +834,8 @@ class _Run:
         else:
             return
         raise RuntimeError(
-            f"Solver {name_of(self.solver)} left a point that is not feasible: {found}. Every step has to return a feasible point, as "
-            "zerogap.solvers.Solver and docs/add-a-solver.md say."
+            f"Solver {name_of(self.solver)} left a point that is not feasible: {found}. Every step has to return a feasible "
+            "point, as zerogap.solvers.Solver and docs/add-a-solver.md say."
         )
 
     def _is_met(self, **changes: Any) -> bool:

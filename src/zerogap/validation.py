@@ -251,7 +251,8 @@ def other_scale(X: Any, known: Any) -> str:
     X, known, low, high = X[:, varies], known[:, varies], low[varies], high[varies]
     (m, d), n = X.shape, known.shape[0]
     with np.errstate(over="ignore", invalid="ignore"):
-        far = np.maximum((X > high + (high - low)).sum(axis=0), (X < low - (high - low)).sum(axis=0))
+        far_above, far_below = X - high > high - low, low - X > high - low
+    far = np.maximum(far_above.sum(axis=0), far_below.sum(axis=0))
     h = int(far.max())
     if 2 * h >= m and np.log(2 * d) + _log_choose(m, h) - _log_choose(n + m, h) <= np.log(IMPROBABLE):
         count = int(np.count_nonzero(2 * far >= m))
