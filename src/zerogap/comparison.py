@@ -80,6 +80,10 @@ class Run:
         )
         return dict(zip(COLUMNS, values, strict=True))
 
+    def __repr__(self) -> str:
+        said = f"{self.why}, {self.reason}" if self.solution is None else repr(self.solution)
+        return f"Run({self.name}: {said})"
+
 
 class Comparison:
     """Runs of several solvers on one problem; ``print`` it for the table, ``plot`` it for the convergence.
@@ -203,6 +207,11 @@ class Comparison:
                 f"{row['seconds']:>8.3f} {row['relative_gap']:>8.1e} {row['support_vectors']:>8}"
             )
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_comparison
+
+        return of_comparison(self)
 
 
 def compare(

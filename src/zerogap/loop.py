@@ -21,6 +21,7 @@ from zerogap.problem import DualProblem
 from zerogap.solvers import Info, Solver, get_solver, name_of
 from zerogap.stopping import RelativeGap, Stop
 from zerogap.threads import alone
+from zerogap.wording import count, duration, number
 
 # A trace row is recorded, and the stopping rule tested, after about this many updated residuals,
 # a tenth of a second: often enough for Ctrl-C, time limits and the trace, too seldom to cost anything.  Counting work
@@ -183,6 +184,13 @@ class TraceRow(NamedTuple):
     kernel_evaluations: int
     support: int
 
+    def __repr__(self) -> str:
+        return (
+            f"TraceRow(step {count(self.step)}: relative gap {self.gap:.2g}, dual {number(self.dual, 7)}, violation "
+            f"{self.violation:.2g}, {count(self.support, 'support vector')}, {count(self.kernel_evaluations, 'kernel value')}, "
+            f"{duration(self.seconds)})"
+        )
+
 
 class Trace:
     """The history of a run, a table: ``trace["gap"]`` is a column, ``trace[3]`` a row.
@@ -229,11 +237,10 @@ class Trace:
         return {name: self[name].tolist() for name in self.columns}
 
     def __repr__(self) -> str:
-        shown = self.rows if len(self) <= 12 else [*self.rows[:6], None, *self.rows[-5:]]
         lines = [
             f"{'step':>9} {'seconds':>8} {'dual':>14} {'violation':>10} {'gap':>9} {'evaluations':>12} {'support':>8}"
         ]
-        for row in shown:
+        for row in self._shown():
             lines.append(
                 "      ..."
                 if row is None
@@ -241,6 +248,15 @@ class Trace:
                 f"{row.kernel_evaluations:>12} {row.support:>8}"
             )
         return "\n".join(lines)
+
+    def _shown(self) -> "list[TraceRow | None]":
+        """Return the rows that are shown; None stands for those left out."""
+        return [*self.rows] if len(self) <= 12 else [*self.rows[:6], None, *self.rows[-5:]]
+
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_trace
+
+        return of_trace(self, self._shown())
 
 
 @dataclass(frozen=True)
@@ -294,10 +310,16 @@ class Solution:
         return np.flatnonzero(self.beta)
 
     def __repr__(self) -> str:
+        took = f" and {duration(self.trace[-1].seconds)}" if len(self.trace) else ""
         return (
-            f"Solution({self.status.name} by {name_of(self.solver)} after {self.n_iter} iterations, "
-            f"{self.support.size} support vectors of {self.beta.size}: {self.certificate})"
+            f"Solution({self.status.name} by {name_of(self.solver)} after {count(self.n_iter, 'iteration')}{took}: "
+            f"{self.certificate._in_words()}; {count(self.support.size, 'support vector')} of {count(self.beta.size, 'point')})"
         )
+
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_solution
+
+        return of_solution(self)
 
 
 # The loop.
@@ -409,9 +431,9 @@ def iterate(
     Returns
     -------
     Steps
-        An iterator over ``(state, info)``.  ``state.beta`` is a feasible point, ``state.residual`` goes with it, ``info`` is the
-        row of the trace: step, seconds, dual, violation, gap, kernel_evaluations, support.  Arrays of the state are updated in
-        place: copy what you keep.  ``steps.solution`` is the certified solution where the run is, at the end and before it.
+        An iterator over ``(state, info)``.  ``state.beta`` is a feasible point, ``state.residual`` goes with it, ``info`` is
+        the row of the trace: step, seconds, dual, violation, gap, kernel_evaluations, support.  Arrays of the state are updated
+        in place: copy what you keep.  ``steps.solution`` is the certified solution where the run is, at the end and before it.
 
     Notes
     -----
@@ -551,10 +573,10 @@ class Steps:
     def __repr__(self) -> str:
         if self._run is None:
             return f"Steps({name_of(self._solver)}: not begun, {self.solution.status.name})"
-        run = self._run
+        run, said = self._run, self._run.status.name if self._run.status else "can go on"
         return (
-            f"Steps({name_of(run.solver)}: {run.status.name if run.status else 'can go on'} after {run.steps} iterations, "
-            f"relative gap {run.now.relative_gap:.2g})"
+            f"Steps({name_of(run.solver)}: {said} after {count(run.steps, 'iteration')}, relative gap "
+            f"{run.now.relative_gap:.2g})"
         )
 
 
