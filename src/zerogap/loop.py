@@ -62,7 +62,7 @@ class Status(Enum):
     CONVERGED : Status
         The stopping rule is met, by the certificate.
     MAX_STEPS, MAX_TIME, INTERRUPTED, STOPPED : Status
-        A limit, Ctrl-C or the callback has ended the run.
+        A limit, Ctrl-C, the callback or the loop over :func:`zerogap.iterate` has ended the run.
     STALLED, PRECISION : Status
         Rounding errors hold it up, or are larger than the gap.
     NO_PROGRESS, EXHAUSTED, DIVERGED : Status
@@ -83,7 +83,7 @@ class Status(Enum):
     MAX_STEPS = "the limit on iterations was reached; raise it, loosen the tolerance, or resume from this solution"
     MAX_TIME = "the time limit was reached; raise it, or resume from this solution"
     INTERRUPTED = "interrupted; resume from this solution to go on"
-    STOPPED = "the callback asked to stop"
+    STOPPED = "stopped by the callback, or by the loop that stepped through it; resume from this solution to go on"
     STALLED = (
         "no further progress: rounding errors or a badly conditioned kernel hold it up; scale the features, lower C, "
         "or accept this gap"
