@@ -243,7 +243,8 @@ def of_comparison(comparison: "Comparison") -> str:
     """Return a row for every solver, the least effort among those that have converged in bold."""
     columns = ("solver", "status", "iterations", "kernel values", "seconds", "relative gap", "support vectors")
     ended = [run.row for run in comparison.runs.values() if run.row["status"] == "CONVERGED"]
-    least = {name: min((row[name] for row in ended), default=None) for name in ("kernel_evaluations", "seconds")}
+    efforts = {name: [row[name] for row in ended] for name in ("kernel_evaluations", "seconds")}
+    least = {name: min(values) for name, values in efforts.items() if len(set(values)) > 1}
     draw = _gaps(comparison)
     rows, refused = [], []
     for name, run in comparison.runs.items():
@@ -253,9 +254,7 @@ def of_comparison(comparison: "Comparison") -> str:
             continue
         values = {"kernel_evaluations": count(row["kernel_evaluations"]), "seconds": f"{row['seconds']:.3f}"}
         values = {
-            key: f"<b>{value}</b>"
-            if len(ended) > 1 and row["status"] == "CONVERGED" and row[key] == least[key]
-            else value
+            key: f"<b>{value}</b>" if row["status"] == "CONVERGED" and row[key] == least.get(key) else value
             for key, value in values.items()
         }
         rows.append(
