@@ -376,7 +376,9 @@ def solve(
     solver = get_solver(solver, random_state)
     check_limits(stop, max_steps, max_time, trace_every)
     per_row = trace_every or int(np.clip(WORK_PER_TRACE_ROW // problem.n, 20, 20_000))
-    with problem.gram.exclusive() as gram, _at_work(problem, max_time) as limit:
+    few = alone(problem.n**2, MOST_ALONE)
+    # Numbers beyond float64 are found by tests of ours, and end a run; NumPy need not warn of them.
+    with problem.gram.exclusive() as gram, limits(max_time) as limit, few, np.errstate(over="ignore", invalid="ignore"):
         try:
             run = _Run(problem, gram, solver, stop, resume, limit)
         except Exceeded:
@@ -386,14 +388,6 @@ def solve(
                 return run.solution(Status.STOPPED)
         assert run.status is not None
         return run.solution(run.status)
-
-
-@contextmanager
-def _at_work(problem: DualProblem, max_time: float | None) -> Iterator[Limit]:
-    """Work under a limit, with few threads of BLAS; numbers beyond float64 are found by tests of ours, without warnings."""
-    few = alone(problem.n**2, MOST_ALONE)
-    with limits(max_time) as limit, few, np.errstate(over="ignore", invalid="ignore"):
-        yield limit
 
 
 def iterate(
@@ -505,8 +499,9 @@ class Steps:
 
     @contextmanager
     def _at_work(self) -> Iterator[Limit]:
-        """Work for a step, under what is left of the limit; the clock of the trace stands still in between."""
-        with self._problem.gram.exclusive(wait=True), _at_work(self._problem, self._left) as limit:
+        """Work for a step as ``solve`` does, under what is left of the limit; the clock of the trace stands still in between."""
+        gram, few = self._problem.gram.exclusive(wait=True), alone(self._problem.n**2, MOST_ALONE)
+        with gram, limits(self._left) as limit, few, np.errstate(over="ignore", invalid="ignore"):
             began = time.perf_counter()
             if self._run is not None:
                 self._run.began += began - self._paused
