@@ -499,7 +499,7 @@ class Steps:
 
     @contextmanager
     def _at_work(self) -> Iterator[Limit]:
-        """Work for a step as ``solve`` does, under what is left of the limit; the clock of the trace stands still in between."""
+        """Work for a step as ``solve`` does, under what is left of the limit; the clock of the trace stands still between."""
         gram, few = self._problem.gram.exclusive(wait=True), alone(self._problem.n**2, MOST_ALONE)
         with gram, limits(self._left) as limit, few, np.errstate(over="ignore", invalid="ignore"):
             began = time.perf_counter()
