@@ -145,11 +145,10 @@ def test_in_steps_and_resumed(at_once, no_pairs):
     for _ in range(1000):
         if solution.status is not Status.MAX_STEPS:
             break
-        steps = solution.n_iter + at_once
         before = solution.beta.copy()
-        resumed = solve(problem, stop=RelativeGap(1e-9), max_steps=steps, resume=solution)
+        resumed = solve(problem, stop=RelativeGap(1e-9), max_steps=at_once, resume=solution)
         assert np.array_equal(solution.beta, before)
-        assert resumed.n_iter <= steps
+        assert resumed.n_iter <= solution.n_iter + at_once
         assert resumed.certificate.dual >= solution.certificate.dual * (1.0 - 1e-12)
         solution = resumed
     assert solution.status is Status.CONVERGED

@@ -10,6 +10,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_moons
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from zerogap import Gram, Path, Status, SVCPath, limits, svm_path
 from zerogap.active_set import ActiveSet
@@ -191,6 +193,22 @@ def test_a_path_of_an_estimator_says_where_it_was_stopped(moons, monkeypatch):
     with pytest.warns(ConvergenceWarning, match=r"stopped \(interrupted\).*ends at C="):
         model = SVCPath().fit(*moons)
     assert model.predict(moons[0], C=model.breakpoints_[-1]).shape == (200,)
+    monkeypatch.undo()
+    steps, calls = SingleEngine.steps, []
+
+    def press(engine, *args):
+        calls.append(None)
+        if len(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return steps(engine, *args)
+
+    monkeypatch.setattr(SingleEngine, "steps", press)
+    with pytest.warns(
+        ConvergenceWarning, match=r"\(interrupted\) on its way to C_max=1000: .* Go on with svm_path"
+    ) as caught:
+        model = make_pipeline(StandardScaler(), SVCPath()).fit(*moons)[-1]
+    assert model.path_.status == "interrupted"
+    assert f"the path ends at C={model.path_.C[-1]:g}." in str(caught[0].message)
     monkeypatch.undo()
     with pytest.warns(ConvergenceWarning, match=r"max_time=0\.0.*has not got beyond its start"):
         model = SVCPath(max_time=0.0).fit(*moons)

@@ -385,7 +385,7 @@ def _resume(case: Case, rng: np.random.Generator) -> None:
     case.code += [
         f"first = zerogap.solve(problem, {solver!r}, {options}, max_steps={first})",
         "kept = first.beta.copy()",
-        f"solution = zerogap.solve(problem, {other!r}, {options}, max_steps={first + steps}, resume=first)",
+        f"solution = zerogap.solve(problem, {other!r}, {options}, max_steps={steps}, resume=first)",
         f"whole = zerogap.solve(problem, {solver!r}, {options}, max_steps={first + steps})",
     ]
 
@@ -404,7 +404,7 @@ def _interrupt(case: Case, rng: np.random.Generator) -> None:
         f"first = zerogap.solve(problem, {solver!r}, {options}, max_steps={steps}, max_time={seconds}, callback=callback, "
         f"trace_every={int(rng.integers(1, 50))})",
         "kept = first.beta.copy()",
-        f"solution = zerogap.solve(problem, {solver!r}, {options}, max_steps={2 * steps}, max_time={MOST_SECONDS}, "
+        f"solution = zerogap.solve(problem, {solver!r}, {options}, max_steps={steps}, max_time={MOST_SECONDS}, "
         "resume=first)",
     ]
 

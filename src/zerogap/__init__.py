@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from zerogap import datasets, kernels
     from zerogap.certificate import Certificate
     from zerogap.comparison import Comparison, compare
-    from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out, load
+    from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out, load, score_curve
     from zerogap.gram import Gram
-    from zerogap.loop import Solution, Status, Trace, solve
+    from zerogap.loop import Solution, Status, Steps, Trace, iterate, solve
     from zerogap.path import Path, svm_path
     from zerogap.problem import DualProblem
     from zerogap.stopping import DualGrowth, FeasibilityGap, KKTViolation, RelativeGap
@@ -31,6 +31,7 @@ __getattr__, __dir__ = loader(
         "SVR": "estimators",
         "leave_one_out": "estimators",
         "load": "estimators",
+        "score_curve": "estimators",
         "Gram": "gram",
         "Certificate": "certificate",
         "DualProblem": "problem",
@@ -40,7 +41,9 @@ __getattr__, __dir__ = loader(
         "RelativeGap": "stopping",
         "Solution": "loop",
         "Status": "loop",
+        "Steps": "loop",
         "Trace": "loop",
+        "iterate": "loop",
         "solve": "loop",
         "Path": "path",
         "svm_path": "path",
@@ -66,12 +69,15 @@ __all__ = [
     "SVCPath",
     "Solution",
     "Status",
+    "Steps",
     "Trace",
     "compare",
     "datasets",
+    "iterate",
     "kernels",
     "leave_one_out",
     "load",
+    "score_curve",
     "solve",
     "svm_path",
 ]

@@ -10,6 +10,7 @@ from zerogap import precision
 from zerogap.compiled import HUGE, jit
 from zerogap.kernels import UNIT
 from zerogap.loss import Loss, summed_shares
+from zerogap.wording import objectives
 
 TINY = np.finfo(float).tiny
 
@@ -125,6 +126,21 @@ class Certificate:
             f"primal {self.primal:.10g}, dual {self.dual:.10g}, relative gap {self.relative_gap:.2e}, "
             f"KKT violation {self.kkt_violation:.2e}"
         )
+
+    def __repr__(self) -> str:
+        return f"Certificate({self._in_words()}; KKT violation {self.kkt_violation:.2g}, rounding {self.rounding:.2g})"
+
+    def _in_words(self) -> str:
+        """Return what is proved of the optimum."""
+        if not np.isfinite(self.relative_gap):
+            return "nothing is proved"
+        dual, primal = objectives(self)
+        return f"relative gap {self.relative_gap:.2g}, optimum between {dual} and {primal}"
+
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_certificate
+
+        return of_certificate(self)
 
 
 class Residual(NamedTuple):

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from zerogap.limits import Limit, is_over, limits
 from zerogap.loop import Solution, TraceRow, check_limits, solve
 from zerogap.problem import DualProblem
-from zerogap.solvers import SOLVERS, Solver, get_solver
+from zerogap.solvers import SOLVERS, Solver, get_solver, name_of
 from zerogap.stopping import RelativeGap
 
 # Each solver first runs on so many of the points: loading or compiling code is part of no solver's time.  The larger
@@ -79,6 +79,10 @@ class Run:
             *(solution.certificate.relative_gap, int(solution.support.size)),
         )
         return dict(zip(COLUMNS, values, strict=True))
+
+    def __repr__(self) -> str:
+        said = f"{self.why}, {self.reason}" if self.solution is None else repr(self.solution)
+        return f"Run({self.name}: {said})"
 
 
 class Comparison:
@@ -204,6 +208,11 @@ class Comparison:
             )
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_comparison
+
+        return of_comparison(self)
+
 
 def compare(
     problem: DualProblem,
@@ -281,7 +290,7 @@ def _named(solvers: Any, seed: int) -> dict[str, Solver]:
         return {name: get_solver(solver, seed) for name, solver in solvers.items()}
     named: dict[str, Solver] = {}
     for solver in solvers:
-        name = solver if isinstance(solver, str) else str(solver)
+        name = solver if isinstance(solver, str) else name_of(solver)
         if name in named:
             raise ValueError(f"Two solvers are called {name!r}. Pass a dict, with a name of your choice for each.")
         named[name] = get_solver(solver, seed)

@@ -29,6 +29,7 @@ from zerogap.kernels import (
     dense_if_cheap,
     values_of_square,
 )
+from zerogap.wording import kernel_in_words, memory_in_words, points_in_words, work_in_words
 
 MIN_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
 TILE_ROWS = 128  # of the full matrix: only the squares on the diagonal are computed twice
@@ -186,9 +187,12 @@ class Gram:
         self._make_locks()
 
     @contextmanager
-    def exclusive(self) -> Iterator["Gram"]:
-        """Yield this matrix, whose cache is then this thread's alone; while it is another's, a twin with its own cache."""
-        if self._lock.acquire(blocking=False):
+    def exclusive(self, *, wait: bool = False) -> Iterator["Gram"]:
+        """Yield this matrix, whose cache is then this thread's alone; while it is another's, a twin with its own cache.
+
+        ``wait``: until the other thread is done with it, and no twin.
+        """
+        if self._lock.acquire(blocking=wait):
             try:
                 yield self
             finally:
@@ -283,6 +287,15 @@ class Gram:
         copied.evaluations = 0 if self.kernel.knows_diagonal else self.n
         copied.forget()
         return copied
+
+    def __repr__(self) -> str:
+        memory, work = memory_in_words(self), work_in_words(self)
+        return f"Gram({points_in_words(self)}, {kernel_in_words(self)} kernel: {memory}; {work})"
+
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_gram
+
+        return of_gram(self)
 
     @property
     def is_positive(self) -> bool:

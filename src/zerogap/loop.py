@@ -1,9 +1,10 @@
-"""solve(): the only solver loop, with its outcomes and its trace."""
+"""solve() and iterate(): the only solver loop, with its outcomes and its trace."""
 
 import copy
+import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, NamedTuple
@@ -17,9 +18,10 @@ from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.limits import Exceeded, Limit, is_over, limits, unlimited
 from zerogap.problem import DualProblem
-from zerogap.solvers import Info, Solver, get_solver
+from zerogap.solvers import Info, Solver, get_solver, name_of
 from zerogap.stopping import RelativeGap, Stop
 from zerogap.threads import alone
+from zerogap.wording import count, duration, number
 
 # A trace row is recorded, and the stopping rule tested, after about this many updated residuals,
 # a tenth of a second: often enough for Ctrl-C, time limits and the trace, too seldom to cost anything.  Counting work
@@ -60,7 +62,7 @@ class Status(Enum):
     CONVERGED : Status
         The stopping rule is met, by the certificate.
     MAX_STEPS, MAX_TIME, INTERRUPTED, STOPPED : Status
-        A limit, Ctrl-C or the callback has ended the run.
+        A limit, Ctrl-C, the callback or the loop over :func:`zerogap.iterate` has ended the run.
     STALLED, PRECISION : Status
         Rounding errors hold it up, or are larger than the gap.
     NO_PROGRESS, EXHAUSTED, DIVERGED : Status
@@ -78,10 +80,10 @@ class Status(Enum):
     """
 
     CONVERGED = "the stopping rule is met, by the certificate"
-    MAX_STEPS = "the limit on iterations was reached; raise it, or loosen the tolerance"
+    MAX_STEPS = "the limit on iterations was reached; raise it, loosen the tolerance, or resume from this solution"
     MAX_TIME = "the time limit was reached; raise it, or resume from this solution"
     INTERRUPTED = "interrupted; resume from this solution to go on"
-    STOPPED = "the callback asked to stop"
+    STOPPED = "stopped by the callback, or by the loop that stepped through it; resume from this solution to go on"
     STALLED = (
         "no further progress: rounding errors or a badly conditioned kernel hold it up; scale the features, lower C, "
         "or accept this gap"
@@ -182,6 +184,13 @@ class TraceRow(NamedTuple):
     kernel_evaluations: int
     support: int
 
+    def __repr__(self) -> str:
+        return (
+            f"TraceRow(step {count(self.step)}: relative gap {self.gap:.2g}, dual {number(self.dual, 7)}, violation "
+            f"{self.violation:.2g}, {count(self.support, 'support vector')}, {count(self.kernel_evaluations, 'kernel value')}, "
+            f"{duration(self.seconds)})"
+        )
+
 
 class Trace:
     """The history of a run, a table: ``trace["gap"]`` is a column, ``trace[3]`` a row.
@@ -228,11 +237,10 @@ class Trace:
         return {name: self[name].tolist() for name in self.columns}
 
     def __repr__(self) -> str:
-        shown = self.rows if len(self) <= 12 else [*self.rows[:6], None, *self.rows[-5:]]
         lines = [
             f"{'step':>9} {'seconds':>8} {'dual':>14} {'violation':>10} {'gap':>9} {'evaluations':>12} {'support':>8}"
         ]
-        for row in shown:
+        for row in self._shown():
             lines.append(
                 "      ..."
                 if row is None
@@ -240,6 +248,15 @@ class Trace:
                 f"{row.kernel_evaluations:>12} {row.support:>8}"
             )
         return "\n".join(lines)
+
+    def _shown(self) -> "list[TraceRow | None]":
+        """Return the rows that are shown; None stands for those left out."""
+        return [*self.rows] if len(self) <= 12 else [*self.rows[:6], None, *self.rows[-5:]]
+
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_trace
+
+        return of_trace(self, self._shown())
 
 
 @dataclass(frozen=True)
@@ -293,10 +310,16 @@ class Solution:
         return np.flatnonzero(self.beta)
 
     def __repr__(self) -> str:
+        took = f" and {duration(self.trace[-1].seconds)}" if len(self.trace) else ""
         return (
-            f"Solution({self.status.name} by {self.solver} after {self.n_iter} iterations, "
-            f"{self.support.size} support vectors of {self.beta.size}: {self.certificate})"
+            f"Solution({self.status.name} by {name_of(self.solver)} after {count(self.n_iter, 'iteration')}{took}: "
+            f"{self.certificate._in_words()}; {count(self.support.size, 'support vector')} of {count(self.beta.size, 'point')})"
         )
+
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_solution
+
+        return of_solution(self)
 
 
 # The loop.
@@ -325,7 +348,7 @@ def solve(
     stop : Stop, default RelativeGap(1e-4)
         When to stop; what the solver claims is checked by a certificate computed from the data.
     max_steps : int, optional
-        Limit on the solver's iterations, those of a resumed run included.
+        Limit on the solver's iterations in this call; those of the run that ``resume`` goes on with do not count.
     max_time : float, optional
         Limit on this call's seconds.
     callback : callable, optional
@@ -353,24 +376,209 @@ def solve(
     solver = get_solver(solver, random_state)
     check_limits(stop, max_steps, max_time, trace_every)
     per_row = trace_every or int(np.clip(WORK_PER_TRACE_ROW // problem.n, 20, 20_000))
-    # Numbers beyond float64 are found by tests of ours, and end a run; NumPy need not warn of them.
     few = alone(problem.n**2, MOST_ALONE)
+    # Numbers beyond float64 are found by tests of ours, and end a run; NumPy need not warn of them.
     with problem.gram.exclusive() as gram, limits(max_time) as limit, few, np.errstate(over="ignore", invalid="ignore"):
         try:
-            run = _Run(problem, gram, solver, stop, resume)
+            run = _Run(problem, gram, solver, stop, resume, limit)
         except Exceeded:
             return _not_begun(problem, solver, resume, limit)
-        while True:
-            row = run.record()
+        for row in run.rows(per_row, run.last_step(max_steps)):
             if callback is not None and callback(run.state, row):
                 return run.solution(Status.STOPPED)
+        assert run.status is not None
+        return run.solution(run.status)
+
+
+def iterate(
+    problem: DualProblem,
+    solver: str | Solver = "smo",
+    *,
+    stop: Stop = RelativeGap(1e-4),
+    max_steps: int | None = None,
+    max_time: float | None = None,
+    resume: "Solution | np.ndarray | None" = None,
+    trace_every: int = 1,
+    random_state: int = 0,
+) -> "Steps":
+    """Step through a solver: the loop of :func:`zerogap.solve`, which stands still after every step.
+
+    Parameters
+    ----------
+    problem : DualProblem
+        What to solve.
+    solver : str or Solver, default "smo"
+        A name, or a solver of one's own: an object with ``init`` and ``step``.
+    stop : Stop, default RelativeGap(1e-4)
+        When to stop; the steps end where a certificate says that it is met.
+    max_steps : int, optional
+        Limit on the solver's iterations in this call.
+    max_time : float, optional
+        Limit on the seconds of the solver; what is done between two steps does not count.
+    resume : Solution or array of shape (n,), optional
+        A solution to go on from, or signed coefficients to start at.
+    trace_every : int, default 1
+        Iterations of a step: 1 shows every move that the solver makes.
+    random_state : int, default 0
+        Seed of the solvers that draw points at random.
+
+    Returns
+    -------
+    Steps
+        An iterator over ``(state, info)``.  ``state.beta`` is a feasible point, ``state.residual`` goes with it, ``info`` is
+        the row of the trace: step, seconds, dual, violation, gap, kernel_evaluations, support.  Arrays of the state are updated
+        in place: copy what you keep.  ``steps.solution`` is the certified solution where the run is, at the end and before it.
+
+    Notes
+    -----
+    Nothing is held between two steps, so a loop may be left at any time.  Ctrl-C raises ``KeyboardInterrupt``, as in any loop
+    of Python, but never in the middle of a move: the steps can be gone on with, and ``solution`` read.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, iterate
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0], [3.0]], "linear"), [-1, -1, 1, 1], C=10.0)
+    >>> steps = iterate(problem, "smo")
+    >>> for state, info in steps:
+    ...     print(info.step, state.beta.round(3).tolist(), round(info.dual, 3))
+    1 [0.0, -2.0, 2.0, 0.0] 2.0
+    >>> steps.solution.status.name, round(steps.solution.bias, 3)
+    ('CONVERGED', -3.0)
+    """
+    check_limits(stop, max_steps, max_time, trace_every)
+    return Steps(problem, get_solver(solver, random_state), stop, max_steps, max_time, resume, trace_every)
+
+
+class Steps:
+    """A run that stands still between two steps, an iterator over ``(state, info)``.  Made by :func:`zerogap.iterate`.
+
+    Attributes
+    ----------
+    state : object
+        The solver's own, with ``beta`` and ``residual``; before the first step its start.
+    trace : Trace
+        The rows so far, that of the start included.
+    status : Status or None
+        How the run ended; None as long as it can go on.
+    solution : Solution
+        The point where the run is, with its certificate; STOPPED where the run has not ended.  It can be resumed.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, iterate
+    >>> steps = iterate(DualProblem.hinge(Gram([[0.0], [1.0], [2.0]]), [-1, -1, 1], C=1.0), "smo-platt")
+    >>> state, info = next(steps)
+    >>> info.step, steps.status is None, steps.solution.status.name
+    (1, True, 'STOPPED')
+    """
+
+    def __init__(
+        self,
+        problem: DualProblem,
+        solver: Solver,
+        stop: Stop,
+        max_steps: int | None,
+        max_time: float | None,
+        resume: "Solution | np.ndarray | None",
+        trace_every: int,
+    ):
+        self._problem, self._solver, self._every, self._left = problem, solver, trace_every, max_time
+        self._run: _Run | None = None
+        self._paused = 0.0  # when the last step ended
+        self._solution: Solution | None = None  # once the run has ended
+        with self._at_work() as limit:
             try:
-                status = run.verdict()
-            except Exceeded:  # in a certificate, of which nothing has come: the limit says how the run ends
-                status = None
-            if (status := status or run.limit_reached(limit, max_steps)) is not None:
-                return run.solution(status)
-            run.advance(per_row if max_steps is None else min(per_row, max_steps - run.steps))
+                self._run = _Run(problem, problem.gram, solver, stop, resume, limit)
+            except Exceeded:
+                self._solution = _not_begun(problem, solver, resume, limit)
+        _raise_interrupt(limit)
+        if self._run is not None:
+            self._last = self._run.last_step(max_steps)
+            self._rows = self._run.rows(self._every, self._last)
+            next(self._rows)  # the start
+
+    @contextmanager
+    def _at_work(self) -> Iterator[Limit]:
+        """Work for a step as ``solve`` does, under what is left of the limit; the clock of the trace stands still between."""
+        gram, few = self._problem.gram.exclusive(wait=True), alone(self._problem.n**2, MOST_ALONE)
+        with gram, limits(self._left) as limit, few, np.errstate(over="ignore", invalid="ignore"):
+            began = time.perf_counter()
+            if self._run is not None:
+                self._run.began += began - self._paused
+                self._run.limit = limit
+            try:
+                yield limit
+            finally:
+                self._paused = time.perf_counter()
+                if self._left is not None:
+                    self._left = max(self._left - (self._paused - began), 0.0)
+
+    def __iter__(self) -> "Steps":
+        return self
+
+    def __next__(self) -> tuple[Any, TraceRow]:
+        run = self._run
+        if run is None or self.status is not None:
+            raise StopIteration
+        before, row = run.steps, None
+        with self._at_work() as limit:
+            for row in self._rows:
+                if row.step > before or limit.was_interrupted:  # else nothing has moved
+                    break
+        if limit.was_interrupted:
+            run.status, self._rows = None, run.rows(self._every, self._last)
+            next(self._rows)
+            _raise_interrupt(limit)
+        if run.status is not None:
+            raise StopIteration
+        assert row is not None
+        return run.state, row
+
+    @property
+    def state(self) -> Any:
+        """The solver's own state."""
+        return None if self._run is None else self._run.state
+
+    @property
+    def trace(self) -> Trace:
+        """The rows so far."""
+        return Trace() if self._run is None else self._run.trace
+
+    @property
+    def status(self) -> Status | None:
+        """How the run ended; None as long as it can go on."""
+        return self._run.status if self._run is not None else self.solution.status
+
+    @property
+    def solution(self) -> Solution:
+        """The point where the run is, with its certificate."""
+        if self._solution is not None:
+            return self._solution
+        assert self._run is not None
+        run, status = self._run, self._run.status
+        if status is None:  # nothing that the certificate changes is the run's own
+            run = copy.copy(run)
+            run.state, run.trace = copy.deepcopy(run.state), Trace(list(run.trace))
+        with self._at_work():
+            solution = run.solution(status or Status.STOPPED)
+        if status is not None:
+            self._solution = solution
+        return solution
+
+    def __repr__(self) -> str:
+        if self._run is None:
+            return f"Steps({name_of(self._solver)}: not begun, {self.solution.status.name})"
+        run, said = self._run, self._run.status.name if self._run.status else "can go on"
+        return (
+            f"Steps({name_of(run.solver)}: {said} after {count(run.steps, 'iteration')}, relative gap "
+            f"{run.now.relative_gap:.2g})"
+        )
+
+
+def _raise_interrupt(limit: Limit) -> None:
+    """A loop of the user's own ends by Ctrl-C as any other does; the run stays as it is."""
+    if limit.was_interrupted:
+        raise KeyboardInterrupt
 
 
 def _not_begun(problem: DualProblem, solver: Solver, resume: Any, limit: Limit) -> "Solution":
@@ -438,11 +646,18 @@ class _Run:
     """The moving parts of the loop: state, trace, and the signs that nothing moves any more."""
 
     def __init__(
-        self, problem: DualProblem, gram: Gram, solver: Solver, stop: Stop, resume: "Solution | np.ndarray | None"
+        self,
+        problem: DualProblem,
+        gram: Gram,
+        solver: Solver,
+        stop: Stop,
+        resume: "Solution | np.ndarray | None",
+        limit: Limit,
     ):
         self.asked = problem  # and the same problem, with the cache of kernel rows that is this run's own
         self.problem = problem if gram is problem.gram else replace(problem, gram=gram)
-        self.solver, self.stop = solver, stop
+        self.solver, self.stop, self.limit = solver, stop, limit
+        self.status: Status | None = None  # how the run ended
         self.began = time.perf_counter()
         self.steps, self.trace = 0, Trace()
         self._begin(resume)
@@ -480,6 +695,20 @@ class _Run:
                 )
             start = self.problem.feasible(start)
         self.state = self.solver.init(self.problem, start)
+        self._refuse_other_state()
+
+    def _refuse_other_state(self) -> None:
+        """Refuse what ``init`` returned, if it is not what one has to return."""
+        shape = (self.problem.n,)
+        for name in ("beta", "residual"):
+            value: Any = getattr(self.state, name, None)
+            is_array = isinstance(value, np.ndarray)
+            if not is_array or value.shape != shape or value.dtype != np.float64:
+                found = f"{value.dtype} of shape {value.shape}" if is_array else f"a {type(value).__name__}"
+                raise TypeError(
+                    f"init of solver {name_of(self.solver)} has to return a state with beta and residual, arrays of {shape[0]} "
+                    f"float64, as zerogap.solvers.State says; got a {type(self.state).__name__} whose {name} is {found}."
+                )
 
     def _checked(self, step: Any) -> tuple[Any, Info]:
         """Return what a step returned, if it is what one has to return."""
@@ -494,7 +723,8 @@ class _Run:
         else:
             return step
         raise TypeError(
-            f"A step of solver {self.solver} has to return its state and an Info, as zerogap.solvers.Solver says; got {found}."
+            f"A step of solver {name_of(self.solver)} has to return its state and an Info, as zerogap.solvers.Solver says; got "
+            f"{found}."
         )
 
     def _sum_is_exact(self) -> bool:
@@ -506,6 +736,23 @@ class _Run:
     def _is_own(self, resume: "Solution") -> bool:
         """Whether a solution is that of an earlier part of this run."""
         return resume.state is not None and resume.problem is self.asked and resume.solver == self.solver
+
+    def last_step(self, max_steps: int | None) -> float:
+        """Return the step at which a limit on the iterations from here on ends the run."""
+        return math.inf if max_steps is None else self.steps + max_steps
+
+    def rows(self, per_row: int, last: float) -> Iterator[TraceRow]:
+        """The loop: yield a row at the start and after every step of the solver; in the end ``status`` says why it ended."""
+        while True:
+            yield self.record()
+            try:
+                status = self.verdict()
+            except Exceeded:  # in a certificate, of which nothing has come: the limit says how the run ends
+                status = None
+            self.status = status or self.limit_reached(last)
+            if self.status is not None:
+                return
+            self.advance(int(min(per_row, last - self.steps)))
 
     def advance(self, most: int) -> None:
         if np.isinf(self.largest):
@@ -604,8 +851,8 @@ class _Run:
         else:
             return
         raise RuntimeError(
-            f"Solver {self.solver} left a point that is not feasible: {found}. Every step has to return a feasible point, as "
-            "zerogap.solvers.Solver and docs/add-a-solver.md say."
+            f"Solver {name_of(self.solver)} left a point that is not feasible: {found}. Every step has to return a feasible "
+            "point, as zerogap.solvers.Solver and docs/add-a-solver.md say."
         )
 
     def _is_met(self, **changes: Any) -> bool:
@@ -625,13 +872,13 @@ class _Run:
             self.trace.rows.append(row)
         return row
 
-    def limit_reached(self, limit: Limit, max_steps: int | None) -> Status | None:
+    def limit_reached(self, last: float) -> Status | None:
         """Return the limit that ends the run, or None."""
-        if limit.was_interrupted:
+        if self.limit.was_interrupted:
             return Status.INTERRUPTED
-        if limit.is_over:
+        if self.limit.is_over:
             return Status.MAX_TIME
-        return Status.MAX_STEPS if max_steps is not None and self.steps >= max_steps else None
+        return Status.MAX_STEPS if self.steps >= last else None
 
     def verdict(self) -> Status | None:
         """Return how the run ends, or None if it goes on."""

@@ -26,6 +26,7 @@ from zerogap.formulations import Formulations
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.loss import Loss
+from zerogap.wording import kernel_in_words, problem_in_words
 
 # What rounding may leave in the sum of coefficients, as a share of the sum of their absolute values.
 SUM_ROUNDING = 16.0 * UNIT
@@ -181,6 +182,14 @@ class DualProblem(Formulations):
             lower[point], upper[point], ridge = share * lower[point], share * upper[point], ridge.copy()
             ridge[point] /= share
         return replace(self, lower=lower, upper=upper, ridge=ridge)
+
+    def __repr__(self) -> str:
+        return f"DualProblem({problem_in_words(self)}, {kernel_in_words(self.gram)} kernel)"
+
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_problem
+
+        return of_problem(self)
 
     # The mathematics.
 

@@ -7,12 +7,18 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from scipy.special import gammaln
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 
 # A kernel matrix is computed with rounding: eigenvalues this small against the largest entry count as zero.
 ROUNDING = 1e-9
 FLOAT32_ROUNDING = 1e-5
+
+# Points are on another scale than others if it would be this improbable among draws from one distribution, whichever it is,
+# and if in one feature half of them are farther from the range of the others than that is wide, or if in half of the features
+# they all lie where at most this share of the others does: data split by time or by group is not alike either, but near.
+IMPROBABLE, NARROW = 1e-9, 0.2
 
 
 def check_positive(name: str, value: Any, *, advice: str = "", infinite: bool = False, zero: bool = False) -> float:
@@ -226,6 +232,43 @@ def is_positive_semidefinite(K: np.ndarray, tolerance: float = ROUNDING) -> bool
     except scipy.linalg.LinAlgError:
         return False
     return True
+
+
+def other_scale(X: Any, known: Any) -> str:
+    """Say in which way points are on another scale than those known; nothing if they are not, or if it cannot be told.
+
+    Of m points drawn like n others, with at most this probability h are above the largest of all of these:
+    C(m, h) / C(n + m, h).  And at most k of the n lie between the smallest and the largest of the m with probability
+    sum over j <= k of (n - j + 1) C(m - 2 + j, j) / C(n + m, m).  Ties make both smaller.  Sparse points are not looked at:
+    most of their features are zero in most of them, on every scale.
+    """
+    if sp.issparse(X) or sp.issparse(known):
+        return ""
+    low, high = known.min(axis=0), known.max(axis=0)
+    varies = high > low
+    if not varies.any():
+        return ""
+    X, known, low, high = X[:, varies], known[:, varies], low[varies], high[varies]
+    (m, d), n = X.shape, known.shape[0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        far_above, far_below = X - high > high - low, low - X > high - low
+    far = np.maximum(far_above.sum(axis=0), far_below.sum(axis=0))
+    h = int(far.max())
+    if 2 * h >= m and np.log(2 * d) + _log_choose(m, h) - _log_choose(n + m, h) <= np.log(IMPROBABLE):
+        count = int(np.count_nonzero(2 * far >= m))
+        return f"in {count} of {d} features most of them are farther from the training points than these are from each other"
+    inside = ((known >= X.min(axis=0)) & (known <= X.max(axis=0))).sum(axis=0)
+    k = int(np.sort(inside)[d // 2])  # in more than half of the features there are at most so many
+    if m > 1 and k <= NARROW * n:
+        j = np.arange(k + 1)
+        terms = np.log(n - j + 1) + _log_choose(m - 2 + j, j) - _log_choose(n + m, m)
+        if np.log(d) + np.logaddexp.reduce(terms) <= np.log(IMPROBABLE):
+            return f"in most of the {d} features all of them lie where only {k} or fewer of {n} training points do"
+    return ""
+
+
+def _log_choose(n: Any, k: Any) -> Any:
+    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 def callers_level() -> int:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from zerogap.estimators.gaussian_process import GaussianProcessRegressor
     from zerogap.estimators.loo import leave_one_out
     from zerogap.estimators.persistence import load
+    from zerogap.estimators.pipelines import score_curve
     from zerogap.estimators.svc import SVC
     from zerogap.estimators.svc_path import SVCPath
     from zerogap.estimators.svr import SVR
@@ -21,7 +22,8 @@ __getattr__, __dir__ = loader(
         "SVR": "svr",
         "leave_one_out": "loo",
         "load": "persistence",
+        "score_curve": "pipelines",
     },
 )
 
-__all__ = ["SVC", "SVR", "GaussianProcessRegressor", "SVCPath", "leave_one_out", "load"]
+__all__ = ["SVC", "SVR", "GaussianProcessRegressor", "SVCPath", "leave_one_out", "load", "score_curve"]

@@ -59,6 +59,11 @@ class LeaveOneOut:
         done, n = np.count_nonzero(~np.isnan(self.decision_values)), self.decision_values.size
         return f"LeaveOneOut(error {self.error:.6g} over {done} rows{'' if done == n else f' of {n}'})"
 
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_leave_one_out
+
+        return of_leave_one_out(self)
+
 
 def leave_one_out(model: SVC, *, max_time: float | None = None) -> LeaveOneOut:
     """Return, for each training row of a fitted two-class SVC, the decision value of the exact model without it.

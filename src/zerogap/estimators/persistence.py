@@ -143,7 +143,8 @@ class _Writer:
         if _class_named(name) is not type(value):
             raise TypeError(
                 f"{_described(value)} cannot be stored in a file without pickle. "
-                "Use a kernel by its name or one of zerogap.kernels, or store the model with pickle or joblib."
+                "Use a kernel or a solver by its name, one of zerogap.kernels or zerogap.solvers, or store the model with "
+                "pickle or joblib."
             )
         if isinstance(value, tuple):
             return {"record": [name, [self.encode(item) for item in value]]}

@@ -164,9 +164,10 @@ class SVCPath(ClassifierMixin, KernelMachine):
         reached = (
             f"ends at C={path.C[-1]:g}" if path.has_segments else f"has not got beyond its start at C={path.C[0]:g}"
         )
+        advice = "Go on" if cause == "interrupted" else "Raise the limit, or go on"
         warnings.warn(
-            f"SVCPath was stopped ({cause}) on its way to C_max={self.C_max:g}: the path {reached}. Raise the limit, or go on "
-            "with svm_path(X, y, ..., resume=model.path_).",
+            f"SVCPath was stopped ({cause}) on its way to C_max={self.C_max:g}: the path {reached}. {advice} with "
+            "svm_path(X, y, ..., resume=model.path_).",
             ConvergenceWarning,
             stacklevel=validation.callers_level(),
         )
@@ -256,6 +257,8 @@ class SVCPath(ClassifierMixin, KernelMachine):
     def score_curve(self, X: Any, y: Any, sample_weight: Any = None) -> ScoreCurve:
         """Return the accuracy on held-out data for every C of the path: every change of it, not samples.
 
+        Of a pipeline that ends in a path it is :func:`zerogap.score_curve`, which transforms the points as the pipeline does.
+
         Parameters
         ----------
         X : array or CSR matrix of shape (n, d)
@@ -269,14 +272,31 @@ class SVCPath(ClassifierMixin, KernelMachine):
         -------
         ScoreCurve
             Piecewise constant in C.
+
+        Warns
+        -----
+        UserWarning
+            If the points are plainly on another scale than the training points, as those are that a pipeline has yet to scale.
         """
         now = self._twin()
         K = now._against(X)
+        now._warn_of_other_scale(X)
         y = np.asarray(y)
         if y.shape != (K.shape[1],) or not np.isin(y, now.classes_).all():
             raise ValueError(f"y must hold {K.shape[1]} labels out of {now.classes_.tolist()}; got shape {y.shape}.")
         signs = np.where(y == now.classes_[1], 1.0, -1.0)
         return score_curve(now.path_, K, signs, validation.check_weights(sample_weight, y.size))
+
+    def _warn_of_other_scale(self, X: Any) -> None:
+        """The last step of a pipeline does not know what the steps before it do; scores of raw points mean nothing."""
+        how = "" if self._is_precomputed else validation.other_scale(self._check_points(X, reset=False), self._X)
+        if how:
+            warnings.warn(
+                f"The points are on another scale than those the path was fitted to: {how}. If SVCPath is the last step of a "
+                "pipeline, use zerogap.score_curve(pipe, X, y), which transforms them first; else scale them as those were.",
+                UserWarning,
+                stacklevel=validation.callers_level(),
+            )
 
     def _against(self, X: Any) -> np.ndarray:
         """Kernel values of the path's distinct points against new ones."""

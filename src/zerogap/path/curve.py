@@ -10,6 +10,7 @@ import numpy as np
 from zerogap.path.engine import LEFT
 from zerogap.path.result import Path
 from zerogap.path.rows import lines
+from zerogap.wording import count, number
 
 
 class ScoreCurve(NamedTuple):
@@ -52,6 +53,19 @@ class ScoreCurve(NamedTuple):
     def best_intervals(self) -> list[tuple[float, float]]:
         """The intervals of C that have it."""
         return [(float(self.C[k]), float(self.C[k + 1])) for k in np.flatnonzero(self.score == self.score.max())]
+
+    def __repr__(self) -> str:
+        (low, high), *others = self.best_intervals
+        more = f" and {count(len(others), 'other interval')}" if others else ""
+        return (
+            f"ScoreCurve(C from {number(self.C[0])} to {number(self.C[-1])}, {count(self.score.size, 'interval')}: best "
+            f"{number(self.best_score)} for C from {number(low)} to {number(high)}{more}, worst {number(self.score.min())})"
+        )
+
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_score_curve
+
+        return of_score_curve(self)
 
 
 def score_curve(path: Path, K: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> ScoreCurve:

@@ -23,6 +23,7 @@ from zerogap.path.solution_set import SolutionSet, solutions
 from zerogap.precision import dot, products, with_sum_zero
 from zerogap.problem import Certificate, DualProblem
 from zerogap.storage import read_arrays, write_arrays
+from zerogap.wording import count
 
 PRECISE_ABOVE = 1e-11  # a relative gap above this is computed again in twice the precision, if rounding is most of it
 FAR = 1e-7  # relative gap of f(x) about an origin far from the points, above which there is a warning
@@ -61,6 +62,9 @@ class Event(NamedTuple):
     index: int  # type: ignore[assignment]
     origin: str
     target: str
+
+    def __repr__(self) -> str:
+        return f"Event(C={self.C:.6g}: point {self.index} from {self.origin} to {self.target})"
 
 
 class Path:
@@ -597,10 +601,17 @@ class Path:
         return self.lam.size
 
     def __repr__(self) -> str:
+        proved = "" if self.n_unproved or not self._segments else f"; largest relative gap {self.proved.gap:.1e}"
         return (
-            f"Path({self.status}: C from {self.C[0]:g} to {self.C[-1]:g}, {self.lam.size} breakpoints, {self.n_events} events, "
-            f"largest elbow {self.n_free.max() if self._segments else 0}, {self.points.rows.size} distinct points)"
+            f"Path({self.status}: C from {self.C[0]:g} to {self.C[-1]:g}, {count(self.lam.size, 'breakpoint')}, "
+            f"{count(self.n_events, 'event')}, at most {self.n_free.max() if self._segments else 0} of "
+            f"{count(self.points.rows.size)} distinct points on the margin{proved})"
         )
+
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_path
+
+        return of_path(self)
 
     # Storing.
 

@@ -14,6 +14,8 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 from scipy.spatial import HalfspaceIntersection
 
+from zerogap.wording import count
+
 # Singular values below this share of the largest, times the number of points, are zero: rounding makes them that large.
 NULL = 4.0 * float(np.finfo(float).eps)
 NO_ENTRY = 1e-12  # an entry of an orthonormal basis below this is rounding
@@ -54,6 +56,15 @@ class SolutionSet:
     directions: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+
+    def __repr__(self) -> str:
+        moving = int(np.count_nonzero(self.lower < self.upper))
+        said = (
+            "unique"
+            if self.is_unique
+            else f"{count(self.dimension, 'dimension')}, {count(moving, 'coefficient')} can move"
+        )
+        return f"SolutionSet(C={self.C:g}: {said})"
 
     @property
     def dimension(self) -> int:

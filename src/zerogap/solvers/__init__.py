@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from zerogap.lazy_import import loader
 from zerogap.solvers.base import Info, Solver, State
-from zerogap.solvers.registry import SOLVERS, Entry, get_solver
+from zerogap.solvers.registry import SOLVERS, Entry, get_solver, name_of
 
 if TYPE_CHECKING:  # for editors and type checkers, which cannot see what is loaded when first used
     from zerogap.solvers.auto import Auto
@@ -47,4 +47,5 @@ __all__ = [
     "Solver",
     "State",
     "get_solver",
+    "name_of",
 ]

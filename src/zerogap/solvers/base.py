@@ -63,8 +63,8 @@ class Solver(Protocol):
     """A training algorithm: options, a start, and a step.
 
     A frozen dataclass: a run can be resumed only by a solver that equals (``==``) the one it began with.  ``str(solver)`` is
-    the name that tables show.  What is learnt on the way belongs to the state, so that one solver can serve several runs and
-    threads at once.
+    the name that tables show; without one of its own, that of the class.  What is learnt on the way belongs to the state, so
+    that one solver can serve several runs and threads at once.
 
     An attribute ``patience``, if there is one, says how many times the iterations of a pair's solver this one may go without
     progress before the loop ends the run as NO_PROGRESS: 1 by default, more where an iteration does less than a pair's.

@@ -115,3 +115,10 @@ def get_solver(solver: str | Solver, seed: int = 0) -> Solver:
             f"Names: {', '.join(map(repr, SOLVERS))}."
         )
     return solver
+
+
+def name_of(solver: Solver) -> str:
+    """Return the name that tables show: what the solver calls itself, or its class if it does not."""
+    cls = type(solver)
+    is_named = cls.__str__ is not object.__str__ or cls.__repr__ is not object.__repr__
+    return str(solver) if is_named else cls.__name__
