@@ -3,6 +3,7 @@
 from typing import Any
 
 from zerogap import validation
+from zerogap.certificate import Certificate
 from zerogap.foreign.parts import Part
 from zerogap.foreign.reading import Training, parts_of
 from zerogap.foreign.report import ModelCertificate
@@ -10,7 +11,13 @@ from zerogap.foreign.wrappers import core_of
 
 
 def certify(
-    model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, tol: float | None = None
+    model: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    *,
+    tol: float | None = None,
+    max_time: float | None = None,
 ) -> ModelCertificate:
     """Tell how far from optimal a fitted support vector machine is, whoever fitted it.
 
@@ -40,6 +47,8 @@ def certify(
         Weights it was fitted with.
     tol : float, optional
         Solve the problem to this relative gap for the bound.
+    max_time : float, optional
+        Limit in seconds for each problem that is solved; the bound is then what was reached.
 
     Returns
     -------
@@ -60,22 +69,24 @@ def certify(
     """
     if tol is not None:
         validation.check_positive("tol", tol, advice="It is a relative duality gap, for instance 1e-9.")
+    if max_time is not None:
+        validation.check_positive("max_time", max_time, advice="It is in seconds; use None for no limit.")
     core = core_of(model, X, y)
     training = Training(core.model, core.X, core.y, sample_weight)
     parts = parts_of(training)
     return ModelCertificate(
         type(core.model).__name__,
         tuple(part.name for part in parts),
-        tuple(_certificate(part, tol) for part in parts),
+        tuple(_certificate(part, tol, max_time) for part in parts),
         tuple(part.n_support for part in parts),
         training.n,
     )
 
 
-def _certificate(part: Part, tol: float | None) -> Any:
+def _certificate(part: Part, tol: float | None, max_time: float | None) -> Certificate:
     if not part.problem.gram.seems_positive():
         raise ValueError(
             f"The {part.problem.gram.kernel.name} kernel is not positive semidefinite on this data: the problem is not convex, "
             "and no gap proves anything. Another kernel, such as rbf, has no such problem."
         )
-    return part.certificate(tol)
+    return part.certificate(tol, max_time)

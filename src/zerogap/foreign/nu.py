@@ -22,9 +22,10 @@ between two values of s on one piece the solution is a combination of both: the 
 """
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -38,6 +39,15 @@ from zerogap.problem import DualProblem
 from zerogap.stopping import RelativeGap
 
 MOST_SOLVES = 100
+NO_WIDTH = 1e-12  # of the range of the targets: a tube that is none
+
+
+class Exact(NamedTuple):
+    """The solution of a nu problem."""
+
+    beta: np.ndarray
+    s: float  # rho or eps
+    certificate: Certificate
 
 
 @dataclass(frozen=True)
@@ -61,12 +71,9 @@ class _Nu(Expansion):
         """Return what the gap is more than with s fixed, and what the objectives are more."""
         raise NotImplementedError
 
-    def certificate(self, tol: float | None) -> Certificate:
+    def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
         """Return how far the model is above the optimum."""
-        beta = self.feasible()
-        s = self.best(self.problem.gram.dot(self.coefficients), self.bias)
-        if tol is not None:
-            beta = self.exact(tol, beta, s)[0]
+        s, beta = self._own(), self.feasible() if tol is None else self.exact(tol, max_time).beta
         return self._certificate(self.coefficients, self.bias, beta, s)
 
     def _certificate(self, coefficients: np.ndarray, bias: float, beta: np.ndarray, s: float) -> Certificate:
@@ -76,62 +83,71 @@ class _Nu(Expansion):
         rounding = found.rounding + 8.0 * UNIT * (abs(found.dual) + abs(shift) + gap)
         return replace(found, primal=dual + gap, dual=dual, gap=gap, rounding=rounding)
 
-    def exact(self, tol: float, start: np.ndarray, s: float) -> tuple[np.ndarray, float, float, Certificate]:
-        """Return the solution, its rho or eps, its bias, and its certificate."""
+    def _own(self) -> float:
+        """Return rho or eps of the model."""
+        return self.best(self.problem.gram.dot(self.coefficients), self.bias)
+
+    def exact(self, tol: float, max_time: float | None) -> Exact:
+        """Return the solution."""
         raise NotImplementedError
 
-    def _solved(self, s: float, start: np.ndarray | None, tol: float, gram: Gram) -> np.ndarray:
-        problem = replace(self.problem_at(s), gram=gram)
-        return solve(problem, stop=RelativeGap(tol), max_steps=default_max_steps(problem.n), resume=start).beta
+    def _search(self, tol: float, max_time: float | None, start: np.ndarray, s: float, rises: bool) -> Exact:
+        """Find s at which the sizes of the coefficients sum to S, between two that are on either side.
 
-    def _search(
-        self, tol: float, start: np.ndarray, s: float, rises: bool
-    ) -> tuple[np.ndarray, float, float, Certificate]:
-        """Find s at which the sizes of the coefficients sum to S, between two that are on either side."""
-        gram, sizes = self.gram(SOLVED), lambda beta: math.fsum(np.abs(beta).tolist())
-        points: dict[bool, tuple[float, np.ndarray, float]] = {}  # by whether the sum is too small
+        ``rises``: whether the sum does, as s grows.
+        """
+        gram, began = self.gram(SOLVED), time.perf_counter()
+        sides: dict[
+            bool, tuple[float, np.ndarray, float]
+        ] = {}  # the last point whose sum is too small, and that of no less
+
+        def time_left() -> float | None:
+            return None if max_time is None else max(max_time - (time.perf_counter() - began), 0.0)
 
         def look(at: float, near: np.ndarray | None) -> bool:
-            beta = self._solved(at, near, 0.1 * tol, gram)
-            found = sizes(beta)
-            is_short = found < self.sum_of_sizes
-            points[is_short] = (at, beta, found)
+            problem = replace(self.problem_at(at), gram=gram)
+            rule, most = RelativeGap(0.1 * tol), default_max_steps(problem.n)
+            beta = solve(problem, stop=rule, max_steps=most, max_time=time_left(), resume=near).beta
+            size = _size(beta)
+            is_short = size < self.sum_of_sizes
+            sides[is_short] = (at, beta, size)
             return is_short
 
         is_short, factor = look(s, start), 1.1
         for _ in range(MOST_SOLVES):  # outwards
-            if len(points) == 2:
+            is_least = s == 0.0 and is_short  # a tube without width, and a sum without a price
+            if len(sides) == 2 or is_least or time_left() == 0.0:
                 break
-            grows = is_short == rises
-            s = s * factor if grows else s / factor
-            if not rises and not grows and s < 1e-12 * float(np.ptp(self.problem.target)):
+            s = s * factor if is_short == rises else s / factor
+            if not rises and s < NO_WIDTH * float(np.ptp(self.problem.target)):
                 s = 0.0
-            is_short, factor = look(s, None if s == 0.0 else points[is_short][1]), min(factor**2, 1e3)
-            if s == 0.0 and is_short:  # the tube has no width, and the constraint no price
-                break
-        best = None
-        for step in range(MOST_SOLVES):
-            if len(points) == 2:
-                (s1, beta1, sum1), (s2, beta2, sum2) = points[True], points[False]
-                share = (self.sum_of_sizes - sum1) / (sum2 - sum1)
-                s, beta = s1 + share * (s2 - s1), beta1 + share * (beta2 - beta1)
-            else:
-                ((s, beta, _),) = points.values()
-            beta = self._projected(beta)
+            is_short, factor = look(s, sides[is_short][1]), min(factor**2, 1e3)
+        best: Exact | None = None
+        for count in range(1, MOST_SOLVES):
+            s, beta = self._between(sides)
             problem = replace(self.problem_at(s), gram=gram)
-            bias = problem.best_bias(problem.residual(beta))
-            found = self._certificate(beta, bias, beta, s)
-            if best is None or found.gap < best[3].gap:
-                best = beta, s, bias, found
-            if found.relative_gap <= tol or len(points) < 2:
+            found = self._certificate(beta, problem.best_bias(problem.residual(beta)), beta, s)
+            if best is None or found.gap < best.certificate.gap:
+                best = Exact(beta, s, found)
+            if found.relative_gap <= tol or len(sides) < 2 or time_left() == 0.0:
                 break
-            if step % 4 == 3:  # a secant may come from one side for ever
-                s = 0.5 * (points[True][0] + points[False][0])
-            if s in (points[True][0], points[False][0]):
+            ends = sides[True][0], sides[False][0]
+            if count % 4 == 0:  # a secant may come from one side for ever
+                s = 0.5 * (ends[0] + ends[1])
+            if s in ends:
                 break
             look(s, beta)
         assert best is not None
         return best
+
+    def _between(self, sides: dict[bool, tuple[float, np.ndarray, float]]) -> tuple[float, np.ndarray]:
+        """Return the point between two whose sizes sum to S: the solution, if both are on one piece."""
+        if len(sides) < 2:
+            ((s, beta, _),) = sides.values()
+            return s, self._projected(beta)
+        (s, beta, size), (other, beta_of_other, size_of_other) = sides[True], sides[False]
+        share = (self.sum_of_sizes - size) / (size_of_other - size)
+        return s + share * (other - s), self._projected(beta + share * (beta_of_other - beta))
 
     def _projected(self, coefficients: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -180,7 +196,7 @@ class NuClassifier(_Nu):
 
     def excess(self, beta: np.ndarray, s: float) -> tuple[float, float]:
         """Return rho (sum |beta| - S), and -rho sum |beta|."""
-        size = math.fsum(np.abs(beta).tolist())
+        size = _size(beta)
         return s * abs(size - self.sum_of_sizes), -s * size
 
     def _projected(self, coefficients: np.ndarray) -> np.ndarray:
@@ -191,9 +207,9 @@ class NuClassifier(_Nu):
             beta[side] = sign * _with_sum(sign * coefficients[side], self.cap[side], half)
         return beta
 
-    def exact(self, tol: float, start: np.ndarray, s: float) -> tuple[np.ndarray, float, float, Certificate]:
-        """Return the solution, its rho, its bias, and its certificate."""
-        return self._search(tol, start, s if s > 0 else self.scale, rises=True)
+    def exact(self, tol: float, max_time: float | None) -> Exact:
+        """Return the solution."""
+        return self._search(tol, max_time, self.feasible(), self._own() or self.scale, rises=True)
 
 
 @dataclass(frozen=True)
@@ -232,19 +248,20 @@ class NuRegressor(_Nu):
 
     def excess(self, beta: np.ndarray, s: float) -> tuple[float, float]:
         """Return eps (S - sum |beta|), and eps sum |beta|."""
-        size = math.fsum(np.abs(beta).tolist())
+        size = _size(beta)
         return s * abs(self.sum_of_sizes - size), s * size
 
     def _projected(self, coefficients: np.ndarray) -> np.ndarray:
         beta = np.clip(coefficients, self.problem.lower, self.problem.upper)
-        size = math.fsum(np.abs(beta).tolist())
+        size = _size(beta)
         if size > self.sum_of_sizes:
             beta *= (self.sum_of_sizes / size) * (1.0 - 4.0 * UNIT)
         return self.problem.restore_sum(beta)
 
-    def exact(self, tol: float, start: np.ndarray, s: float) -> tuple[np.ndarray, float, float, Certificate]:
-        """Return the solution, its eps, its bias, and its certificate."""
-        return self._search(tol, start, s if s > 0 else 0.1 * float(np.ptp(self.problem.target)), rises=False)
+    def exact(self, tol: float, max_time: float | None) -> Exact:
+        """Return the solution."""
+        width = self._own() or 0.1 * float(np.ptp(self.problem.target))
+        return self._search(tol, max_time, self.feasible(), width, rises=False)
 
 
 def _with_sum(x: np.ndarray, cap: np.ndarray, total: float) -> np.ndarray:
@@ -261,9 +278,6 @@ def _with_sum(x: np.ndarray, cap: np.ndarray, total: float) -> np.ndarray:
     return x
 
 
-def model_of(part: Any, tol: float) -> tuple[np.ndarray, float, Certificate]:
-    """Return the exact coefficients of a nu problem, its rho or eps, and the certificate."""
-    start = part.feasible()
-    s = part.best(part.problem.gram.dot(part.coefficients), part.bias)
-    beta, s, _, found = part.exact(tol, start, s)
-    return beta, s, found
+def _size(beta: np.ndarray) -> float:
+    """Return sum |beta|."""
+    return math.fsum(np.abs(beta).tolist())

@@ -36,14 +36,16 @@ class Part:
         """Number of coefficients that are not zero, or of features."""
         raise NotImplementedError
 
-    def certificate(self, tol: float | None) -> Certificate:
+    def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
         """Return how far the model is above the optimum, by its own point, or one of a solution to a tolerance."""
         raise NotImplementedError
 
-    def solution(self, tol: float, start: np.ndarray | None = None) -> Solution:
+    def solution(self, tol: float, max_time: float | None, start: np.ndarray | None = None) -> Solution:
         """Solve the problem."""
         problem = replace(self.problem, gram=self.gram(SOLVED))
-        return solve(problem, stop=RelativeGap(tol), max_steps=default_max_steps(problem.n), resume=start)
+        return solve(
+            problem, stop=RelativeGap(tol), max_steps=default_max_steps(problem.n), max_time=max_time, resume=start
+        )
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,11 @@ class Expansion(Part):
         refuse_far(self.coefficients, beta, self.name)
         return beta
 
-    def certificate(self, tol: float | None) -> Certificate:
+    def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
         """Return how far the model is above the optimum."""
         beta = self.feasible()
         if tol is not None:
-            beta = self.solution(tol, beta).beta
+            beta = self.solution(tol, max_time, beta).beta
         return expansion_certificate(self.problem, self.coefficients, self.bias, beta)
 
 
@@ -86,9 +88,9 @@ class Vector(Part):
         """Number of weights."""
         return int(np.count_nonzero(self.w))
 
-    def certificate(self, tol: float | None) -> Certificate:
+    def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
         """Return how far the model is above the optimum; the lower bound has to be found, as w brings none."""
-        return self.against(self.solution(LINEAR_TOL if tol is None else tol).beta)
+        return self.against(self.solution(LINEAR_TOL if tol is None else tol, max_time).beta)
 
     def against(self, beta: np.ndarray) -> Certificate:
         """Return how far the model is above the bound of a feasible point."""

@@ -92,10 +92,12 @@ class Training:
     @functools.cached_property
     def cost(self) -> np.ndarray:
         """(n,) weight of each row, with that of its class."""
-        ignores_classes = self.kind == "NuSVC" and not hasattr(self.model, "_onedal_estimator")  # LIBSVM's nu-SVC does
-        if self.kind not in CLASSIFIERS or ignores_classes:
-            return self.weight
-        return self.weight * self.class_factors[self.codes]
+        return self.weight * self.class_factors[self.codes] if self.weighs_classes else self.weight
+
+    @property
+    def weighs_classes(self) -> bool:
+        """Whether weights of classes count: in LIBSVM's nu-SVC, unlike that of scikit-learn-intelex, they do not."""
+        return self.kind in CLASSIFIERS and (self.kind != "NuSVC" or hasattr(self.model, "_onedal_estimator"))
 
     def gram(self, rows: np.ndarray, megabytes: float) -> Gram:
         """Return the kernel matrix of some rows."""
