@@ -12,6 +12,7 @@ from zerogap import validation
 from zerogap.estimators.base import KernelMachine
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
+from zerogap.foreign.gap import vector
 from zerogap.foreign.nu import NuClassifier, NuRegressor
 from zerogap.foreign.parts import Expansion, Part, Vector
 from zerogap.foreign.reading import Training, parts_of
@@ -27,8 +28,8 @@ def polish(
     A kernel machine becomes a :class:`zerogap.SVC` or :class:`zerogap.SVR` with the same C, kernel (gamma as the number that
     was used), weights of classes and shape of decisions.  A LinearSVC or LinearSVR stays one: a copy of it has the exact
     ``coef_`` and ``intercept_``, and besides ``certificate_``, a :class:`ModelCertificate`.  A NuSVC of two classes becomes the
-    SVC, a NuSVR the SVR, whose C or epsilon has that nu.  In a Pipeline or a TransformedTargetRegressor the machine is replaced;
-    of a search the best estimator is returned.
+    SVC, a NuSVR the SVR, whose C or epsilon has that nu.  In a Pipeline or a TransformedTargetRegressor the machine is
+    replaced; of a search the best estimator is returned.
 
     Parameters
     ----------
@@ -113,8 +114,8 @@ def _of_nu(part: NuClassifier | NuRegressor, tol: float, max_time: float | None)
 def _warn_if_short(gap: float, tol: float, name: str) -> None:
     if not gap <= tol:
         warnings.warn(
-            f"{name} was solved to a relative duality gap of {gap:.2g}, not the tol={tol:g} asked for: raise max_time if there is "
-            "one; else float64 has no more digits for this data. Scale the features (StandardScaler).",
+            f"{name} was solved to a relative duality gap of {gap:.2g}, not the tol={tol:g} asked for: raise max_time if there "
+            "is one; else float64 has no more digits for this data. Scale the features (StandardScaler).",
             ConvergenceWarning,
             stacklevel=validation.callers_level(),
         )
@@ -153,7 +154,7 @@ def _linear(training: Training, parts: list[Part], tol: float, max_time: float |
     for part in parts:
         assert isinstance(part, Vector)
         beta = part.solution(tol, max_time).beta
-        w = part.X.T @ beta
+        w = vector(part.X, beta)
         vectors.append(w)
         intercept = float(w[-1]) * new.intercept_scaling if new.fit_intercept else 0.0
         certificates.append(replace(part, w=w, intercept=intercept).against(beta))
