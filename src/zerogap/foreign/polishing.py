@@ -149,20 +149,22 @@ def _like(training: Training, **options: Any) -> Any:
 
 def _linear(training: Training, parts: list[Part], tol: float, max_time: float | None) -> Any:
     """Return a copy of the model with the exact vectors."""
-    new, certificates = copy.deepcopy(training.model), []
-    vectors = []
+    new, found = copy.deepcopy(training.model), []
     for part in parts:
         assert isinstance(part, Vector)
         beta = part.solution(tol, max_time).beta
         w = vector(part.X, beta)
-        vectors.append(w)
         intercept = float(w[-1]) * new.intercept_scaling if new.fit_intercept else 0.0
-        certificates.append(replace(part, w=w, intercept=intercept).against(beta))
-    W = np.array(vectors)
+        tried = [(one, one.against(beta)) for one in (replace(part, w=w, intercept=intercept), part)]
+        found.append(
+            min(tried, key=lambda pair: pair[1].primal)
+        )  # where digits are short, theirs may be the better one
+    W = np.array([part.w for part, _ in found])
     if new.fit_intercept:
-        W, new.intercept_ = W[:, :-1], W[:, -1] * new.intercept_scaling
+        W, new.intercept_ = W[:, :-1], np.array([part.intercept for part, _ in found])
     new.coef_ = W if training.kind == "LinearSVC" else W[0]
-    names, sizes = tuple(part.name for part in parts), tuple(int(np.count_nonzero(w)) for w in vectors)
-    found = new.certificate_ = ModelCertificate(training.kind, names, tuple(certificates), sizes, training.n)
-    _warn_if_short(found.relative_gap, tol, training.kind)
+    names, sizes = tuple(part.name for part in parts), tuple(part.n_support for part, _ in found)
+    certificates = tuple(certificate for _, certificate in found)
+    new.certificate_ = ModelCertificate(training.kind, names, certificates, sizes, training.n)
+    _warn_if_short(new.certificate_.relative_gap, tol, training.kind)
     return new
