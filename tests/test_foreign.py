@@ -4,9 +4,11 @@
 point solver whose own two bounds agree to 1e-8: neither shares code with the package.
 """
 
+import re
 import warnings
 from collections.abc import Iterator
 from itertools import combinations
+from pathlib import Path
 
 import clarabel
 import numpy as np
@@ -388,7 +390,7 @@ def test_what_was_not_fitted_or_transforms_nothing_is_told():
 
 def test_what_cannot_be_polished_is_told():
     with pytest.raises(TypeError, match=r"DualProblem\.one_class"):
-        polish(OneClassSVM().fit(X), X)
+        polish(OneClassSVM().fit(X), X, None)
     points, labels = load_iris(return_X_y=True)
     with pytest.raises(TypeError, match="another C for every pair"):
         polish(NuSVC(nu=0.2).fit(points, labels), points, labels)
@@ -491,6 +493,17 @@ def test_a_line_tells_it_in_words():
     nothing = zerogap.Certificate.nothing()
     said = repr(zerogap.ModelCertificate("SVC", ("",), (nothing,), (3,), 5))
     assert "no number of float64" in said
+
+
+def test_the_readme_opens_with_what_it_prints(capsys):
+    text = (Path(__file__).parents[1] / "README.md").read_text()
+    code, printed = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", text, flags=re.DOTALL).groups()
+    exec(compile(code, "README.md", "exec"), {})
+    seen = capsys.readouterr().out
+    pattern = r"e-\d+"  # of the exact model the gap is rounding as much as anything
+    assert "14.3 %" in seen
+    assert seen.splitlines()[0] == printed.splitlines()[0]
+    assert re.sub(r"[\d.]+" + pattern, "", seen) == re.sub(r"[\d.]+" + pattern, "", printed)
 
 
 # The one-class problem.

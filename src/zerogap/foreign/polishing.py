@@ -21,7 +21,7 @@ from zerogap.foreign.wrappers import core_of
 
 
 def polish(
-    model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, tol: float = 1e-9, max_time: float | None = None
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, tol: float = 1e-9, max_time: float | None = None
 ) -> Any:
     """Return the exact model in place of a fitted one: the problem its parameters state, solved from where it is.
 
