@@ -440,6 +440,27 @@ def test_a_polished_nu_model_has_that_nu_and_the_optimum_of_its_problem(name, nu
     assert found == pytest.approx(optimum(model), rel=1e-7)
 
 
+def test_a_nu_that_no_margin_has_is_told():
+    points = np.round(X)  # of which some are in both classes
+    model = NuSVC(nu=0.05, gamma=GAMMA).fit(points, LABELS)
+    found = certify(model, points, LABELS, tol=1e-6)
+    assert -1e-12 < found.dual <= 0.0 < found.primal  # the optimum is zero
+    with pytest.raises(ValueError, match=r"nu=0\.05 is too small"):
+        polish(model, points, LABELS)
+    model.dual_coef_ = -model.dual_coef_  # what LIBSVM has where its margin is below zero
+    with pytest.raises(ValueError, match=r"no feasible point.*nu=0\.05 is too small"):
+        certify(model, points, LABELS)
+
+
+def test_a_tube_without_width():
+    # Fewer points than nu asks for are off a tube of any width: the best has none.
+    points, target = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 0.0, 1.0])
+    model = NuSVR(nu=1.0, C=0.1).fit(points, target)
+    exact = polish(model, points, target)
+    assert exact.epsilon == 0.0
+    assert exact.duality_gap_ <= 1e-9
+
+
 def test_parameters_are_carried_over():
     points, labels = load_iris(return_X_y=True)
     model = SVC(C=7.0, kernel="poly", degree=2, coef0=0.5, class_weight="balanced", decision_function_shape="ovo")

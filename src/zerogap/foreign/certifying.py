@@ -73,14 +73,9 @@ def certify(
         validation.check_positive("max_time", max_time, advice="It is in seconds; use None for no limit.")
     core = core_of(model, X, y)
     training = Training(core.model, core.X, core.y, sample_weight)
-    parts = parts_of(training)
-    return ModelCertificate(
-        type(core.model).__name__,
-        tuple(part.name for part in parts),
-        tuple(_certificate(part, tol, max_time) for part in parts),
-        tuple(part.n_support for part in parts),
-        training.n,
-    )
+    found = [(part.name, _certificate(part, tol, max_time), part.n_support) for part in parts_of(training)]
+    names, certificates, sizes = zip(*found, strict=True)
+    return ModelCertificate(type(core.model).__name__, names, certificates, sizes, training.n)
 
 
 def _certificate(part: Part, tol: float | None, max_time: float | None) -> Certificate:

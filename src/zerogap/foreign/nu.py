@@ -40,6 +40,7 @@ from zerogap.stopping import RelativeGap
 
 MOST_SOLVES = 100
 NO_WIDTH = 1e-12  # of the range of the targets: a tube that is none
+NO_MARGIN = 1e-6  # of the margin a model has: one that is none
 
 
 class Exact(NamedTuple):
@@ -52,7 +53,13 @@ class Exact(NamedTuple):
 
 @dataclass(frozen=True)
 class _Nu(Expansion):
+    nu: float
     sum_of_sizes: float  # S
+
+    @property
+    def hint(self) -> str:
+        """What else may be wrong with coefficients."""
+        return ""
 
     @property
     def cap(self) -> np.ndarray:
@@ -68,7 +75,7 @@ class _Nu(Expansion):
         raise NotImplementedError
 
     def excess(self, beta: np.ndarray, s: float) -> tuple[float, float]:
-        """Return what the gap is more than with s fixed, and what the objectives are more."""
+        """Return what the gap is more than with s fixed, less than zero by rounding only, and what the objectives are more."""
         raise NotImplementedError
 
     def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
@@ -79,8 +86,8 @@ class _Nu(Expansion):
     def _certificate(self, coefficients: np.ndarray, bias: float, beta: np.ndarray, s: float) -> Certificate:
         found = expansion_certificate(self.problem_at(s), coefficients, bias, beta)
         more, shift = self.excess(beta, s)
-        dual, gap = found.dual + shift, found.gap + more
-        rounding = found.rounding + 8.0 * UNIT * (abs(found.dual) + abs(shift) + gap)
+        dual, gap = found.dual + shift, found.gap + abs(more)
+        rounding = found.rounding + 8.0 * UNIT * (abs(found.dual) + abs(shift) + gap) + 2.0 * max(-more, 0.0)
         return replace(found, primal=dual + gap, dual=dual, gap=gap, rounding=rounding)
 
     def _own(self) -> float:
@@ -114,13 +121,17 @@ class _Nu(Expansion):
             return is_short
 
         is_short, factor = look(s, start), 1.1
+        least = NO_MARGIN * s if rises else NO_WIDTH * float(np.ptp(self.problem.target))
         for _ in range(MOST_SOLVES):  # outwards
-            is_least = s == 0.0 and is_short  # a tube without width, and a sum without a price
-            if len(sides) == 2 or is_least or time_left() == 0.0:
+            if len(sides) == 2 or s == 0.0 or time_left() == 0.0:
                 break
             s = s * factor if is_short == rises else s / factor
-            if not rises and s < NO_WIDTH * float(np.ptp(self.problem.target)):
-                s = 0.0
+            s = 0.0 if s < least else s
+            if (
+                rises and s == 0.0
+            ):  # classes that meet: no margin, and the sum without a price, as with a tube of no width
+                sides[is_short] = (s, *sides[is_short][1:])
+                break
             is_short, factor = look(s, sides[is_short][1]), min(factor**2, 1e3)
         best: Exact | None = None
         for count in range(1, MOST_SOLVES):
@@ -144,7 +155,7 @@ class _Nu(Expansion):
         """Return the point between two whose sizes sum to S: the solution, if both are on one piece."""
         if len(sides) < 2:
             ((s, beta, _),) = sides.values()
-            return s, self._projected(beta)
+            return s, beta if self.excess(beta, 1.0)[0] >= 0.0 else self._projected(beta)
         (s, beta, size), (other, beta_of_other, size_of_other) = sides[True], sides[False]
         share = (self.sum_of_sizes - size) / (size_of_other - size)
         return s + share * (other - s), self._projected(beta + share * (beta_of_other - beta))
@@ -155,7 +166,7 @@ class _Nu(Expansion):
     def feasible(self) -> np.ndarray:
         """Return the feasible point that the coefficients are, but for rounding and tolerances."""
         beta = self._projected(self.coefficients)
-        refuse_far(self.coefficients, beta, self.name)
+        refuse_far(self.coefficients, beta, self.name, self.hint)
         return beta
 
 
@@ -164,6 +175,11 @@ class NuClassifier(_Nu):
     """Two classes with a margin rho wide; the problem is the hinge with C = 1."""
 
     scale: float  # by which the coefficients of the model were multiplied, to sum to S
+
+    @property
+    def hint(self) -> str:
+        """What else may be wrong with coefficients."""
+        return f" Or nu={self.nu:g} is too small for the data: with a margin below zero all coefficients have the wrong sign."
 
     @classmethod
     def of(
@@ -181,7 +197,7 @@ class NuClassifier(_Nu):
         classes = float(problem.upper.sum()), float(-problem.lower.sum())
         wanted, size = min(nu * float(cap.sum()), 2.0 * min(classes)), float(np.abs(coefficients).sum())
         scale = wanted / size if size else 1.0
-        return cls(name, problem, rows, gram, scale * coefficients, scale * bias, wanted, scale)
+        return cls(name, problem, rows, gram, scale * coefficients, scale * bias, nu, wanted, scale)
 
     def problem_at(self, s: float) -> DualProblem:
         """Return the hinge with targets rho y."""
@@ -197,7 +213,7 @@ class NuClassifier(_Nu):
     def excess(self, beta: np.ndarray, s: float) -> tuple[float, float]:
         """Return rho (sum |beta| - S), and -rho sum |beta|."""
         size = _size(beta)
-        return s * abs(size - self.sum_of_sizes), -s * size
+        return s * (size - self.sum_of_sizes), -s * size
 
     def _projected(self, coefficients: np.ndarray) -> np.ndarray:
         """Each class has half of S."""
@@ -228,7 +244,7 @@ class NuRegressor(_Nu):
         nu: float,
     ) -> Self:
         """Return the problem of a model."""
-        return cls(name, problem, rows, gram, coefficients, bias, nu * float(problem.upper.sum()))
+        return cls(name, problem, rows, gram, coefficients, bias, nu, nu * float(problem.upper.sum()))
 
     @property
     def cap(self) -> np.ndarray:
@@ -249,14 +265,14 @@ class NuRegressor(_Nu):
     def excess(self, beta: np.ndarray, s: float) -> tuple[float, float]:
         """Return eps (S - sum |beta|), and eps sum |beta|."""
         size = _size(beta)
-        return s * abs(self.sum_of_sizes - size), s * size
+        return s * (self.sum_of_sizes - size), s * size
 
     def _projected(self, coefficients: np.ndarray) -> np.ndarray:
-        beta = np.clip(coefficients, self.problem.lower, self.problem.upper)
+        beta = self.problem.restore_sum(np.clip(coefficients, self.problem.lower, self.problem.upper))
         size = _size(beta)
-        if size > self.sum_of_sizes:
-            beta *= (self.sum_of_sizes / size) * (1.0 - 4.0 * UNIT)
-        return self.problem.restore_sum(beta)
+        if size <= self.sum_of_sizes:
+            return beta
+        return self.problem.restore_sum(beta * (self.sum_of_sizes / size))  # the sum stays zero but for rounding
 
     def exact(self, tol: float, max_time: float | None) -> Exact:
         """Return the solution."""

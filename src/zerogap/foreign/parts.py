@@ -97,7 +97,7 @@ class Vector(Part):
         return vector_certificate(self.problem, self.X, self.w, beta, 2.0 * UNIT * abs(self.intercept))
 
 
-def refuse_far(coefficients: np.ndarray, beta: np.ndarray, name: str) -> None:
+def refuse_far(coefficients: np.ndarray, beta: np.ndarray, name: str, hint: str = "") -> None:
     """Refuse coefficients that are no solution of this problem, however rough."""
     size, moved = float(np.abs(coefficients).sum()), float(np.abs(coefficients - beta).sum())
     if moved > FAR * size:
@@ -105,4 +105,5 @@ def refuse_far(coefficients: np.ndarray, beta: np.ndarray, name: str) -> None:
             f"The coefficients of the model{f' for {name}' if name else ''} are no feasible point of the problem that its "
             f"parameters, X, y and sample_weight state: {moved / size:.2g} of them are outside of their bounds or in excess of "
             "their sum. Pass the very data and weights the model was fitted on, in that order, and parameters as they were."
+            + hint
         )

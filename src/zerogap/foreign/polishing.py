@@ -14,10 +14,12 @@ from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
 from zerogap.foreign.gap import vector
 from zerogap.foreign.nu import NuClassifier, NuRegressor
-from zerogap.foreign.parts import Expansion, Part, Vector
+from zerogap.foreign.parts import Expansion, Vector
 from zerogap.foreign.reading import Training, parts_of
 from zerogap.foreign.report import ModelCertificate
 from zerogap.foreign.wrappers import core_of
+
+KEPT = {"warm_start": False, "max_time": None}  # of a model of ours, which a fit needs otherwise
 
 
 def polish(
@@ -68,34 +70,35 @@ def polish(
             "polish has no model to return for a OneClassSVM. certify(model, X, tol=1e-9) tells how far it is off; its exact "
             "coefficients are those of zerogap.solve(zerogap.DualProblem.one_class(zerogap.Gram(X, ...), nu))."
         )
-    parts = parts_of(training)
-    if training.kind == "NuSVC" and len(parts) > 1:
+    if training.kind == "NuSVC" and training.classes.size > 2:
         raise TypeError(
             f"A NuSVC of {training.classes.size} classes has another C for every pair of them, which no SVC has. Wrap it in "
             "OneVsOneClassifier and polish its estimators, or use SVC."
         )
     if training.kind.startswith("Linear"):
-        return core.wrap(_linear(training, parts, tol, max_time))
-    return core.wrap(_machine(training, core.X, core.y, parts, sample_weight, tol, max_time))
+        return core.wrap(_linear(training, tol, max_time))
+    return core.wrap(_machine(training, core.X, core.y, sample_weight, tol, max_time))
 
 
 def _machine(
-    training: Training, X: Any, y: Any, parts: list[Part], sample_weight: Any, tol: float, max_time: float | None
+    training: Training, X: Any, y: Any, sample_weight: Any, tol: float, max_time: float | None
 ) -> KernelMachine:
     """Fit our own estimator from the coefficients."""
     options: dict[str, Any] = {}
-    starts = np.zeros((len(parts), training.n))
-    for start, part in zip(starts, parts, strict=True):
+    starts = []
+    for part in parts_of(training):
         assert isinstance(part, Expansion)
+        start = np.zeros(training.n)
         if isinstance(part, NuClassifier | NuRegressor):
             start[part.rows], options = _of_nu(part, tol, max_time)
         else:
             start[part.rows] = part.feasible()
+        starts.append(start)
     new = _like(training, **options)
     new.set_params(tol=tol, max_time=max_time, warm_start=True)
-    new._last_beta = starts if isinstance(new, SVC) else starts[0]
+    new._last_beta = np.array(starts) if isinstance(new, SVC) else starts[0]
     new.fit(X, y, sample_weight)
-    new.set_params(warm_start=getattr(training.model, "warm_start", False), max_time=None)
+    new.set_params(**{name: getattr(training.model, name, default) for name, default in KEPT.items()})
     del new._last_beta
     return new
 
@@ -103,11 +106,14 @@ def _machine(
 def _of_nu(part: NuClassifier | NuRegressor, tol: float, max_time: float | None) -> tuple[np.ndarray, dict[str, float]]:
     """Return the exact coefficients of a nu problem, and the C or epsilon that has this nu."""
     exact = part.exact(0.1 * tol, max_time)
+    if isinstance(part, NuClassifier) and not exact.s > 0:
+        raise ValueError(
+            f"nu={part.nu:g} is too small for this data: the classes cannot be told apart with so few errors, and the optimum "
+            "is f = 0, without a margin. Use a larger nu, or SVC."
+        )
     _warn_if_short(exact.certificate.relative_gap, tol, "The nu problem")
     if isinstance(part, NuRegressor):
         return exact.beta, {"epsilon": exact.s}
-    if not exact.s > 0:
-        raise ValueError("The margin of the optimum is zero, f = 0 is as good as any model: use a smaller nu.")
     return exact.beta / exact.s, {"C": 1.0 / exact.s}
 
 
@@ -147,23 +153,22 @@ def _like(training: Training, **options: Any) -> Any:
     )
 
 
-def _linear(training: Training, parts: list[Part], tol: float, max_time: float | None) -> Any:
+def _linear(training: Training, tol: float, max_time: float | None) -> Any:
     """Return a copy of the model with the exact vectors."""
     new, found = copy.deepcopy(training.model), []
-    for part in parts:
+    for part in parts_of(training):
         assert isinstance(part, Vector)
         beta = part.solution(tol, max_time).beta
         w = vector(part.X, beta)
         intercept = float(w[-1]) * new.intercept_scaling if new.fit_intercept else 0.0
+        # Where digits are short, the vector that was there may be the better one.
         tried = [(one, one.against(beta)) for one in (replace(part, w=w, intercept=intercept), part)]
-        found.append(
-            min(tried, key=lambda pair: pair[1].primal)
-        )  # where digits are short, theirs may be the better one
+        found.append(min(tried, key=lambda pair: pair[1].primal))
     W = np.array([part.w for part, _ in found])
     if new.fit_intercept:
         W, new.intercept_ = W[:, :-1], np.array([part.intercept for part, _ in found])
     new.coef_ = W if training.kind == "LinearSVC" else W[0]
-    names, sizes = tuple(part.name for part in parts), tuple(part.n_support for part, _ in found)
+    names, sizes = tuple(part.name for part, _ in found), tuple(part.n_support for part, _ in found)
     certificates = tuple(certificate for _, certificate in found)
     new.certificate_ = ModelCertificate(training.kind, names, certificates, sizes, training.n)
     _warn_if_short(new.certificate_.relative_gap, tol, training.kind)

@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
@@ -107,6 +108,12 @@ class Training:
         return Gram.of_checked(self.X if rows.size == self.n else self.X[rows], self.kernel, megabytes)
 
     @functools.cached_property
+    def dual(self) -> np.ndarray:
+        """Coefficients of the support vectors, a row for each of the other classes."""
+        found = self.model.dual_coef_
+        return np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+
+    @functools.cached_property
     def support(self) -> np.ndarray:
         """Rows of the support vectors."""
         found, vectors = np.asarray(self.model.support_), getattr(self.model, "support_vectors_", None)
@@ -148,26 +155,32 @@ def _kernel_of(model: Any, X: Any) -> Kernel:
     return kernel if is_precomputed(model.kernel) else kernel.resolved(validation.check_points(X))
 
 
-def parts_of(training: Training) -> list[Part]:
-    """Return the problems that the model solves."""
+def parts_of(training: Training) -> Iterator[Part]:
+    """Yield the problems that the model solves; each has a copy of its points, so that one at a time is enough."""
+    if training.kind == "LinearSVC":
+        yield from _linear_classifier(training)
+    elif training.kind == "LinearSVR":
+        yield _linear_regressor(training)
+    elif training.kind in CLASSIFIERS:
+        yield from (_pair(training, a, b) for a, b in combinations(range(training.classes.size), 2))
+    else:
+        yield _of_all(training)
+
+
+def _of_all(training: Training) -> Part:
+    """Return the one problem of a regression, or of one class."""
     kind, rows = training.kind, np.arange(training.n)
-    if kind == "LinearSVC":
-        return _linear_classifier(training)
-    if kind == "LinearSVR":
-        return [_linear_regressor(training)]
-    if kind in CLASSIFIERS:
-        return [_pair(training, a, b) for a, b in combinations(range(training.classes.size), 2)]
     coefficients = np.zeros(training.n)
-    np.add.at(coefficients, training.support, _dense(training.model.dual_coef_)[0])
+    np.add.at(coefficients, training.support, training.dual[0])
     bias, gram = _biases(training)[0], functools.partial(training.gram, rows)
     if kind == "NuSVR":
         problem = _regression(training, gram(LOOKED_AT), 0.0)
-        return [NuRegressor.of("", problem, rows, gram, coefficients, bias, training.model.nu)]
+        return NuRegressor.of("", problem, rows, gram, coefficients, bias, training.model.nu)
     if kind == "OneClassSVM":
         problem = DualProblem.one_class(gram(LOOKED_AT), training.model.nu, sample_weight=training.weight)
     else:
         problem = _regression(training, gram(LOOKED_AT), training.model.epsilon)
-    return [Expansion("", problem, rows, gram, coefficients, bias)]
+    return Expansion("", problem, rows, gram, coefficients, bias)
 
 
 def _regression(training: Training, gram: Gram, epsilon: float) -> DualProblem:
@@ -205,7 +218,7 @@ def _number(n_classes: int, a: int, b: int) -> int:
 
 def _pair_coefficients(training: Training, a: int, b: int) -> np.ndarray:
     """Return the coefficients of all support vectors in the problem of two classes."""
-    dual, owner = _dense(training.model.dual_coef_), training.codes[training.support]
+    dual, owner = training.dual, training.codes[training.support]
     if training.classes.size == 2:
         return dual[0]
     return np.where(owner == a, dual[b - 1], np.where(owner == b, dual[a], 0.0))
@@ -215,11 +228,6 @@ def _biases(training: Training) -> np.ndarray:
     """Return the intercepts; our own go with the kernel as it is, about its centre."""
     model = training.model
     return np.atleast_1d(model._biases if training.is_own else np.asarray(model.intercept_, dtype=np.float64))
-
-
-def _dense(coefficients: Any) -> np.ndarray:
-    dense = coefficients.toarray() if sp.issparse(coefficients) else np.asarray(coefficients)
-    return dense.astype(np.float64)
 
 
 # Models that are a vector w.
@@ -239,7 +247,7 @@ def _vector(coef: np.ndarray, intercept: float, scale: float) -> np.ndarray:
     return np.append(coef, intercept / scale) if scale else np.asarray(coef, dtype=np.float64)
 
 
-def _linear_classifier(training: Training) -> list[Part]:
+def _linear_classifier(training: Training) -> Iterator[Part]:
     model, classes, codes = training.model, training.classes, training.codes
     if model.penalty != "l2":
         raise ValueError(
@@ -259,7 +267,6 @@ def _linear_classifier(training: Training) -> list[Part]:
     )
     squared = model.loss == "squared_hinge"
     build, C = (DualProblem.squared_hinge, 2.0 * model.C) if squared else (DualProblem.hinge, model.C)
-    parts: list[Part] = []
     for k in range(coef.shape[0]):
         positive = codes == (1 if classes.size == 2 else k)
         # LIBLINEAR weighs the class that is looked for, and all of the rest as they are.
@@ -268,8 +275,7 @@ def _linear_classifier(training: Training) -> list[Part]:
         problem = build(gram(LOOKED_AT), np.where(positive, 1.0, -1.0), C, sample_weight=cost, fit_intercept=False)
         name = "" if classes.size == 2 else f"{classes[k]} against the rest"
         w = _vector(coef[k], float(intercept[k]), scale)
-        parts.append(Vector(name, problem, np.arange(training.n), gram, X, w, float(intercept[k])))
-    return parts
+        yield Vector(name, problem, np.arange(training.n), gram, X, w, float(intercept[k]))
 
 
 def _linear_regressor(training: Training) -> Part:
