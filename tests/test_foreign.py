@@ -485,6 +485,11 @@ def test_a_limit_on_time_is_told():
         polish(model, X, TARGET, max_time=1e-9)
     found = certify(model, X, TARGET, max_time=1e-9)  # a bound all the same: zero coefficients are feasible
     assert found.dual <= optimum(model) + AGREE
+    for name in ("NuSVC", "NuSVR"):
+        model = fitted(MODELS[name])
+        with pytest.warns(ConvergenceWarning, match="max_time"):
+            polish(model, X, y_of(model), max_time=1e-9)
+        assert_true(certify(model, X, y_of(model), tol=1e-9, max_time=1e-9), model)
 
 
 def test_polish_starts_from_the_model():

@@ -39,8 +39,14 @@ from zerogap.problem import DualProblem
 from zerogap.stopping import RelativeGap
 
 MOST_SOLVES = 100
+SMALLEST_GAP = 1e-13  # that float64 may show
+SOON = 1e-9  # seconds that are left when none are
 NO_WIDTH = 1e-12  # of the range of the targets: a tube that is none
 NO_MARGIN = 1e-6  # of the margin a model has: one that is none
+
+
+# By whether sum |beta| is below S: the last s and beta of that side, and the sum.
+Sides = dict[bool, tuple[float, np.ndarray, float]]
 
 
 class Exact(NamedTuple):
@@ -104,16 +110,15 @@ class _Nu(Expansion):
         ``rises``: whether the sum does, as s grows.
         """
         gram, began = self.gram(SOLVED), time.perf_counter()
-        sides: dict[
-            bool, tuple[float, np.ndarray, float]
-        ] = {}  # the last point whose sum is too small, and that of no less
+        sides: Sides = {}
 
         def time_left() -> float | None:
-            return None if max_time is None else max(max_time - (time.perf_counter() - began), 0.0)
+            return None if max_time is None else max(max_time - (time.perf_counter() - began), SOON)
 
         def look(at: float, near: np.ndarray | None) -> bool:
             problem = replace(self.problem_at(at), gram=gram)
-            rule, most = RelativeGap(0.1 * tol), default_max_steps(problem.n)
+            # The objective with s fixed is larger by s S, and its share that is to be known the smaller.
+            rule, most = RelativeGap(max(0.01 * tol, SMALLEST_GAP)), default_max_steps(problem.n)
             beta = solve(problem, stop=rule, max_steps=most, max_time=time_left(), resume=near).beta
             size = _size(beta)
             is_short = size < self.sum_of_sizes
@@ -123,13 +128,13 @@ class _Nu(Expansion):
         is_short, factor = look(s, start), 1.1
         least = NO_MARGIN * s if rises else NO_WIDTH * float(np.ptp(self.problem.target))
         for _ in range(MOST_SOLVES):  # outwards
-            if len(sides) == 2 or s == 0.0 or time_left() == 0.0:
+            if len(sides) == 2 or s == 0.0 or time_left() == SOON:
                 break
             s = s * factor if is_short == rises else s / factor
             s = 0.0 if s < least else s
             if (
                 rises and s == 0.0
-            ):  # classes that meet: no margin, and the sum without a price, as with a tube of no width
+            ):  # the classes meet: no margin, and a sum without a price, as beside a tube of no width
                 sides[is_short] = (s, *sides[is_short][1:])
                 break
             is_short, factor = look(s, sides[is_short][1]), min(factor**2, 1e3)
@@ -140,7 +145,7 @@ class _Nu(Expansion):
             found = self._certificate(beta, problem.best_bias(problem.residual(beta)), beta, s)
             if best is None or found.gap < best.certificate.gap:
                 best = Exact(beta, s, found)
-            if found.relative_gap <= tol or len(sides) < 2 or time_left() == 0.0:
+            if found.relative_gap <= tol or len(sides) < 2 or time_left() == SOON:
                 break
             ends = sides[True][0], sides[False][0]
             if count % 4 == 0:  # a secant may come from one side for ever
@@ -151,7 +156,7 @@ class _Nu(Expansion):
         assert best is not None
         return best
 
-    def _between(self, sides: dict[bool, tuple[float, np.ndarray, float]]) -> tuple[float, np.ndarray]:
+    def _between(self, sides: Sides) -> tuple[float, np.ndarray]:
         """Return the point between two whose sizes sum to S: the solution, if both are on one piece."""
         if len(sides) < 2:
             ((s, beta, _),) = sides.values()
