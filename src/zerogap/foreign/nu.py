@@ -86,8 +86,16 @@ class _Nu(Expansion):
 
     def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
         """Return how far the model is above the optimum."""
-        s, beta = self._own(), self.feasible() if tol is None else self.exact(tol, max_time).beta
-        return self._certificate(self.coefficients, self.bias, beta, s)
+        points = [self.feasible()]
+        if tol is not None:
+            points.append(self.exact(tol, max_time).beta)
+        return self.by(points)
+
+    def by(self, points: list[np.ndarray]) -> Certificate:
+        """Return how far the model is above the bound of the best of some feasible points, rounding counted."""
+        s = self._own()
+        found = [self._certificate(self.coefficients, self.bias, beta, s) for beta in points]
+        return min(found, key=lambda certificate: certificate.relative_gap)
 
     def _certificate(self, coefficients: np.ndarray, bias: float, beta: np.ndarray, s: float) -> Certificate:
         found = expansion_certificate(self.problem_at(s), coefficients, bias, beta)

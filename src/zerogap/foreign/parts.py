@@ -69,10 +69,15 @@ class Expansion(Part):
 
     def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
         """Return how far the model is above the optimum."""
-        beta = self.feasible()
+        points = [self.feasible()]
         if tol is not None:
-            beta = self.solution(tol, max_time, beta).beta
-        return expansion_certificate(self.problem, self.coefficients, self.bias, beta)
+            points.append(self.solution(tol, max_time, points[0]).beta)
+        return self.by(points)
+
+    def by(self, points: list[np.ndarray]) -> Certificate:
+        """Return how far the model is above the bound of the best of some feasible points, rounding counted."""
+        found = [expansion_certificate(self.problem, self.coefficients, self.bias, beta) for beta in points]
+        return min(found, key=lambda certificate: certificate.relative_gap)
 
 
 @dataclass(frozen=True)
