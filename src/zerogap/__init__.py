@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from zerogap.certificate import Certificate
     from zerogap.comparison import Comparison, compare
     from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out, load, score_curve
+    from zerogap.foreign import ModelCertificate, certify, polish
     from zerogap.gram import Gram
     from zerogap.loop import Solution, Status, Steps, Trace, iterate, solve
     from zerogap.path import Path, svm_path
@@ -32,6 +33,9 @@ __getattr__, __dir__ = loader(
         "leave_one_out": "estimators",
         "load": "estimators",
         "score_curve": "estimators",
+        "ModelCertificate": "foreign",
+        "certify": "foreign",
+        "polish": "foreign",
         "Gram": "gram",
         "Certificate": "certificate",
         "DualProblem": "problem",
@@ -64,6 +68,7 @@ __all__ = [
     "GaussianProcessRegressor",
     "Gram",
     "KKTViolation",
+    "ModelCertificate",
     "Path",
     "RelativeGap",
     "SVCPath",
@@ -71,12 +76,14 @@ __all__ = [
     "Status",
     "Steps",
     "Trace",
+    "certify",
     "compare",
     "datasets",
     "iterate",
     "kernels",
     "leave_one_out",
     "load",
+    "polish",
     "score_curve",
     "solve",
     "svm_path",
