@@ -1,0 +1,34 @@
+"""Models in files with what was done to their columns: no pickle, and nothing in a file runs."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from zerogap import storage
+from zerogap.cli.features import ARRAYS, Preparation
+from zerogap.estimators import persistence
+
+KIND = storage.TABLE_MODEL
+
+
+def save(model: Any, preparation: Preparation, file: str) -> str:
+    """Write a model and its preparation to one file; return the file's name."""
+    arrays = {f"preparation_{name}": getattr(preparation, name) for name in ARRAYS}
+    more = {name: value for name, value in arrays.items() if value is not None}
+    more["preparation"] = json.dumps(preparation.to_dict())
+    return str(persistence.save(model, file, KIND, more))
+
+
+def load(file: str) -> tuple[Any, Preparation | None]:
+    """Return a model, and its preparation if the command line wrote it; a model saved from Python has none."""
+    kind = storage.kind_of(file)
+    if kind != KIND:
+        return persistence.load(file), None
+    model, arrays = persistence.load_with(file, KIND)
+    try:
+        parts: dict[str, Any] = json.loads(arrays["preparation"])
+        kept = {name: np.asarray(arrays[f"preparation_{name}"]) for name in ARRAYS if f"preparation_{name}" in arrays}
+        return model, Preparation(**parts, **kept)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{file} does not hold a whole model ({type(error).__name__}: {error}).") from error
