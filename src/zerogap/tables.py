@@ -165,7 +165,9 @@ class Table:
         if row is None:  # kept as text, although every cell is a number
             raise AssertionError(f"{self.column_place(k)} of {self.source} holds numbers")
         cell = values[row]
-        return f"{self.place(row, k)}: {shortened(cell)!r} is no number.{_comma_advice(cell)}{_header_advice(self, row)}"
+        return (
+            f"{self.place(row, k)}: {shortened(cell)!r} is no number.{_comma_advice(cell)}{_header_advice(self, row)}"
+        )
 
 
 def _comma_advice(cell: str) -> str:

@@ -1,6 +1,6 @@
 """The command line: each command checks its options, reads data, makes one library call, and prints.
 
-Exit codes: 0; 1 for what is wrong with data or files; 2 for what is wrong with options; 130 after Ctrl-C.  An error is one line.
+Exit codes: 0; 1 for what is wrong with data or files; 2 with options; 130 after Ctrl-C.  An error is one line.
 """
 
 import contextlib

@@ -158,7 +158,9 @@ def add_file(parser: Parser, default: str | None = "breast_cancer") -> None:
     )
     group = parser.add_argument_group("the file")
     group.add_argument("--format", choices=("csv", "tsv", "svmlight", "parquet"), help="default: by name and content")
-    group.add_argument("--target", metavar="COLUMN", help="name or number, from 1 on, of the target (default: the last)")
+    group.add_argument(
+        "--target", metavar="COLUMN", help="name or number, from 1 on, of the target (default: the last)"
+    )
     header = group.add_mutually_exclusive_group()
     header.add_argument("--header", dest="header", action="store_true", default=None, help="the first line has names")
     header.add_argument("--no-header", dest="header", action="store_false", help="it has not (default: found out)")
@@ -176,7 +178,11 @@ def add_columns(parser: Parser) -> None:
     """Add what is done to columns in training; a model remembers it."""
     group = parser.add_argument_group("its columns")
     group.add_argument(
-        "--one-hot", type=names, default=[], metavar="NAMES", help="columns to make a 0/1 feature of each value; all: text"
+        "--one-hot",
+        type=names,
+        default=[],
+        metavar="NAMES",
+        help="columns to make a 0/1 feature of each value; all: text",
     )
     group.add_argument("--drop", type=names, default=[], metavar="NAMES", help="columns to leave out")
     scale = group.add_mutually_exclusive_group()

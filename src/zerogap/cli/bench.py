@@ -92,7 +92,9 @@ def run(options: argparse.Namespace) -> int:
         for row in bench.measured(programs, C, report):
             report.say(_line(row))
             rows.append(_record(row))
-    report.write({"data": options.data, "points": X.shape[0], "features": X.shape[1], "kernel": options.kernel, "rows": rows})
+    report.write(
+        {"data": options.data, "points": X.shape[0], "features": X.shape[1], "kernel": options.kernel, "rows": rows}
+    )
     return 0
 
 
@@ -131,7 +133,9 @@ class _Bench:
         for estimator in programs.values():
             _fitted(estimator(C=1.0, **self.settings), self.X[some], self.y[some])
 
-    def measured(self, programs: dict[str, Any], C: float, report: Report) -> list[tuple[float, float, dict[str, Outcome]]]:
+    def measured(
+        self, programs: dict[str, Any], C: float, report: Report
+    ) -> list[tuple[float, float, dict[str, Outcome]]]:
         """Return C, gap and the outcome of every program, for each gap."""
         ladders: dict[str, tuple[list[Run], str]] = {}
         for name, estimator in programs.items():
@@ -177,7 +181,9 @@ class _Bench:
             gaps = [certificate.relative_gap for certificate in solving.certificates(model, self.X, self.y)]
             runs.append(Run(tol, float(max(gaps)), seconds))
             found = [run.gap for run in runs]
-            if found[-1] <= min(self.options.gap) or min(found[-NO_BETTER:]) > 0.9 * min(found[:-NO_BETTER], default=math.inf):
+            if found[-1] <= min(self.options.gap) or min(found[-NO_BETTER:]) > 0.9 * min(
+                found[:-NO_BETTER], default=math.inf
+            ):
                 break
         return runs, "never"
 
@@ -185,7 +191,8 @@ class _Bench:
         """Return the run with the best of several times."""
         limit = {"max_time": self.options.max_time} if name == "zerogap" else {}
         times = [
-            self._timed(estimator(C=C, tol=run.tol, **limit, **self.settings))[1] for _ in range(self.options.repeats - 1)
+            self._timed(estimator(C=C, tol=run.tol, **limit, **self.settings))[1]
+            for _ in range(self.options.repeats - 1)
         ]
         return run._replace(seconds=min([run.seconds, *times]))
 
@@ -193,7 +200,9 @@ class _Bench:
         began = time.perf_counter()
         _fitted(model, self.X, self.y)
         seconds = time.perf_counter() - began
-        if any(getattr(status, "name", "") == "INTERRUPTED" for status in solving.as_list(getattr(model, "status_", []))):
+        if any(
+            getattr(status, "name", "") == "INTERRUPTED" for status in solving.as_list(getattr(model, "status_", []))
+        ):
             raise KeyboardInterrupt
         return model, seconds
 
@@ -208,7 +217,9 @@ def _fitted(model: Any, X: Any, y: np.ndarray) -> Any:
 def _faster(outcomes: dict[str, Outcome]) -> float | None:
     """Return the time of the best peer over ours, where both have reached the gap."""
     ours = outcomes["zerogap"]
-    peers = [outcome.run.seconds for name, outcome in outcomes.items() if name != "zerogap" and outcome.word == "reached"]
+    peers = [
+        outcome.run.seconds for name, outcome in outcomes.items() if name != "zerogap" and outcome.word == "reached"
+    ]
     return min(peers) / ours.run.seconds if peers and ours.word == "reached" else None
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from zerogap import tables
 from zerogap.cli.arguments import UsageError
@@ -109,7 +110,7 @@ def _of_file(options: argparse.Namespace, report: Report, is_regression: bool) -
             raise UsageError(f"--target is for tables; {found.source} is svmlight, where the label comes first")
         names = [str(k + found.base) for k in range(found.X.shape[1])]
         X = tables.dense_or_sparse(found.X)
-        return Data(found.source, X, found.y, Preparation(names, base=found.base))
+        return Data(found.source, X, found.y, Preparation(names, base=found.base, is_sparse=sp.issparse(X)))
     target = found.index(options.target)
     if options.target is None:
         report.note(f"{found.source}: {found.column_place(target)}, the last, is the target (--target names another)")

@@ -24,6 +24,7 @@ class Preparation:
     target: str | None = None
     place: int | None = None  # of the target, among all columns of a file without header
     base: int | None = None  # of the indices of an svmlight file: 0 or 1
+    is_sparse: bool = False  # whether the points were, in training
     missing: str = ERROR
     is_regression: bool = False
     rows: int = 0  # of the training file

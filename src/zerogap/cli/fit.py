@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from zerogap.cli import arguments, solving
 from zerogap.cli.arguments import UsageError
@@ -17,6 +18,7 @@ EXAMPLES = """\
   zerogap fit houses.parquet --target price --regression --epsilon 0.5
   zcat data.csv.gz | zerogap fit - --no-peer --json -    JSON on standard output, and nothing else"""
 SHOWN = 3  # certificates of pairs of classes
+TOY = 60  # points that load the code
 PEER_ITERATIONS = 10_000_000
 REGRESSION_LOSS = {"hinge": "epsilon_insensitive", "squared_hinge": "squared_epsilon_insensitive"}
 
@@ -66,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
             "held_out": int(parts.y_test.size), "features": parts.preparation.feature_names, "options": _plain(settings),
             "status": [status.name for status in solving.as_list(model.status_)], **ours,
             "classes": getattr(model, "classes_", None), "kernel_evaluations": model.kernel_evaluations_,
-            "certificates": [_certificate(certificate) for certificate in certificates], "scikit_learn": theirs,
+            "certificates": [certificate_record(certificate) for certificate in certificates], "scikit_learn": theirs,
             "model": saved,
         }
     )  # fmt: skip
@@ -82,7 +84,10 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     if options.regression:
         if not np.isfinite(options.C):
             raise UsageError("--C inf is a hard margin, and --regression has none; give a finite --C")
-        settings |= {"loss": REGRESSION_LOSS[options.loss], "epsilon": 0.1 if options.epsilon is None else options.epsilon}
+        settings |= {
+            "loss": REGRESSION_LOSS[options.loss],
+            "epsilon": 0.1 if options.epsilon is None else options.epsilon,
+        }
         more = (settings["epsilon"],)
     solving.check_solver(options.solver, {"loss": settings["loss"], "C": options.C, "more": more})
     return settings
@@ -99,7 +104,8 @@ def _fitted(options: argparse.Namespace, settings: dict[str, Any], parts: Split,
     shown = f"C={options.C:g}, kernel={options.kernel!r}, loss={settings['loss']!r}, tol={options.tol:g}"
     report.say(f"{kind.__name__}({shown})\n")
     warm = kind(**settings, max_time=solving.WARM_UP_SECONDS)
-    solving.warm_up(report, lambda: warm.fit(*solving.toy(n_features, 2)))
+    X, y = solving.toy(n_features, TOY, min(np.unique(parts.y_train).size, 3))
+    solving.warm_up(report, lambda: warm.fit(sp.csr_matrix(X) if sp.issparse(parts.train) else X, y))
     model = kind(**settings, tol=options.tol, max_time=options.max_time, verbose=options.verbose or report.is_live)
     began = time.perf_counter()
     with report.working("fitting"):
@@ -173,7 +179,7 @@ def _plain(settings: dict[str, Any]) -> dict[str, Any]:
     return {key: "inf" if value == np.inf else value for key, value in settings.items()}
 
 
-def _certificate(certificate: Any) -> dict[str, Any]:
+def certificate_record(certificate: Any) -> dict[str, Any]:
     """Return a certificate for JSON."""
     from dataclasses import asdict
 

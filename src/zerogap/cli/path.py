@@ -122,7 +122,9 @@ def _shown(options: argparse.Namespace, model: Any, parts: Split, seconds: float
         counts = path.counts
         report.say(f"  largest null space     {counts.largest_null_space:>9}")
         report.say(f"  special events         {counts.special:>9}")
-        report.say(f"  backups                {path.n_backups:>9}  of them {counts.kkt_backups} for violated conditions")
+        report.say(
+            f"  backups                {path.n_backups:>9}  of them {counts.kkt_backups} for violated conditions"
+        )
         report.say(
             f"  seconds                {counts.tracking_seconds:>9.3f}  tracking, {counts.start_seconds:.3f} start"
         )

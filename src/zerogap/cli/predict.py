@@ -28,7 +28,9 @@ def add(commands: Any) -> None:
     arguments.add_file(parser, default=None)
     parser.set_defaults(missing=None)
     parser.add_argument("--output", metavar="FILE", help="where predictions go (default -, standard output)")
-    parser.add_argument("--decision", action="store_true", help="add decision values: of two classes one, else one a class")
+    parser.add_argument(
+        "--decision", action="store_true", help="add decision values: of two classes one, else one a class"
+    )
     arguments.add_output(parser)
 
 
@@ -45,8 +47,12 @@ def run(options: argparse.Namespace) -> int:
     with report.working(f"loading {options.model}"):
         model, preparation = saved.load(options.model)
     if options.decision and not hasattr(model, "decision_function"):
-        raise UsageError(f"--decision is for classifiers; {options.model} is a regression, whose prediction is the value")
+        raise UsageError(
+            f"--decision is for classifiers; {options.model} is a regression, whose prediction is the value"
+        )
     X, y, absent = points(options, report, model, preparation)
+    if absent.any():
+        report.note(f"{options.data}: {absent.sum()} of {absent.size} rows lack values: their lines are empty")
     with report.working("predicting"):
         known = ~absent
         predicted = model.predict(X[known])
@@ -88,10 +94,7 @@ def points(
         raise UsageError("--missing mean: the model keeps no means; train it with zerogap fit --missing mean")
     if missing == MEAN:
         absent = np.zeros(len(found), dtype=bool)
-    elif missing == DROP:
-        if absent.any():
-            report.note(f"{found.source}: {absent.sum()} of {absent.size} rows lack values: their lines are empty")
-    else:
+    elif missing != DROP:
         preparation.refuse_missing(found, X, places)
     X[absent] = 0.0
     return preparation.apply(X), None if target is None else found.labels(target), absent
@@ -103,7 +106,9 @@ def _of_set(options: argparse.Namespace, report: Report, preparation: Preparatio
     with report.working(f"loading {options.data}"):
         X, y = datasets.load(options.data.removeprefix("openml:"))
     if X.shape[1] != preparation.width:
-        raise tables.NoColumn(f"{options.data} has {X.shape[1]} features; the model was trained on {preparation.width}.")
+        raise tables.NoColumn(
+            f"{options.data} has {X.shape[1]} features; the model was trained on {preparation.width}."
+        )
     return preparation.apply(X), y, np.zeros(y.size, dtype=bool)
 
 
@@ -119,7 +124,9 @@ def aligned(found: tables.Points, preparation: Preparation) -> Any:
     """Return sparse points with as many features as in training; absent ones are zero."""
     base, width = preparation.base, preparation.width
     if base is None:
-        raise tables.TableError(f"{found.source} is an svmlight file; the model was trained on a table of {width} features.")
+        raise tables.TableError(
+            f"{found.source} is an svmlight file; the model was trained on a table of {width} features."
+        )
     X = found.X
     if found.base != base:  # the same index is the same feature
         shift = found.base - base
@@ -132,10 +139,12 @@ def aligned(found: tables.Points, preparation: Preparation) -> Any:
             f"{width - 1 + base}."
         )
     X = tables.widened(X, width)
-    return X.toarray() if preparation.mean is not None else X
+    return X if preparation.is_sparse else X.toarray()
 
 
-def _target(options: argparse.Namespace, found: tables.Table, preparation: Preparation, places: list[int]) -> int | None:
+def _target(
+    options: argparse.Namespace, found: tables.Table, preparation: Preparation, places: list[int]
+) -> int | None:
     """Return the column that holds the target, if there is one."""
     if options.target is not None:
         return found.index(options.target)
