@@ -333,7 +333,7 @@ def _bad_line(name: str, data: bytes) -> str:
     """Return what is wrong with the first line that is no svmlight."""
     for number, line in enumerate(data.decode("latin-1").split("\n"), start=1):
         label, *pairs = line.partition("#")[0].split() or [""]
-        if label and (value := _number(label)) is None or label and value != value:
+        if label and (_number(label) is None or is_missing(label)):
             return f"{name}, line {number}: an svmlight line begins with a number, the label; got {shortened(label)!r}."
         last = -1
         for pair in pairs:
@@ -573,7 +573,8 @@ def is_header(cells: Sequence[str], form: Form | None = None) -> bool:
 
 def _distinct(names: list[str]) -> tuple[list[str], dict[str, str]]:
     """Return names of which no two are equal, and what the second of those that were is called."""
-    seen, found, doubled = set(names), [], {}
+    seen, found = set(names), []
+    doubled: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
         new, count = name, 1

@@ -122,7 +122,7 @@ class _Bench:
         self.options, self.X, self.y = options, X, y
         self.settings = arguments.kernel_options(options) | ({"epsilon": options.epsilon} if options.regression else {})
         if options.kernel != "linear":  # one number for all, however each counts points
-            self.settings["gamma"] = Gram(X, options.kernel, gamma=options.gamma).kernel.gamma
+            self.settings["gamma"] = Gram(X, options.kernel, gamma=options.gamma).kernel.gamma  # type: ignore[attr-defined]
         self.settings["cache_size"] = 1000
 
     def warm_up(self, programs: dict[str, Any]) -> None:

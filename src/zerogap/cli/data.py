@@ -194,7 +194,7 @@ def two_classes(data: Data, command: str) -> np.ndarray:
 
 def label_text(label: Any) -> str:
     """Return a label, or a predicted number, as it would stand in a file."""
-    return tables.number_text(label) if isinstance(label, float | np.floating) else str(label)
+    return tables.number_text(float(label)) if isinstance(label, float | np.floating) else str(label)
 
 
 def split_rows(data: Data, test_size: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

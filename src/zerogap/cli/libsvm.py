@@ -78,7 +78,7 @@ def certificates(model: Model, X: Any, y: np.ndarray, base: int, C: float, epsil
         raise ValueError(f"The data has a class {other:g} that {model.file} does not know.")
     dual = np.zeros((len(model.coefficients), y.size))
     dual[:, _rows(model, X, y, base)] = model.coefficients
-    options = {"gamma": model.gamma, "degree": model.degree, "coef0": model.coef0}
+    options: dict[str, Any] = {"gamma": model.gamma, "degree": model.degree, "coef0": model.coef0}
     if model.is_regression:
         parts = [solving.Part(np.arange(y.size), y, dual[0])]
     else:
@@ -105,7 +105,7 @@ def _rows(model: Model, X: Any, y: np.ndarray, base: int) -> np.ndarray:
         key = frozenset((int(k) + base, float(f"{value:.{DIGITS}g}")) for k, value in cells if value)
         places.setdefault((key, None if model.is_regression else y[i]), []).append(i)
     owners = _owners(model)
-    found = []
+    found: list[int] = []
     for vector, owner in zip(model.vectors, owners, strict=True):
         rows = places.get((vector, owner))
         if not rows:

@@ -28,7 +28,7 @@ def load(file: str) -> tuple[Any, Preparation | None]:
     model, arrays = persistence.load_with(file, KIND)
     try:
         parts: dict[str, Any] = json.loads(arrays["preparation"])
-        kept = {name: np.asarray(arrays[f"preparation_{name}"]) for name in ARRAYS if f"preparation_{name}" in arrays}
-        return model, Preparation(**parts, **kept)
+        parts |= {name: np.asarray(arrays[f"preparation_{name}"]) for name in ARRAYS if f"preparation_{name}" in arrays}
+        return model, Preparation(**parts)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{file} does not hold a whole model ({type(error).__name__}: {error}).") from error

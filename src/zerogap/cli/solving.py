@@ -41,12 +41,11 @@ def toy(n_features: int, n: int, n_classes: int = 2) -> tuple[np.ndarray, np.nda
 
 def warm_up(report: Report, fit: Any) -> None:
     """Load compiled code, or compile it, before the clock starts."""
-    with report.working("loading compiled code (the first time it is compiled)"), interruptible():
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # a compiler may take longer than the limit, and nobody asked for these points
-            fit()
+    title = "loading compiled code (the first time it is compiled)"
+    with report.working(title), interruptible(), warnings.catch_warnings():
+        # A compiler may take longer than the limit, and nobody asked for these points.
+        warnings.simplefilter("ignore")
+        fit()
 
 
 def ended(is_interrupted: bool) -> int:
