@@ -32,9 +32,10 @@ SPACE = " "  # any run of white space
 # What stands for a missing value in other programs' files.  A class may well be called none.
 MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "?"}
 MISSING_NUMBER = MISSING | {"none", "."}
-EXACT = 2.0**53  # whole numbers up to this are float64's own
+EXACT = 2.0**53  # below it float64 tells whole numbers apart
 TRUTH = {"true": 1.0, "false": 0.0}
 
+COUNTED = 3  # numbers 0, 1, 2 or 1, 2, 3 in the first line are taken for names of columns
 SAMPLE = 50  # lines that tell delimiter and header
 CHUNK = 4000  # rows converted at a time: their text need not be held longer
 BLOCK = 1 << 24  # bytes read at a time: Ctrl-C acts in between
@@ -49,6 +50,10 @@ class TableError(ValueError):
 
 class NotANumber(TableError):
     """A cell, or a whole column, that holds text where a number is needed."""
+
+    def __init__(self, message: str, column: str):
+        super().__init__(message)
+        self.column = column
 
 
 class MissingValue(TableError):
@@ -91,6 +96,7 @@ class Table:
     notes: list[str] = field(default_factory=list)  # what the reader decided, for the user to see
     doubled: frozenset[str] = frozenset()  # names that stood there more than once
     decimal: str = "."
+    delimiter: str = ""  # of a text file
     skipped: int = 0  # columns before the first that were left out: numbers count them
 
     def __len__(self) -> int:
@@ -108,6 +114,15 @@ class Table:
     def place(self, row: int, k: int) -> str:
         """Return words for a cell."""
         return f"{self.row_place(row)}, {self.column_place(k)}"
+
+    @property
+    def described(self) -> str:
+        """Words for what the file was taken for."""
+        kind = {",": "commas", ";": "semicolons", "\t": "tabs", SPACE: "white space"}.get(
+            self.delimiter, self.delimiter
+        )
+        named = "names in the first line" if self.is_named else "no header"
+        return f"{named}, separated by {kind}" if kind else "Parquet"
 
     def row_place(self, row: int) -> str:
         """Return words for a row."""
@@ -128,11 +143,11 @@ class Table:
         if values.dtype == object:
             truth = self._truth(k)
             if truth is None:
-                raise NotANumber(self._first_text(k))
+                raise NotANumber(self._first_text(k), self.names[k])
             values = truth
         infinite = np.flatnonzero(np.isinf(values))
         if infinite.size:
-            raise NotANumber(f"{self.place(infinite[0], k)}: the number is infinite, or too large for float64.")
+            raise TableError(f"{self.place(infinite[0], k)}: the number is infinite, or too large for float64.")
         return values
 
     def text(self, k: int) -> np.ndarray:
@@ -148,7 +163,7 @@ class Table:
         if values.dtype != object:
             return values
         found = [_number(cell, self.decimal) for cell in values]
-        exact = all(value is not None and not abs(value) > EXACT for value in found)
+        exact = all(value is not None and not abs(value) >= EXACT for value in found)
         return np.array(found, dtype=np.float64) if exact and not np.isnan(found).all() else self.text(k).astype(str)  # type: ignore
 
     def _truth(self, k: int) -> np.ndarray | None:
@@ -165,16 +180,12 @@ class Table:
         if row is None:  # kept as text, although every cell is a number
             raise AssertionError(f"{self.column_place(k)} of {self.source} holds numbers")
         cell = values[row]
-        return (
-            f"{self.place(row, k)}: {shortened(cell)!r} is no number.{_comma_advice(cell)}{_header_advice(self, row)}"
-        )
+        return f"{self.place(row, k)}: {shortened(cell)!r} is no number.{_hint(self, row, cell)}"
 
 
-def _comma_advice(cell: str) -> str:
-    return " A comma seems to be the decimal point here." if _DECIMAL_COMMA.fullmatch(cell) else ""
-
-
-def _header_advice(table: Table, row: int) -> str:
+def _hint(table: Table, row: int, cell: str) -> str:
+    if _DECIMAL_COMMA.fullmatch(cell):
+        return " A comma seems to be the decimal point here."
     return " The first line was not taken for a header." if row == 0 and not table.is_named else ""
 
 
@@ -377,7 +388,7 @@ def _arrow_column(name: str, title: str, column: Any, pa: Any) -> np.ndarray:
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return np.array(["" if cell is None else cell for cell in column.to_pylist()], dtype=object)
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise NotANumber(f"{name}, column {title!r}: {kind} is neither number nor text.")
+        raise NotANumber(f"{name}, column {title!r}: {kind} is neither number nor text.", title)
     values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return np.array(values, dtype=np.float64)
 
@@ -408,19 +419,19 @@ class _Reader:
         self.delimiter = delimiter or find_delimiter(sample)
         rows = self._rows(0)
         first, self.begin = next(rows)
-        self.is_named = is_header(first, form) if form.header is None else form.header
+        following = [row for row, _ in islice(rows, SAMPLE)]
+        self.is_named = is_header(first, following, form.decimal) if form.header is None else form.header
         if not self.is_named:
             self.begin = 0
-        second = next(rows, None)
-        if self.is_named and second is None:
+        if self.is_named and not following:
             raise TableError(f"{name} has a header, {shortened(', '.join(first))!r}, and no rows.")
-        self.names = self._names(first, len(second[0]) if second else len(first))
+        self.names = self._names(first)
         self.numbers: list[int] = []
 
-    def _names(self, first: list[str], next_width: int) -> list[str]:
+    def _names(self, first: list[str]) -> list[str]:
         names = [cell.strip() for cell in first]
-        if len(names) > 1 and not names[-1] and (not self.is_named or next_width <= len(names)):
-            names = names[:-1] if self._ends_empty(len(names)) else names
+        if len(names) > 1 and not names[-1] and self._ends_empty(len(names)):
+            names = names[:-1]
         return names if self.is_named else [str(k + 1) for k in range(len(names))]
 
     def _ends_empty(self, width: int) -> bool:
@@ -449,7 +460,7 @@ class _Reader:
         notes = [f"columns of the same name are called {', '.join(doubled.values())}"] if doubled else []
         return Table(
             self.name, names, columns or [], self.is_named, np.array(self.numbers, dtype=np.int64), notes,
-            frozenset(doubled), self.form.decimal,
+            frozenset(doubled), self.form.decimal, self.delimiter,
         )  # fmt: skip
 
     def columns(self, as_text: set[int]) -> list[np.ndarray | None]:
@@ -564,11 +575,22 @@ def find_delimiter(lines: Sequence[str]) -> str:
     return found
 
 
-def is_header(cells: Sequence[str], form: Form | None = None) -> bool:
-    """Whether the cells of the first line name columns: none of them is a number."""
-    decimal = form.decimal if form else "."
-    kinds = [_number(cell, decimal) for cell in cells if not is_missing(cell)]
-    return bool(kinds) and all(kind is None for kind in kinds) and not any(map(_DECIMAL_COMMA.fullmatch, cells))
+def is_header(cells: Sequence[str], rows: Sequence[Sequence[str]], decimal: str = ".") -> bool:
+    """Whether the cells of the first line name columns.
+
+    None is a number, or the numbers only count the columns, as pandas writes columns without a name.  Text that stands in its
+    column again further down is a value.
+    """
+    texts = [k for k, cell in enumerate(cells) if not is_missing(cell) and _number(cell, decimal) is None]
+    counted = [cell.strip() for k, cell in enumerate(cells) if k not in texts and not is_missing(cell)]
+    if any(map(_DECIMAL_COMMA.fullmatch, cells)):
+        return False
+    if counted and not any(counted == [str(k + first) for k in range(len(counted))] for first in (0, 1)):
+        return False
+    again = [any(len(row) > k and row[k].strip() == cells[k].strip() for row in rows) for k in texts]
+    if counted:
+        return (bool(texts) or len(counted) >= COUNTED) and not any(again)
+    return bool(texts) and not (len(rows) > 1 and all(again))
 
 
 def _distinct(names: list[str]) -> tuple[list[str], dict[str, str]]:

@@ -1,6 +1,7 @@
 """Options: how they are written, and what is checked of them before any data is read."""
 
 import argparse
+import csv
 import math
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -121,8 +122,8 @@ def delimiter(text: str) -> str:
 
 
 def names(text: str) -> list[str]:
-    """Return names joined by commas."""
-    found = [name.strip() for name in text.split(",") if name.strip()]
+    """Return names joined by commas; a name with a comma in it stands in double quotes."""
+    found = [name.strip() for row in csv.reader([text], skipinitialspace=True) for name in row if name.strip()]
     if not found:
         raise argparse.ArgumentTypeError(f"must be names joined by commas; got {text!r}")
     return found

@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ class Data:
     X: Any  # (n, d), NaN where a value is missing and is to be filled in
     y: np.ndarray
     preparation: Preparation
+    words: str = ""  # on what the file was taken for
+    notes: list[str] = field(default_factory=list)
 
     @property
     def target(self) -> str:
@@ -72,8 +74,6 @@ def read_file(options: argparse.Namespace, report: Report, text: Any) -> tables.
     else:
         with report.working(f"reading {name}"):
             found = tables.read(name, form_of(options), text)
-    for note in getattr(found, "notes", ()):
-        report.note(f"{found.source}: {note}")
     return found
 
 
@@ -94,8 +94,11 @@ def load(options: argparse.Namespace, report: Report, is_regression: bool = Fals
     if not data.X.shape[1]:
         raise tables.TableError(f"{data.name} has one column, the target, and no features.")
     y = _numbers(data) if is_regression else data.y
-    if not is_regression:
-        _check_labels(data, report)
+    notes = data.notes if is_regression else [*data.notes, *_checked_labels(data)]
+    for note in notes:
+        report.note(f"{data.name}: {note}")
+    if data.words:
+        report.say(data.words)
     preparation = replace(
         data.preparation, is_regression=is_regression, rows=data.X.shape[0], missing=options.missing, seed=options.seed
     )
@@ -112,8 +115,6 @@ def _of_file(options: argparse.Namespace, report: Report, is_regression: bool) -
         X = tables.dense_or_sparse(found.X)
         return Data(found.source, X, found.y, Preparation(names, base=found.base, is_sparse=sp.issparse(X)))
     target = found.index(options.target)
-    if options.target is None:
-        report.note(f"{found.source}: {found.column_place(target)}, the last, is the target (--target names another)")
     dropped = {found.index(name) for name in options.drop}
     if target in dropped:
         raise UsageError(f"--drop: {found.column_place(target)} is the target")
@@ -124,25 +125,29 @@ def _of_file(options: argparse.Namespace, report: Report, is_regression: bool) -
     names = [found.names[k] for k in places]
     preparation = Preparation(names, found.is_named, categories, found.names[target], place)
     X, y = preparation.points(found, places), found.labels(target)
-    kept = np.ones(len(found), dtype=bool)
+    kept, notes = np.ones(len(found), dtype=bool), list(found.notes)
     if options.missing == DROP:
         kept = ~(np.isnan(X).any(axis=1) | is_absent(y))
         if not kept.all():
-            report.note(f"{found.source}: {np.sum(~kept)} of {kept.size} rows are left out, where values are missing")
+            notes.append(f"{np.sum(~kept)} of {kept.size} rows are left out, where values are missing")
         if not kept.any():
-            raise tables.MissingValue(f"{found.source}: every row has a missing value.")
+            raise tables.TableError(f"{found.source}: every row has a missing value; --drop leaves columns out.")
     elif is_absent(y).any():
         row = int(np.flatnonzero(is_absent(y))[0])
-        raise tables.MissingValue(f"{found.place(row, target)}: the target is missing.")
+        raise tables.TableError(
+            f"{found.place(row, target)}: the target is missing. --missing drop leaves such rows out."
+        )
     if options.missing == ERROR:
         preparation.refuse_missing(found, X, places)
     if options.missing == MEAN and (empty := np.flatnonzero(np.isnan(X).all(axis=0))).size:
-        raise tables.MissingValue(
+        raise tables.TableError(
             f"{found.source}: column {preparation.feature_names[empty[0]]!r} holds no value at all; --drop leaves it out."
         )
     if is_regression and y.dtype.kind != "f":
         found.numbers(target)  # raises, with the place
-    return Data(found.source, X[kept], y[kept], preparation)
+    last = ", the last (--target names another)" if options.target is None else ""
+    words = f"{found.source}: {found.described}; the target is {found.column_place(target)}{last}"
+    return Data(found.source, X[kept], y[kept], preparation, words, notes)
 
 
 def is_absent(y: np.ndarray) -> np.ndarray:
@@ -154,14 +159,14 @@ def _numbers(data: Data) -> np.ndarray:
     try:
         y = np.asarray(data.y, dtype=np.float64)
     except ValueError as error:
-        raise tables.NotANumber(f"{data.name}: {data.target} holds text; --regression needs numbers.") from error
+        raise tables.TableError(f"{data.name}: {data.target} holds text; --regression needs numbers.") from error
     if not np.isfinite(y).all():
-        raise tables.NotANumber(f"{data.name}: {data.target} holds a number that is infinite.")
+        raise tables.TableError(f"{data.name}: {data.target} holds a number that is infinite.")
     return y
 
 
-def _check_labels(data: Data, report: Report) -> None:
-    """Refuse targets that are no classes."""
+def _checked_labels(data: Data) -> list[str]:
+    """Refuse targets that are no classes; return what is remarkable about others."""
     classes = np.unique(data.y)
     if classes.size < 2:
         raise tables.TableError(
@@ -174,10 +179,11 @@ def _check_labels(data: Data, report: Report) -> None:
             "--target names another column."
         )
     if classes.size > MANY_CLASSES and 5 * classes.size > data.y.size:
-        report.note(
-            f"{data.name}: {data.target} has {classes.size} values in {data.y.size} rows, each taken for a class; "
-            "--regression fits numbers, --target names another column"
-        )
+        return [
+            f"{data.target} has {classes.size} values in {data.y.size} rows, each taken for a class; --regression fits "
+            "numbers, --target names another column"
+        ]
+    return []
 
 
 def two_classes(data: Data, command: str) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Errors and warnings of the library in the command line's words: options in place of Python's names, one line each."""
 
 import re
+import shlex
 
 from zerogap import tables
 
@@ -25,17 +26,6 @@ _PHRASES = (
     ("Unknown solver", "--solver: unknown solver"),
 )
 
-_ADVICE: tuple[tuple[type[Exception], str], ...] = (
-    (
-        tables.MissingValue,
-        " --missing drop leaves such rows out; --missing mean puts the mean of the column there.",
-    ),
-    (
-        tables.NotANumber,
-        " --one-hot NAME makes a column of text numbers, --drop NAME leaves it out; --target names the column to predict.",
-    ),
-)
-
 
 def in_options(text: str) -> str:
     """Return a message of the library with its parameters as options, on one line."""
@@ -52,11 +42,19 @@ def described(error: Exception) -> str:
         return f"{where}{error.strerror[0].lower()}{error.strerror[1:]}"
     if isinstance(error, MemoryError):
         return f"out of memory ({error or 'the data is too large'})"
-    advice = next((advice for kind, advice in _ADVICE if isinstance(error, kind)), "")
-    if "decimal point" in str(error):
-        advice = " Use --decimal ,"
-    elif "not taken for a header" in str(error):
-        advice = " Use --header if it is one, or --one-hot, --drop or --target for a column of text."
     if isinstance(error, ValueError | TypeError | OSError | ImportError | RuntimeError):
-        return in_options(str(error)) + advice
+        return in_options(str(error)) + _advice(error)
     return f"{type(error).__name__}: {in_options(str(error))} (a fault of zerogap; ZEROGAP_TRACEBACK=1 shows where)"
+
+
+def _advice(error: Exception) -> str:
+    """Return the options that help with what a file holds."""
+    if isinstance(error, tables.MissingValue):
+        return " --missing drop leaves such rows out; --missing mean puts the mean of the column there."
+    if not isinstance(error, tables.NotANumber):
+        return ""
+    if "decimal point" in str(error):
+        return " If so, add --decimal ,"
+    name = shlex.quote(f'"{error.column}"' if "," in error.column else error.column)
+    first = " --header says that it is one." if "not taken for a header" in str(error) else ""
+    return f"{first} --one-hot {name} makes features of its values, --drop {name} leaves it out, --target {name} predicts it."
