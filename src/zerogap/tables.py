@@ -199,7 +199,8 @@ def column_index(names: Sequence[str], column: str, source: str, doubled: frozen
         return int(column) - 1 if int(column) > 0 else len(names) + int(column)
     names = [name for name in names if name != "\0"]
     known = ", ".join(names[:20]) + (f", ... ({len(names)} in all)" if len(names) > 20 else "")
-    raise NoColumn(f"{source} has no column {column!r}; it has {known}.")
+    numbered = f", numbered from 1 to {len(names)}" if re.fullmatch(r"-?\d+", column) else ""
+    raise NoColumn(f"{source} has no column {column!r}; it has {known}{numbered}.")
 
 
 def is_missing(cell: str) -> bool:
@@ -374,21 +375,20 @@ def _read_parquet(name: str, data: bytes) -> Table:
         raise TableError(f"{name} is no Parquet file, or damaged ({error}).") from error
     if not table.num_rows or not table.num_columns:
         raise TableError(f"{name} has {table.num_columns} columns and {table.num_rows} rows: nothing to read.")
-    columns = [_arrow_column(name, title, table.column(k), pa) for k, title in enumerate(table.column_names)]
+    columns = [_arrow_column(table.column(k), pa) for k in range(table.num_columns)]
     return _tidied(Table(name, list(table.column_names), columns, is_named=True))
 
 
-def _arrow_column(name: str, title: str, column: Any, pa: Any) -> np.ndarray:
+def _arrow_column(column: Any, pa: Any) -> np.ndarray:
+    """Return numbers, or whatever else there is as text: dates may be in a column that is left out."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
         kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
-    elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return np.array(["" if cell is None else cell for cell in column.to_pylist()], dtype=object)
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise NotANumber(f"{name}, column {title!r}: {kind} is neither number nor text.", title)
+        return np.array(["" if cell is None else str(cell) for cell in column.to_pylist()], dtype=object)
     values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return np.array(values, dtype=np.float64)
 

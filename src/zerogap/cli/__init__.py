@@ -19,6 +19,9 @@ BROKEN_PIPE = 141  # and this of one that wrote where nobody reads
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a label that the terminal cannot show is no reason to fail
+            stream.reconfigure(errors="backslashreplace")
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning

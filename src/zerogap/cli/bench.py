@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> int:
     X, y = parts.train, parts.y_train
     programs = _programs(options.regression)
     bench = _Bench(options, X, y)
-    report.say(f"{options.data}: {X.shape[0]} points, {X.shape[1]} features, kernel {options.kernel!r}")
+    report.say(f"{parts.name}: {X.shape[0]} points, {X.shape[1]} features, kernel {options.kernel!r}")
     report.say(f"seconds to a certified relative gap, best of {options.repeats}\n")
     report.say(f"{'C':>8} {'gap':>8}" + "".join(f"{name:>16}" for name in programs) + f"{'faster':>9}")
     with report.working("loading compiled code (the first time it is compiled)"):

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from zerogap import tables
-from zerogap.cli import arguments, libsvm, solving
+from zerogap.cli import arguments, libsvm, saved, solving
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.data import Data, is_absent, label_text, load, source_of, split_rows
 from zerogap.cli.features import DROP, Preparation
@@ -42,9 +42,10 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Certify; nothing is fitted."""
     check_output("--json", options.json)
+    is_libsvm = saved.check_model(options.model, libsvm.is_model)
     source_of(options.data)
     report = Report(options.json, options.quiet)
-    found, words = _of_libsvm(options, report) if libsvm.is_model(options.model) else _of_zerogap(options, report)
+    found, words = _of_libsvm(options, report) if is_libsvm else _of_zerogap(options, report)
     gap = max(certificate.relative_gap for certificate in found)
     report.say(f"{options.model}: {words}")
     for certificate in found[:SHOWN]:
@@ -63,7 +64,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _of_zerogap(options: argparse.Namespace, report: Report) -> tuple[list[Any], str]:
     from zerogap import SVC, SVR
-    from zerogap.cli import saved
 
     model, preparation = saved.load(options.model)
     if not isinstance(model, SVC | SVR) or not hasattr(model, "support_"):

@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     problem = getattr(DualProblem, options.loss)(
         Gram(X, kernel.pop("kernel"), **kernel), np.where(data.y == classes[1], 1.0, -1.0), options.C
     )
-    report.say(f"{options.data}: {X.shape[0]} points, {X.shape[1]} features")
+    report.say(f"{parts.name}: {X.shape[0]} points, {X.shape[1]} features")
     report.say(f"{options.loss}, C={options.C:g}, kernel {options.kernel!r}, to a relative gap of {options.tol:g}\n")
     with report.working(f"running {len(options.solvers)} solvers"):
         comparison = compare(

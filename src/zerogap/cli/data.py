@@ -115,6 +115,11 @@ def _of_file(options: argparse.Namespace, report: Report, is_regression: bool) -
         X = tables.dense_or_sparse(found.X)
         return Data(found.source, X, found.y, Preparation(names, base=found.base, is_sparse=sp.issparse(X)))
     target = found.index(options.target)
+    if is_regression and found.labels(target).dtype.kind != "f":
+        try:
+            found.numbers(target)
+        except tables.NotANumber as error:
+            raise tables.TableError(f"{error} --regression needs a target of numbers; --target names one.") from error
     dropped = {found.index(name) for name in options.drop}
     if target in dropped:
         raise UsageError(f"--drop: {found.column_place(target)} is the target")
@@ -143,8 +148,6 @@ def _of_file(options: argparse.Namespace, report: Report, is_regression: bool) -
         raise tables.TableError(
             f"{found.source}: column {preparation.feature_names[empty[0]]!r} holds no value at all; --drop leaves it out."
         )
-    if is_regression and y.dtype.kind != "f":
-        found.numbers(target)  # raises, with the place
     last = ", the last (--target names another)" if options.target is None else ""
     words = f"{found.source}: {found.described}; the target is {found.column_place(target)}{last}"
     return Data(found.source, X[kept], y[kept], preparation, words, notes)
@@ -233,6 +236,7 @@ def split_rows(data: Data, test_size: float, seed: int) -> tuple[np.ndarray, np.
 class Split:
     """Points to train on and points held out, both scaled by the former."""
 
+    name: str
     train: Any
     y_train: np.ndarray
     test: Any
@@ -247,6 +251,7 @@ def split(data: Data, test_size: float, is_scaled: bool) -> Split:
         raise tables.TableError(f"{data.name}: too few rows of some class are left to train on; lower --test-size.")
     preparation = replace(data.preparation.fitted(data.X[train], is_scaled), test_size=test_size)
     return Split(
+        data.name,
         preparation.apply(data.X[train]),
         data.y[train],
         preparation.apply(data.X[test]) if test.size else data.X[test],

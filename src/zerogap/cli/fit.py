@@ -99,7 +99,7 @@ def _fitted(options: argparse.Namespace, settings: dict[str, Any], parts: Split,
     kind = SVR if options.regression else SVC
     n_features = parts.train.shape[1]
     report.say(
-        f"{options.data}: {parts.y_train.size} points to train, {parts.y_test.size} to test, {n_features} features"
+        f"{parts.name}: {parts.y_train.size} points to train, {parts.y_test.size} to test, {n_features} features"
     )
     shown = f"C={options.C:g}, kernel={options.kernel!r}, loss={settings['loss']!r}, tol={options.tol:g}"
     report.say(f"{kind.__name__}({shown})\n")

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
     two_classes(data, "path")
     parts = split(data, 1 / 3 if options.test_size is None else options.test_size, not options.raw)
     report.say(
-        f"{options.data}: {parts.y_train.size} points to train, {parts.y_test.size} to test, {data.X.shape[1]} features"
+        f"{parts.name}: {parts.y_train.size} points to train, {parts.y_test.size} to test, {data.X.shape[1]} features"
     )
     model, seconds = _followed(options, settings, parts, report)
     path, is_interrupted = model.path_, model.path_.status == "interrupted"

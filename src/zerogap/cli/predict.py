@@ -42,6 +42,7 @@ def run(options: argparse.Namespace) -> int:
     check_output("--output", options.output)
     if options.json == STANDARD and options.output == STANDARD:
         raise UsageError("--json - and --output - cannot both write to standard output")
+    saved.check_model(options.model)
     source_of(options.data)
     report = Report(options.json, options.quiet, is_text_aside=True)
     with report.working(f"loading {options.model}"):
@@ -85,8 +86,6 @@ def points(
         return preparation.apply(X), found.y, np.zeros(X.shape[0], dtype=bool)
     places = places_by_training(preparation, found)
     target = _target(options, found, preparation, places)
-    for complaint in preparation.unknown(found, places):
-        report.note(complaint)
     X = preparation.points(found, places)
     missing = options.missing or preparation.missing
     absent = np.isnan(X).any(axis=1)
@@ -96,6 +95,8 @@ def points(
         absent = np.zeros(len(found), dtype=bool)
     elif missing != DROP:
         preparation.refuse_missing(found, X, places)
+    for note in [*(f"{found.source}: {note}" for note in found.notes), *preparation.unknown(found, places)]:
+        report.note(note)
     X[absent] = 0.0
     return preparation.apply(X), None if target is None else found.labels(target), absent
 

@@ -1,6 +1,9 @@
 """Models in files with what was done to their columns: no pickle, and nothing in a file runs."""
 
+import errno
 import json
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,17 @@ def save(model: Any, preparation: Preparation, file: str) -> str:
     more = {name: value for name, value in arrays.items() if value is not None}
     more["preparation"] = json.dumps(preparation.to_dict())
     return str(persistence.save(model, file, KIND, more))
+
+
+def check_model(file: str, others: Callable[[str], bool] = lambda file: False) -> bool:
+    """Refuse what is no file of a model; return whether it is one of others, which need not end in .npz."""
+    if Path(file).is_file() and others(file):
+        return True
+    if Path(file if file.endswith(".npz") else f"{file}.npz").exists():
+        return False
+    if Path(file).is_file():
+        raise ValueError(f"{file} is no model: zerogap fit --save and model.save write files that end in .npz.")
+    raise FileNotFoundError(errno.ENOENT, "no such file", file)
 
 
 def load(file: str) -> tuple[Any, Preparation | None]:
