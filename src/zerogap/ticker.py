@@ -22,6 +22,7 @@ class Ticker:
 
     def __enter__(self) -> "Ticker":
         global _current
+        hand_over()
         _current = self
         self._thread.start()
         return self

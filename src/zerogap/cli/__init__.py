@@ -12,6 +12,8 @@ from typing import Any
 
 from zerogap.cli.arguments import UsageError, make_parser
 from zerogap.cli.messages import described, in_options
+from zerogap.cli.report import Report
+from zerogap.ticker import hand_over
 
 DATA, USAGE, INTERRUPTED = 1, 2, 130  # 130 is what shells make of a program that Ctrl-C has ended
 BROKEN_PIPE = 141  # and this of one that wrote where nobody reads
@@ -46,16 +48,20 @@ def _run(arguments: Sequence[str] | None) -> int:
         options = make_parser().parse_args(arguments)
     except SystemExit as end:  # --help and --version
         return int(end.code or 0)
-    return options.command(options)
+    # Loading libraries takes seconds on a slow disk; whatever a command shows first takes the place of this line.
+    with Report(quiet=getattr(options, "quiet", False)).working("starting"):
+        return options.command(options)
 
 
 def _failed(message: str, code: int) -> int:
+    hand_over()
     with contextlib.suppress(OSError):
         print(f"zerogap: {message}", file=sys.stderr)
     return code
 
 
 def _show_warning(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
+    hand_over()
     print(f"zerogap: {in_options(str(message))}", file=sys.stderr)
 
 

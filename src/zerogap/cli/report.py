@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from zerogap.cli.arguments import UsageError
-from zerogap.ticker import Ticker
+from zerogap.ticker import Ticker, hand_over
 
 STANDARD = "-"  # standard input or output
 
@@ -26,10 +26,12 @@ class Report:
 
     def say(self, text: object = "") -> None:
         """Print a line for people; it is there at once, even in a pipe."""
+        hand_over()
         print(text, file=self.stream, flush=True)
 
     def note(self, text: str) -> None:
         """Tell what was decided for the user, on standard error."""
+        hand_over()
         print(f"zerogap: {text}", file=sys.stderr)
 
     def working(self, title: str) -> AbstractContextManager[Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from zerogap.cli import arguments
 from zerogap.cli.arguments import UsageError
 from zerogap.limits import interruptible
+from zerogap.ticker import hand_over
 
 EXAMPLES = """\
   zerogap reproduce                          the list of experiments
@@ -27,6 +28,7 @@ def run(options: argparse.Namespace) -> int:
     """Rerun experiments; only what must hold whatever a paper says is a failure."""
     from zerogap import reproduce
 
+    hand_over()  # it prints by itself
     if not options.names:
         print("\n".join(reproduce.experiments()))
         return 0
