@@ -10,13 +10,14 @@ import numpy as np
 
 from zerogap import storage
 from zerogap.cli.features import ARRAYS, Preparation
-from zerogap.estimators import persistence
 
 KIND = storage.TABLE_MODEL
 
 
 def save(model: Any, preparation: Preparation, file: str) -> str:
     """Write a model and its preparation to one file; return the file's name."""
+    from zerogap.estimators import persistence
+
     arrays = {f"preparation_{name}": getattr(preparation, name) for name in ARRAYS}
     more = {name: value for name, value in arrays.items() if value is not None}
     more["preparation"] = json.dumps(preparation.to_dict())
@@ -36,6 +37,8 @@ def check_model(file: str, others: Callable[[str], bool] = lambda file: False) -
 
 def load(file: str) -> tuple[Any, Preparation | None]:
     """Return a model, and its preparation if the command line wrote it; a model saved from Python has none."""
+    from zerogap.estimators import persistence
+
     kind = storage.kind_of(file)
     if kind != KIND:
         return persistence.load(file), None
