@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from zerogap.certificate import Certificate
     from zerogap.comparison import Comparison, compare
     from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out, load
+    from zerogap.foreign import ModelCertificate, certify, polish
     from zerogap.gram import Gram
     from zerogap.loop import Solution, Status, Trace, solve
     from zerogap.path import Path, svm_path
@@ -31,6 +32,9 @@ __getattr__, __dir__ = loader(
         "SVR": "estimators",
         "leave_one_out": "estimators",
         "load": "estimators",
+        "ModelCertificate": "foreign",
+        "certify": "foreign",
+        "polish": "foreign",
         "Gram": "gram",
         "Certificate": "certificate",
         "DualProblem": "problem",
@@ -61,17 +65,20 @@ __all__ = [
     "GaussianProcessRegressor",
     "Gram",
     "KKTViolation",
+    "ModelCertificate",
     "Path",
     "RelativeGap",
     "SVCPath",
     "Solution",
     "Status",
     "Trace",
+    "certify",
     "compare",
     "datasets",
     "kernels",
     "leave_one_out",
     "load",
+    "polish",
     "solve",
     "svm_path",
 ]

@@ -173,6 +173,34 @@ class Formulations:
         return cls._two_sided(gram, y, cap, _ridge(C, weight), epsilon, fit_intercept)
 
     @classmethod
+    def one_class(cls, gram: Gram, nu: float, *, sample_weight: np.ndarray | None = None) -> Self:
+        """Return the one-class problem: 1/2 |f|² - nu rho sum_i w_i + sum_i w_i max(0, rho - f(x_i)).
+
+        It looks for a plane that most points are beyond, as far from the origin as it can be: the bias is -rho, no more than a
+        share nu of the points is left behind, and no less are support vectors.  Coefficients are in [0, w_i] and sum to
+        nu sum_i w_i, as those of scikit-learn do.
+
+        Parameters
+        ----------
+        gram : Gram
+            Kernel matrix of the points.
+        nu : float
+            Above 0 and at most 1.
+        sample_weight : array of shape (n,), optional
+            A point of weight two counts as two points; by default 1.
+
+        Returns
+        -------
+        DualProblem
+            The problem in normal form.
+        """
+        nu = validation.check_positive("nu", nu, advice="It is a share of the points, at most 1.")
+        if nu > 1.0:
+            raise ValueError(f"nu must be at most 1, as it is a share of the points; got nu={nu!r}.")
+        weight, zero = validation.check_weights(sample_weight, gram.n), np.zeros(gram.n)
+        return cls._made(gram=gram, target=zero, lower=zero, upper=weight, ridge=zero, total=nu * float(weight.sum()))
+
+    @classmethod
     def gaussian_process(cls, gram: Gram, y: np.ndarray, noise: float) -> Self:
         """Return a Gaussian process, or kernel ridge (§7.6): 1/2 |f|² + 1/(2 noise) sum_i (y_i - f(x_i))², without a bias.
 

@@ -47,7 +47,7 @@ class DualProblem(Formulations):
     """Minimise 1/2 beta'(K + diag(ridge)) beta - t'beta + eps |beta|_1 subject to sum(beta) = total, lower <= beta <= upper.
 
     Made by one of its constructors: ``hinge``, ``hard_margin``, ``squared_hinge``, ``epsilon_insensitive``,
-    ``squared_epsilon_insensitive`` or ``gaussian_process``.
+    ``squared_epsilon_insensitive``, ``one_class`` or ``gaussian_process``.
 
     Attributes
     ----------
@@ -482,7 +482,27 @@ class DualProblem(Formulations):
         near = np.ones(beta.size, dtype=bool)
         if not self.is_hard:
             near = np.maximum(self.gap_shares(beta, z - error), self.gap_shares(beta, z + error)) > 0
-        rows = np.flatnonzero(near | (beta != 0))
+        return self.refined(beta, r, np.flatnonzero(near | (beta != 0)), from_data)
+
+    def refined(self, beta: np.ndarray, r: Residual, rows: np.ndarray, from_data: bool = True) -> Residual:
+        """Return t - K beta with some rows computed anew in twice the precision.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Any coefficients.
+        r : Residual
+            t - K beta as it is known, with its error.
+        rows : array of shape (m,)
+            The points that matter.
+        from_data : bool, default True
+            Compute kernel values in twice the precision too.
+
+        Returns
+        -------
+        Residual
+            With a smaller error at these rows; r itself where numbers are beyond float64.
+        """
         product = self.gram.precise_dot(beta, rows, from_data=from_data)
         target = self.target[rows]
         high = target - product.high

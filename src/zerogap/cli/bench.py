@@ -178,8 +178,7 @@ class _Bench:
                     return [*runs, Run(tol, math.inf, seconds)], "late"
                 more = 1.5 * self.options.max_time / (seconds + 1e-9)
                 limit = min(int(limit * min(max(more, 2.0), 4.0)), 2**31 - 1)
-            gaps = [certificate.relative_gap for certificate in solving.certificates(model, self.X, self.y)]
-            runs.append(Run(tol, float(max(gaps)), seconds))
+            runs.append(Run(tol, solving.certified_gap(model, self.X, self.y), seconds))
             found = [run.gap for run in runs]
             if found[-1] <= min(self.options.gap) or min(found[-NO_BETTER:]) > 0.9 * min(
                 found[:-NO_BETTER], default=math.inf

@@ -136,8 +136,8 @@ def _peer(options: argparse.Namespace, parts: Split, report: Report) -> dict[str
         peer.fit(parts.train, parts.y_train)
     seconds = time.perf_counter() - began
     with report.working("certifying what scikit-learn found"):
-        gaps = [certificate.relative_gap for certificate in solving.certificates(peer, parts.train, parts.y_train)]
-    return _row(peer, parts, seconds, max(gaps))
+        gap = solving.certified_gap(peer, parts.train, parts.y_train)
+    return _row(peer, parts, seconds, gap)
 
 
 def _show(
@@ -150,7 +150,11 @@ def _show(
     peer = "" if options.no_peer else f"{'scikit-learn':>16}"
     report.say(f"  {'':<18}{'zerogap':>14}{peer}")
     for title, key, form in lines:
-        beside = "" if options.no_peer else f"{format(theirs[key], form) if theirs else '-':>16}"
+        beside = (
+            ""
+            if options.no_peer
+            else f"{format(theirs[key], form) if theirs and theirs[key] == theirs[key] else '-':>16}"
+        )
         report.say(f"  {title:<18}{format(ours[key], form):>14}{beside}")
     report.say()
     for certificate in certificates[:SHOWN]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from zerogap.cli import solving
 from zerogap.cli.arguments import UsageError
 
 KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
@@ -30,6 +30,14 @@ class Model:
     vectors: list[frozenset[tuple[int, float]]]
 
 
+class Part(NamedTuple):
+    """Two classes of a model, or a regression: rows, target, signed coefficients."""
+
+    rows: np.ndarray
+    target: np.ndarray
+    beta: np.ndarray
+
+
 def is_model(file: str) -> bool:
     """Whether a file begins as LIBSVM's do."""
     with open(file, "rb") as stream:
@@ -50,7 +58,7 @@ def read(file: str) -> Model:
         rows = [line.split() for line in body.splitlines() if line.strip()]
         width = 1 if TYPES[kind] else int(words["nr_class"][0]) - 1
         coefficients = np.array([[float(cell) for cell in row[:width]] for row in rows]).T.reshape(width, len(rows))
-        vectors = [frozenset(_pairs(row[width:])) for row in rows]
+        vectors = [frozenset(_features(row[width:])) for row in rows]
         if len(rows) != int(words["total_sv"][0]):
             raise ValueError(f"{len(rows)} of {words['total_sv'][0]} support vectors")
         return Model(
@@ -62,17 +70,21 @@ def read(file: str) -> Model:
         raise ValueError(f"{file} is no whole model of LIBSVM ({error}).") from error
 
 
-def _pairs(cells: list[str]) -> Iterator[tuple[int, float]]:
+def _features(cells: list[str]) -> Iterator[tuple[int, float]]:
     for cell in cells:
         index, _, value = cell.partition(":")
         if float(value):
             yield int(index), float(value)
 
 
-def certificates(model: Model, X: Any, y: np.ndarray, base: int, C: float, epsilon: float) -> list[Any]:
-    """Return the certificates of a model on its training points, one for each pair of classes."""
+def certificates(
+    model: Model, X: Any, y: np.ndarray, base: int, C: float, epsilon: float
+) -> tuple[list[str], list[Any]]:
+    """Return the certificates of a model on its training points, one for each pair of classes, and names for the pairs."""
     from zerogap import DualProblem, Gram
 
+    if y.dtype.kind != "f" and not model.is_regression:
+        raise ValueError(f"The classes of {model.file} are numbers; those of the data are text.")
     if not model.is_regression and not np.isin(y, model.labels).all():
         other = y[~np.isin(y, model.labels)][0]
         raise ValueError(f"The data has a class {other:g} that {model.file} does not know.")
@@ -80,10 +92,10 @@ def certificates(model: Model, X: Any, y: np.ndarray, base: int, C: float, epsil
     dual[:, _rows(model, X, y, base)] = model.coefficients
     options: dict[str, Any] = {"gamma": model.gamma, "degree": model.degree, "coef0": model.coef0}
     if model.is_regression:
-        parts = [solving.Part(np.arange(y.size), y, dual[0])]
+        parts = [Part(np.arange(y.size), y, dual[0])]
     else:
         codes = np.argmax(y[:, None] == model.labels, axis=1)
-        parts = list(solving.pairs(dual, codes, model.labels.size, is_first_positive=True))
+        parts = list(_pairs(dual, codes))
     found = []
     for part in parts:
         gram = Gram(X[part.rows], model.kernel, **options)
@@ -93,7 +105,16 @@ def certificates(model: Model, X: Any, y: np.ndarray, base: int, C: float, epsil
             else DualProblem.hinge(gram, part.target, C)
         )
         found.append(problem.certify(problem.restore_sum(np.clip(part.beta, problem.lower, problem.upper))))
-    return found
+    pairs = [f"{a:g} against {b:g}" for a, b in combinations(model.labels, 2)]
+    return ["" for _ in found] if model.is_regression else pairs, found
+
+
+def _pairs(dual: np.ndarray, codes: np.ndarray) -> Iterator[Part]:
+    """Yield the pairs of classes a < b: row b - 1 holds the coefficients of a, row a those of b, and a is positive."""
+    for a, b in combinations(range(len(dual) + 1), 2):
+        rows = np.flatnonzero((codes == a) | (codes == b))
+        is_a = codes[rows] == a
+        yield Part(rows, np.where(is_a, 1.0, -1.0), np.where(is_a, dual[b - 1, rows], dual[a, rows]))
 
 
 def _rows(model: Model, X: Any, y: np.ndarray, base: int) -> np.ndarray:

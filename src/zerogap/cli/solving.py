@@ -1,12 +1,10 @@
 """What the commands that solve have in common: checks, warm-up, and the certificate of another program's model."""
 
+import math
 import warnings
-from collections.abc import Iterator
-from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.report import Report
@@ -60,70 +58,11 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-class Part(NamedTuple):
-    """Two classes of a model, or a regression: rows, target, signed coefficients."""
+def certified_gap(model: Any, X: Any, y: np.ndarray) -> float:
+    """Return the relative gap of any program's model; NaN where none is a proof, as with a kernel that is indefinite."""
+    from zerogap import certify
 
-    rows: np.ndarray
-    target: np.ndarray
-    beta: np.ndarray
-
-
-def certificates(model: Any, X: Any, y: np.ndarray) -> list[Any]:
-    """Return the certificates of a fitted SVC or SVR, ours or another program's, one for each pair of classes.
-
-    They are computed from the points, and from the coefficients of the model alone.
-    """
-    from zerogap import Gram
-
-    kernel = getattr(model, "_kernel", None)
-    found = []
-    for part in parts(model, y):
-        if kernel is not None:
-            gram = Gram.of_checked(X[part.rows], kernel, model.cache_size)
-        else:
-            gram = Gram(X[part.rows], model.kernel, gamma=model._gamma, degree=model.degree, coef0=model.coef0)
-        weights = _class_weights(model, y)[part.rows] if hasattr(model, "classes_") else None
-        problem = _problem(model, gram, part.target, weights)
-        beta = np.clip(part.beta, problem.lower, problem.upper)
-        found.append(problem.certify(problem.restore_sum(beta) if problem.total is not None else beta))
-    return found
-
-
-def _problem(model: Any, gram: Any, target: np.ndarray, weights: np.ndarray | None) -> Any:
-    """Return the problem that a model says it has solved."""
-    from zerogap import DualProblem
-
-    options = {"sample_weight": weights, "fit_intercept": getattr(model, "fit_intercept", True)}
-    if hasattr(model, "classes_"):
-        return getattr(DualProblem, getattr(model, "loss", "hinge"))(gram, target, model.C, **options)
-    loss = getattr(model, "loss", "epsilon_insensitive")
-    return getattr(DualProblem, loss)(gram, target, model.C, model.epsilon, **options)
-
-
-def _class_weights(model: Any, y: np.ndarray) -> np.ndarray:
-    from sklearn.utils.class_weight import compute_sample_weight
-
-    weights = getattr(model, "class_weight", None)
-    return np.ones(y.size) if weights is None else compute_sample_weight(weights, y)
-
-
-def parts(model: Any, y: np.ndarray) -> Iterator[Part]:
-    """Yield every pair of classes, as LIBSVM lays out their coefficients; a regression is one."""
-    of_support = model.dual_coef_.toarray() if sp.issparse(model.dual_coef_) else model.dual_coef_
-    dual = np.zeros((len(of_support), y.size))
-    dual[:, model.support_] = of_support
-    if not hasattr(model, "classes_"):
-        yield Part(np.arange(y.size), y, dual[0])
-        return
-    count = model.classes_.size
-    # The first class is positive, but in scikit-learn's models and ours the second if there are only two.
-    yield from pairs(dual, np.searchsorted(model.classes_, y), count, is_first_positive=count > 2)
-
-
-def pairs(dual: np.ndarray, codes: np.ndarray, count: int, is_first_positive: bool) -> Iterator[Part]:
-    """Yield the pairs of so many classes: row b - 1 of the coefficients is that of class a < b against b, row a the other."""
-    for a, b in combinations(range(count), 2):
-        rows = np.flatnonzero((codes == a) | (codes == b))
-        is_a = codes[rows] == a
-        target = np.where(is_a == is_first_positive, 1.0, -1.0)
-        yield Part(rows, target, np.where(is_a, dual[b - 1, rows], dual[a, rows]))
+    try:
+        return float(certify(model, X, y).relative_gap)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,129 @@
+"""How far any function is above a lower bound on the optimum.
+
+Let f be a function with intercept b, and beta a feasible point of the dual problem, which makes f_beta.  With
+z_i = t_i - f(x_i) - b
+
+    P(f, b) + D(beta) = sum_i [loss_i(z_i) + conjugate_i(beta_i) - beta_i z_i] + 1/2 |f - f_beta|² - b (sum(beta) - total)
+
+No term is negative but the last one, which is zero but for rounding, so nothing cancels.  The dual objective -D(beta) is at
+most the optimum: the sum is at least how far the function is above it.  The function need not come from beta: a linear model is
+its vector w alone, and a kernel model has coefficients that may be a little outside the box.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from zerogap import precision
+from zerogap.certificate import Certificate, Residual, dual_error, stretched_gap, summed_gap
+from zerogap.kernels import UNIT
+from zerogap.problem import DualProblem
+
+DECIDES = 1e-10  # a relative rounding below this needs no more digits
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A function and a feasible point, seen from the training points."""
+
+    residual: Residual  # t - f(x), without the intercept
+    bias: float
+    beta: np.ndarray
+    dual_residual: Residual  # t - f_beta(x)
+    distance: float  # 1/2 |f - f_beta|²
+    distance_error: float
+
+
+def appraised(problem: DualProblem, pair: Compared) -> Certificate:
+    """Return primal objective of the function, lower bound, and gap, with a bound on the rounding."""
+    beta, r = pair.beta, pair.dual_residual
+    plain = r.high + r.low
+    if not np.isfinite(plain @ beta + pair.residual.high @ beta + pair.distance):
+        return Certificate.nothing()
+    residual = plain - problem.ridge * beta
+    objective = 0.5 * float(precision.dot(beta, problem.target + residual))
+    dual = objective - problem.eps * float(np.abs(beta).sum())
+    if problem.is_hard:  # stretched until every margin holds: what it is with its own intercept
+        gap, rounding = stretched_gap(problem.loss, problem.target, beta, pair.residual, pair.bias)
+    else:
+        gap, rounding = summed_gap(problem.loss, beta, pair.residual, pair.bias)
+    excess = problem.excess(beta)
+    loose = abs(pair.bias * excess)
+    rounding += dual_error(problem.loss, problem.target, beta, r, objective) + 2.0 * loose + pair.distance_error
+    gap += loose + pair.distance
+    primal = dual + gap
+    rounding += UNIT * (abs(primal) + abs(dual) + 3.0 * gap)  # of the sums here
+    b_up, b_low = problem.bias_interval(beta, residual)
+    if not np.isfinite(dual) or np.isnan(primal + rounding):
+        return Certificate.nothing()
+    return Certificate(primal, dual, gap, rounding, max(b_up - b_low, 0.0), (b_up, b_low), pair.bias, excess)
+
+
+def expansion_certificate(problem: DualProblem, coefficients: np.ndarray, bias: float, beta: np.ndarray) -> Certificate:
+    """Return that of f = sum_i coefficients_i k(x_i, .), of which the feasible point is beta as a rule, or near it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        plain = _plain(problem, coefficients)
+        difference = coefficients - beta
+        moved, error = problem.gram.dot(difference), problem.gram.dot_error(difference)
+        found = appraised(problem, _compared(plain, bias, beta, difference, moved, error))
+        for from_data in (False, True):  # a sum of kernel values as they are is cheap, and often precise enough
+            if found.rounding <= max(0.1 * found.gap, DECIDES * abs(found.primal)):
+                break
+            finer = _precise(problem, coefficients, beta, plain, bias, from_data)
+            found = appraised(problem, _compared(finer, bias, beta, difference, moved, error))
+    return found
+
+
+def _plain(problem: DualProblem, coefficients: np.ndarray) -> Residual:
+    product = problem.gram.dot(coefficients)
+    r = problem.target - product
+    return Residual(r, np.zeros(r.size), problem.gram.dot_error(coefficients) + 2.0 * UNIT * np.abs(r))
+
+
+def _compared(
+    own: Residual, bias: float, beta: np.ndarray, difference: np.ndarray, moved: np.ndarray, error: np.ndarray
+) -> Compared:
+    """K beta is K coefficients less K difference, of which only a few entries are not zero as a rule."""
+    size = np.abs(difference)
+    if not size.any():
+        return Compared(own, bias, beta, own, 0.0, 0.0)
+    low = own.low + moved
+    r = Residual(own.high, low, own.error + error + 2.0 * UNIT * (np.abs(low) + np.abs(moved)))
+    square = max(float(precision.dot(difference, moved)), 0.0)
+    return Compared(own, bias, beta, r, 0.5 * square, 0.5 * float(size @ error) + 4.0 * UNIT * square)
+
+
+def _precise(
+    problem: DualProblem, coefficients: np.ndarray, beta: np.ndarray, r: Residual, bias: float, from_data: bool
+) -> Residual:
+    """Compute anew, in twice the precision, the residuals that matter: of support vectors and near the margin."""
+    near = coefficients != 0
+    if not problem.is_hard:
+        z, error = r.high - bias, 2.0 * np.asarray(r.error)
+        shares = np.maximum(problem.gap_shares(beta, z - error), problem.gap_shares(beta, z + error))
+        near |= (shares > 0) | (beta != 0)
+    return problem.refined(coefficients, r, np.flatnonzero(near | problem.is_hard), from_data)
+
+
+def vector_certificate(
+    problem: DualProblem, X: np.ndarray, w: np.ndarray, beta: np.ndarray, offset_error: float = 0.0
+) -> Certificate:
+    """Return that of the linear function <w, x>, w being any vector; each value may be off by ``offset_error`` besides.
+
+    |f - f_beta|² is |w - X'beta|², and w need not be a combination of the points.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        n, d = X.shape
+        lengths = np.sqrt(np.maximum(problem.gram.diagonal, 0.0))
+        values = X @ w
+        r = problem.target - values
+        # Cauchy and Schwarz: the products that are summed are no larger than |x| |w| together.
+        error = 1.01 * (d + 2) * UNIT * lengths * float(np.linalg.norm(w)) + 2.0 * UNIT * np.abs(r) + offset_error
+        own = Residual(r, np.zeros(n), error)
+        away = float(np.linalg.norm(w - X.T @ beta))
+        off = 1.01 * (n + d + 4) * UNIT * (float(lengths @ np.abs(beta)) + float(np.linalg.norm(w)))
+        product = problem.gram.dot(beta)
+        r_beta = problem.target - product
+        dual = Residual(r_beta, np.zeros(n), problem.gram.dot_error(beta) + 2.0 * UNIT * np.abs(r_beta))
+        distance = 0.5 * away**2
+        return appraised(problem, Compared(own, 0.0, beta, dual, distance, away * off + 0.5 * off**2))

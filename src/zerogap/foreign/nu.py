@@ -1,0 +1,283 @@
+"""nu-SVC and nu-SVR: problems with one more unknown, and what fixes it.
+
+nu-SVC, S = nu sum_i c_i.  Its model is a margin rho wide,
+
+    minimise over f, b, rho >= 0    1/2 |f|² - rho S + sum_i c_i max(0, rho - y_i (f(x_i) + b))
+    maximise                        -1/2 beta'K beta     subject to  0 <= y_i beta_i <= c_i,  sum(beta) = 0,  sum |beta| >= S
+
+For a given rho that is the hinge with targets rho y, less rho S: its gap is that of the hinge and rho (sum |beta| - S).
+Predictions do not depend on the scale of f, b and rho, and libraries divide all by rho; coefficients tell it by their sum, S.
+
+nu-SVR, S = C nu sum_i w_i.  Its tube has a width of its own,
+
+    minimise over f, b, eps >= 0    1/2 |f|² + eps S + C sum_i w_i max(0, |y_i - f(x_i) - b| - eps)
+    maximise                        y'beta - 1/2 beta'K beta     subject to  |beta_i| <= C w_i,  sum(beta) = 0,  sum |beta| <= S
+
+For a given eps that is the insensitive loss, and eps S: its gap is that of this loss and eps (S - sum |beta|).
+
+A model has f and b; rho and eps are those that make its objective least, a weighted quantile.
+
+The exact solution is found over the one unknown s, rho or eps.  beta(s) is piecewise linear and sum |beta(s)| monotone, so that
+between two values of s on one piece the solution is a combination of both: the secant ends there.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from zerogap.certificate import Certificate
+from zerogap.foreign.gap import expansion_certificate
+from zerogap.foreign.parts import SOLVED, Expansion, refuse_far
+from zerogap.gram import Gram
+from zerogap.kernels import UNIT
+from zerogap.loop import default_max_steps, solve
+from zerogap.problem import DualProblem
+from zerogap.stopping import RelativeGap
+
+MOST_SOLVES = 100
+NO_WIDTH = 1e-12  # of the range of the targets: a tube that is none
+
+
+class Exact(NamedTuple):
+    """The solution of a nu problem."""
+
+    beta: np.ndarray
+    s: float  # rho or eps
+    certificate: Certificate
+
+
+@dataclass(frozen=True)
+class _Nu(Expansion):
+    sum_of_sizes: float  # S
+
+    @property
+    def cap(self) -> np.ndarray:
+        """(n,) the largest size of each coefficient."""
+        return self.problem.upper - self.problem.lower
+
+    def problem_at(self, s: float) -> DualProblem:
+        """Return the problem with rho or eps fixed."""
+        raise NotImplementedError
+
+    def best(self, values: np.ndarray, bias: float) -> float:
+        """Return the rho or eps that makes the objective of a function least, from its values without intercept."""
+        raise NotImplementedError
+
+    def excess(self, beta: np.ndarray, s: float) -> tuple[float, float]:
+        """Return what the gap is more than with s fixed, and what the objectives are more."""
+        raise NotImplementedError
+
+    def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
+        """Return how far the model is above the optimum."""
+        s, beta = self._own(), self.feasible() if tol is None else self.exact(tol, max_time).beta
+        return self._certificate(self.coefficients, self.bias, beta, s)
+
+    def _certificate(self, coefficients: np.ndarray, bias: float, beta: np.ndarray, s: float) -> Certificate:
+        found = expansion_certificate(self.problem_at(s), coefficients, bias, beta)
+        more, shift = self.excess(beta, s)
+        dual, gap = found.dual + shift, found.gap + more
+        rounding = found.rounding + 8.0 * UNIT * (abs(found.dual) + abs(shift) + gap)
+        return replace(found, primal=dual + gap, dual=dual, gap=gap, rounding=rounding)
+
+    def _own(self) -> float:
+        """Return rho or eps of the model."""
+        return self.best(self.problem.gram.dot(self.coefficients), self.bias)
+
+    def exact(self, tol: float, max_time: float | None) -> Exact:
+        """Return the solution."""
+        raise NotImplementedError
+
+    def _search(self, tol: float, max_time: float | None, start: np.ndarray, s: float, rises: bool) -> Exact:
+        """Find s at which the sizes of the coefficients sum to S, between two that are on either side.
+
+        ``rises``: whether the sum does, as s grows.
+        """
+        gram, began = self.gram(SOLVED), time.perf_counter()
+        sides: dict[
+            bool, tuple[float, np.ndarray, float]
+        ] = {}  # the last point whose sum is too small, and that of no less
+
+        def time_left() -> float | None:
+            return None if max_time is None else max(max_time - (time.perf_counter() - began), 0.0)
+
+        def look(at: float, near: np.ndarray | None) -> bool:
+            problem = replace(self.problem_at(at), gram=gram)
+            rule, most = RelativeGap(0.1 * tol), default_max_steps(problem.n)
+            beta = solve(problem, stop=rule, max_steps=most, max_time=time_left(), resume=near).beta
+            size = _size(beta)
+            is_short = size < self.sum_of_sizes
+            sides[is_short] = (at, beta, size)
+            return is_short
+
+        is_short, factor = look(s, start), 1.1
+        for _ in range(MOST_SOLVES):  # outwards
+            is_least = s == 0.0 and is_short  # a tube without width, and a sum without a price
+            if len(sides) == 2 or is_least or time_left() == 0.0:
+                break
+            s = s * factor if is_short == rises else s / factor
+            if not rises and s < NO_WIDTH * float(np.ptp(self.problem.target)):
+                s = 0.0
+            is_short, factor = look(s, sides[is_short][1]), min(factor**2, 1e3)
+        best: Exact | None = None
+        for count in range(1, MOST_SOLVES):
+            s, beta = self._between(sides)
+            problem = replace(self.problem_at(s), gram=gram)
+            found = self._certificate(beta, problem.best_bias(problem.residual(beta)), beta, s)
+            if best is None or found.gap < best.certificate.gap:
+                best = Exact(beta, s, found)
+            if found.relative_gap <= tol or len(sides) < 2 or time_left() == 0.0:
+                break
+            ends = sides[True][0], sides[False][0]
+            if count % 4 == 0:  # a secant may come from one side for ever
+                s = 0.5 * (ends[0] + ends[1])
+            if s in ends:
+                break
+            look(s, beta)
+        assert best is not None
+        return best
+
+    def _between(self, sides: dict[bool, tuple[float, np.ndarray, float]]) -> tuple[float, np.ndarray]:
+        """Return the point between two whose sizes sum to S: the solution, if both are on one piece."""
+        if len(sides) < 2:
+            ((s, beta, _),) = sides.values()
+            return s, self._projected(beta)
+        (s, beta, size), (other, beta_of_other, size_of_other) = sides[True], sides[False]
+        share = (self.sum_of_sizes - size) / (size_of_other - size)
+        return s + share * (other - s), self._projected(beta + share * (beta_of_other - beta))
+
+    def _projected(self, coefficients: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+    def feasible(self) -> np.ndarray:
+        """Return the feasible point that the coefficients are, but for rounding and tolerances."""
+        beta = self._projected(self.coefficients)
+        refuse_far(self.coefficients, beta, self.name)
+        return beta
+
+
+@dataclass(frozen=True)
+class NuClassifier(_Nu):
+    """Two classes with a margin rho wide; the problem is the hinge with C = 1."""
+
+    scale: float  # by which the coefficients of the model were multiplied, to sum to S
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        problem: DualProblem,
+        rows: np.ndarray,
+        gram: Callable[[float], Gram],
+        coefficients: np.ndarray,
+        bias: float,
+        nu: float,
+    ) -> Self:
+        """Return the problem of a model whose coefficients have been divided by rho."""
+        cap = problem.upper - problem.lower
+        classes = float(problem.upper.sum()), float(-problem.lower.sum())
+        wanted, size = min(nu * float(cap.sum()), 2.0 * min(classes)), float(np.abs(coefficients).sum())
+        scale = wanted / size if size else 1.0
+        return cls(name, problem, rows, gram, scale * coefficients, scale * bias, wanted, scale)
+
+    def problem_at(self, s: float) -> DualProblem:
+        """Return the hinge with targets rho y."""
+        return replace(self.problem, target=s * self.problem.target)
+
+    def best(self, values: np.ndarray, bias: float) -> float:
+        """Return the largest rho at which the weights of the points within the margin are no more than S."""
+        margins = self.problem.target * (values + bias)
+        order = np.argsort(margins)
+        k = int(np.searchsorted(np.cumsum(self.cap[order]), self.sum_of_sizes, side="right"))
+        return max(float(margins[order[min(k, order.size - 1)]]), 0.0)
+
+    def excess(self, beta: np.ndarray, s: float) -> tuple[float, float]:
+        """Return rho (sum |beta| - S), and -rho sum |beta|."""
+        size = _size(beta)
+        return s * abs(size - self.sum_of_sizes), -s * size
+
+    def _projected(self, coefficients: np.ndarray) -> np.ndarray:
+        """Each class has half of S."""
+        beta, half = np.zeros(coefficients.size), 0.5 * self.sum_of_sizes
+        for sign in (1.0, -1.0):
+            side = self.problem.target == sign
+            beta[side] = sign * _with_sum(sign * coefficients[side], self.cap[side], half)
+        return beta
+
+    def exact(self, tol: float, max_time: float | None) -> Exact:
+        """Return the solution."""
+        return self._search(tol, max_time, self.feasible(), self._own() or self.scale, rises=True)
+
+
+@dataclass(frozen=True)
+class NuRegressor(_Nu):
+    """Regression with a tube of a width of its own; the problem is that of eps = 0."""
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        problem: DualProblem,
+        rows: np.ndarray,
+        gram: Callable[[float], Gram],
+        coefficients: np.ndarray,
+        bias: float,
+        nu: float,
+    ) -> Self:
+        """Return the problem of a model."""
+        return cls(name, problem, rows, gram, coefficients, bias, nu * float(problem.upper.sum()))
+
+    @property
+    def cap(self) -> np.ndarray:
+        """(n,) the largest size of each coefficient."""
+        return self.problem.upper
+
+    def problem_at(self, s: float) -> DualProblem:
+        """Return the insensitive loss of a tube of this half width."""
+        return replace(self.problem, eps=s)
+
+    def best(self, values: np.ndarray, bias: float) -> float:
+        """Return the least eps at which the costs of the points outside of the tube are no more than S."""
+        sizes = np.abs(self.problem.target - values - bias)
+        order = np.argsort(-sizes)
+        k = int(np.searchsorted(np.cumsum(self.cap[order]), self.sum_of_sizes, side="right"))
+        return float(sizes[order[k]]) if k < order.size else 0.0
+
+    def excess(self, beta: np.ndarray, s: float) -> tuple[float, float]:
+        """Return eps (S - sum |beta|), and eps sum |beta|."""
+        size = _size(beta)
+        return s * abs(self.sum_of_sizes - size), s * size
+
+    def _projected(self, coefficients: np.ndarray) -> np.ndarray:
+        beta = np.clip(coefficients, self.problem.lower, self.problem.upper)
+        size = _size(beta)
+        if size > self.sum_of_sizes:
+            beta *= (self.sum_of_sizes / size) * (1.0 - 4.0 * UNIT)
+        return self.problem.restore_sum(beta)
+
+    def exact(self, tol: float, max_time: float | None) -> Exact:
+        """Return the solution."""
+        width = self._own() or 0.1 * float(np.ptp(self.problem.target))
+        return self._search(tol, max_time, self.feasible(), width, rises=False)
+
+
+def _with_sum(x: np.ndarray, cap: np.ndarray, total: float) -> np.ndarray:
+    """Return x within 0 and its caps, with no less than the total as a sum, and no more but for rounding."""
+    x = np.clip(x, 0.0, cap)
+    for _ in range(4):
+        missing = math.fsum([total, *(-x)])
+        if missing == 0.0:
+            break
+        room = cap - x if missing > 0 else x
+        order = np.lexsort((-room, ~((x > 0) & (x < cap))))  # free ones first, those with the most room
+        taken = np.diff(np.minimum(np.cumsum(room[order]), abs(missing)), prepend=0.0)
+        x[order] = np.clip(x[order] + math.copysign(1.0, missing) * taken, 0.0, cap[order])
+    return x
+
+
+def _size(beta: np.ndarray) -> float:
+    """Return sum |beta|."""
+    return math.fsum(np.abs(beta).tolist())

@@ -1,0 +1,108 @@
+"""The problems that a fitted model solves, each with what the model has for a solution.
+
+A classifier of several classes is one problem for each pair of them, or for each class against the rest.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from zerogap.certificate import Certificate
+from zerogap.foreign.gap import expansion_certificate, vector_certificate
+from zerogap.gram import Gram
+from zerogap.kernels import UNIT
+from zerogap.loop import Solution, default_max_steps, solve
+from zerogap.problem import DualProblem
+from zerogap.stopping import RelativeGap
+
+LOOKED_AT, SOLVED = 64.0, 1000.0  # megabytes for kernel rows: to look at a point, and to solve
+FAR = 1e-3  # of the coefficients: float32 leaves 1e-6, wrong data as much as they are
+LINEAR_TOL = 1e-9  # of the lower bound for a vector w, which brings none of its own
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the problems of a model."""
+
+    name: str  # "a against b", where there are several
+    problem: DualProblem
+    rows: np.ndarray  # of the training data that it is about
+    gram: Callable[[float], Gram]  # the matrix, within so many megabytes
+
+    @property
+    def n_support(self) -> int:
+        """Number of coefficients that are not zero, or of features."""
+        raise NotImplementedError
+
+    def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
+        """Return how far the model is above the optimum, by its own point, or one of a solution to a tolerance."""
+        raise NotImplementedError
+
+    def solution(self, tol: float, max_time: float | None, start: np.ndarray | None = None) -> Solution:
+        """Solve the problem."""
+        problem = replace(self.problem, gram=self.gram(SOLVED))
+        return solve(
+            problem, stop=RelativeGap(tol), max_steps=default_max_steps(problem.n), max_time=max_time, resume=start
+        )
+
+
+@dataclass(frozen=True)
+class Expansion(Part):
+    """f = sum_i coefficients_i k(x_i, .) + bias."""
+
+    coefficients: np.ndarray
+    bias: float
+
+    @property
+    def n_support(self) -> int:
+        """Number of support vectors."""
+        return int(np.count_nonzero(self.coefficients))
+
+    def feasible(self) -> np.ndarray:
+        """Return the feasible point that the coefficients are, but for rounding and tolerances."""
+        problem = self.problem
+        beta = problem.restore_sum(np.clip(self.coefficients, problem.lower, problem.upper))
+        refuse_far(self.coefficients, beta, self.name)
+        return beta
+
+    def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
+        """Return how far the model is above the optimum."""
+        beta = self.feasible()
+        if tol is not None:
+            beta = self.solution(tol, max_time, beta).beta
+        return expansion_certificate(self.problem, self.coefficients, self.bias, beta)
+
+
+@dataclass(frozen=True)
+class Vector(Part):
+    """f = <w, x>, the intercept being the weight of a constant feature, if there is one."""
+
+    X: Any
+    w: np.ndarray
+    intercept: float  # of which the last entry of w is a rounded quotient
+
+    @property
+    def n_support(self) -> int:
+        """Number of weights."""
+        return int(np.count_nonzero(self.w))
+
+    def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
+        """Return how far the model is above the optimum; the lower bound has to be found, as w brings none."""
+        return self.against(self.solution(LINEAR_TOL if tol is None else tol, max_time).beta)
+
+    def against(self, beta: np.ndarray) -> Certificate:
+        """Return how far the model is above the bound of a feasible point."""
+        return vector_certificate(self.problem, self.X, self.w, beta, 2.0 * UNIT * abs(self.intercept))
+
+
+def refuse_far(coefficients: np.ndarray, beta: np.ndarray, name: str) -> None:
+    """Refuse coefficients that are no solution of this problem, however rough."""
+    size, moved = float(np.abs(coefficients).sum()), float(np.abs(coefficients - beta).sum())
+    if moved > FAR * size:
+        raise ValueError(
+            f"The coefficients of the model{f' for {name}' if name else ''} are no feasible point of the problem that its "
+            f"parameters, X, y and sample_weight state: {moved / size:.2g} of them are outside of their bounds or in excess of "
+            "their sum. Pass the very data and weights the model was fitted on, in that order, and parameters as they were."
+        )

@@ -1,0 +1,167 @@
+"""The exact model in place of a fitted one, started from it."""
+
+import copy
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from zerogap import validation
+from zerogap.estimators.base import KernelMachine
+from zerogap.estimators.svc import SVC
+from zerogap.estimators.svr import SVR
+from zerogap.foreign.nu import NuClassifier, NuRegressor
+from zerogap.foreign.parts import Expansion, Part, Vector
+from zerogap.foreign.reading import Training, parts_of
+from zerogap.foreign.report import ModelCertificate
+from zerogap.foreign.wrappers import core_of
+
+
+def polish(
+    model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, tol: float = 1e-9, max_time: float | None = None
+) -> Any:
+    """Return the exact model in place of a fitted one: the problem its parameters state, solved from where it is.
+
+    A kernel machine becomes a :class:`zerogap.SVC` or :class:`zerogap.SVR` with the same C, kernel (gamma as the number that
+    was used), weights of classes and shape of decisions.  A LinearSVC or LinearSVR stays one: a copy of it has the exact
+    ``coef_`` and ``intercept_``, and besides ``certificate_``, a :class:`ModelCertificate`.  A NuSVC of two classes becomes the
+    SVC, a NuSVR the SVR, whose C or epsilon has that nu.  In a Pipeline or a TransformedTargetRegressor the machine is replaced;
+    of a search the best estimator is returned.
+
+    Parameters
+    ----------
+    model : estimator
+        What :func:`certify` takes, but OneClassSVM and a NuSVC of more than two classes.
+    X : array or CSR matrix of shape (n, d)
+        The points it was fitted on.
+    y : array of shape (n,)
+        Labels or targets.
+    sample_weight : array of shape (n,), optional
+        Weights it was fitted with.
+    tol : float, default 1e-9
+        Relative duality gap of the new model.
+    max_time : float, optional
+        Limit in seconds for each problem that is solved; a ConvergenceWarning tells if it was reached.
+
+    Returns
+    -------
+    estimator
+        A new model; the one that was passed stays as it is.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from zerogap import datasets, polish
+    >>> X, y = datasets.two_spirals()
+    >>> exact = polish(SVC(C=1e4).fit(X, y), X, y)
+    >>> bool(exact.duality_gap_ <= 1e-9)
+    True
+    """
+    validation.check_positive("tol", tol, advice="It is a relative duality gap, for instance 1e-9.")
+    core = core_of(model, X, y)
+    training = Training(core.model, core.X, core.y, sample_weight)
+    if training.kind == "OneClassSVM":
+        raise TypeError(
+            "polish has no model to return for a OneClassSVM. certify(model, X, tol=1e-9) tells how far it is off; its exact "
+            "coefficients are those of zerogap.solve(zerogap.DualProblem.one_class(zerogap.Gram(X, ...), nu))."
+        )
+    parts = parts_of(training)
+    if training.kind == "NuSVC" and len(parts) > 1:
+        raise TypeError(
+            f"A NuSVC of {training.classes.size} classes has another C for every pair of them, which no SVC has. Wrap it in "
+            "OneVsOneClassifier and polish its estimators, or use SVC."
+        )
+    if training.kind.startswith("Linear"):
+        return core.wrap(_linear(training, parts, tol, max_time))
+    return core.wrap(_machine(training, core.X, core.y, parts, sample_weight, tol, max_time))
+
+
+def _machine(
+    training: Training, X: Any, y: Any, parts: list[Part], sample_weight: Any, tol: float, max_time: float | None
+) -> KernelMachine:
+    """Fit our own estimator from the coefficients."""
+    options: dict[str, Any] = {}
+    starts = np.zeros((len(parts), training.n))
+    for start, part in zip(starts, parts, strict=True):
+        assert isinstance(part, Expansion)
+        if isinstance(part, NuClassifier | NuRegressor):
+            start[part.rows], options = _of_nu(part, tol, max_time)
+        else:
+            start[part.rows] = part.feasible()
+    new = _like(training, **options)
+    new.set_params(tol=tol, max_time=max_time, warm_start=True)
+    new._last_beta = starts if isinstance(new, SVC) else starts[0]
+    new.fit(X, y, sample_weight)
+    new.set_params(warm_start=getattr(training.model, "warm_start", False), max_time=None)
+    del new._last_beta
+    return new
+
+
+def _of_nu(part: NuClassifier | NuRegressor, tol: float, max_time: float | None) -> tuple[np.ndarray, dict[str, float]]:
+    """Return the exact coefficients of a nu problem, and the C or epsilon that has this nu."""
+    exact = part.exact(0.1 * tol, max_time)
+    _warn_if_short(exact.certificate.relative_gap, tol, "The nu problem")
+    if isinstance(part, NuRegressor):
+        return exact.beta, {"epsilon": exact.s}
+    if not exact.s > 0:
+        raise ValueError("The margin of the optimum is zero, f = 0 is as good as any model: use a smaller nu.")
+    return exact.beta / exact.s, {"C": 1.0 / exact.s}
+
+
+def _warn_if_short(gap: float, tol: float, name: str) -> None:
+    if not gap <= tol:
+        warnings.warn(
+            f"{name} was solved to a relative duality gap of {gap:.2g}, not the tol={tol:g} asked for: raise max_time if there is "
+            "one; else float64 has no more digits for this data. Scale the features (StandardScaler).",
+            ConvergenceWarning,
+            stacklevel=validation.callers_level(),
+        )
+
+
+def _like(training: Training, **options: Any) -> Any:
+    """Return an estimator of ours, not fitted, of the same problem."""
+    model, kernel = training.model, training.kernel
+    is_classifier = training.kind.endswith("SVC")
+    if training.is_own:
+        own = type(model)(**model.get_params(deep=False))
+        if isinstance(model.kernel, str):
+            own.set_params(gamma=getattr(kernel, "gamma", model.gamma))
+        return own
+    options = {"kernel": model.kernel, "degree": model.degree, "coef0": model.coef0} | options
+    options["gamma"] = getattr(kernel, "gamma", "scale")
+    options.setdefault("C", model.C if hasattr(model, "C") else 1.0)
+    if not is_classifier:
+        options.setdefault("epsilon", getattr(model, "epsilon", 0.0))
+        return SVR(**options)
+    weighs = model.class_weight is not None and training.weighs_classes
+    return SVC(
+        class_weight=dict(zip(training.classes.tolist(), training.class_factors.tolist(), strict=True))
+        if weighs
+        else None,
+        decision_function_shape=model.decision_function_shape,
+        random_state=model.random_state,
+        **options,
+    )
+
+
+def _linear(training: Training, parts: list[Part], tol: float, max_time: float | None) -> Any:
+    """Return a copy of the model with the exact vectors."""
+    new, certificates = copy.deepcopy(training.model), []
+    vectors = []
+    for part in parts:
+        assert isinstance(part, Vector)
+        beta = part.solution(tol, max_time).beta
+        w = part.X.T @ beta
+        vectors.append(w)
+        intercept = float(w[-1]) * new.intercept_scaling if new.fit_intercept else 0.0
+        certificates.append(replace(part, w=w, intercept=intercept).against(beta))
+    W = np.array(vectors)
+    if new.fit_intercept:
+        W, new.intercept_ = W[:, :-1], W[:, -1] * new.intercept_scaling
+    new.coef_ = W if training.kind == "LinearSVC" else W[0]
+    names, sizes = tuple(part.name for part in parts), tuple(int(np.count_nonzero(w)) for w in vectors)
+    found = new.certificate_ = ModelCertificate(training.kind, names, tuple(certificates), sizes, training.n)
+    _warn_if_short(found.relative_gap, tol, training.kind)
+    return new

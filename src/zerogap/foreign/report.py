@@ -1,0 +1,96 @@
+"""What is known of a fitted model, in words and numbers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from zerogap.certificate import Certificate
+
+SMALL = 1e-3  # below it a share is not told in per cent
+
+
+@dataclass(frozen=True)
+class ModelCertificate:
+    """How far from optimal a fitted model is.
+
+    The objective is that of the model as it predicts, with its own intercept.  No model has an objective below the bound, so
+    the model is at most ``relative_gap`` of its objective above the optimum; that is a proof, with what float64 rounds counted.
+
+    Attributes
+    ----------
+    estimator : str
+        Name of the model's class.
+    names : tuple of str
+        The problems it consists of: one, or pairs of classes, or classes against the rest.
+    certificates : tuple of Certificate
+        One for each: ``primal`` is the objective of the model, ``dual`` the bound, ``bias`` its intercept.
+    n_support : tuple of int
+        Coefficients of each that are not zero.
+    n_points : int
+        Number of training points.
+    relative_gap : float
+        (objective - bound) / objective with rounding counted, the largest over all problems.
+    worst : Certificate
+        The one that belongs to it.
+    primal, dual : float
+        Objective and bound of that problem.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from zerogap import certify, datasets
+    >>> X, y = datasets.two_spirals()
+    >>> found = certify(SVC(C=1e4).fit(X, y), X, y)
+    >>> found.estimator, len(found.certificates), bool(found.relative_gap < 0.1)
+    ('SVC', 1, True)
+    """
+
+    estimator: str
+    names: tuple[str, ...]
+    certificates: tuple[Certificate, ...]
+    n_support: tuple[int, ...]
+    n_points: int
+
+    @property
+    def _k(self) -> int:
+        return int(np.argmax([certificate.relative_gap for certificate in self.certificates]))
+
+    @property
+    def worst(self) -> Certificate:
+        """The certificate of the problem that is furthest from its optimum."""
+        return self.certificates[self._k]
+
+    @property
+    def relative_gap(self) -> float:
+        """(objective - bound) / objective with rounding counted, the largest over all problems."""
+        return self.worst.relative_gap
+
+    @property
+    def primal(self) -> float:
+        """Objective of the model in that problem."""
+        return self.worst.primal
+
+    @property
+    def dual(self) -> float:
+        """Bound on the optimum of that problem."""
+        return self.worst.dual
+
+    def __repr__(self) -> str:
+        k, worst = self._k, self.worst
+        several, found = len(self.certificates) > 1, ""
+        if several:
+            found = f", in the worst of {len(self.certificates)} problems, {self.names[k]}"
+        if not np.isfinite(self.relative_gap):
+            known = (
+                "nothing proves how far its objective" if np.isfinite(worst.primal) else "no number of float64 holds it"
+            )
+            return f"{self.estimator}: {known} of {worst.primal:.6g} is above the optimum, at least {worst.dual:.6g}{found}"
+        return (
+            f"{self.estimator}: up to {share(self.relative_gap)} off the optimum{found}: objective {worst.primal:.7g}, "
+            f"optimum at least {worst.dual:.7g}"
+        )
+
+
+def share(number: float) -> str:
+    """Return a share in words: per cent if it is worth it."""
+    return f"{100.0 * number:.3g} %" if number >= SMALL else f"{number:.1e}"
