@@ -446,14 +446,14 @@ class _Reader:
                     yield cells, number + 1
             return
         reader = csv.reader(self.lines[begin:], delimiter=self.delimiter, skipinitialspace=True, strict=True)
+        number = begin
         try:
             for row in reader:
+                number = begin + reader.line_num
                 if row and (row[0].strip() or any(map(str.strip, row))):
-                    yield row, begin + reader.line_num
+                    yield row, number
         except csv.Error as error:
-            raise TableError(
-                f"{self.name}, line {begin + reader.line_num}: {error} (is a quote left open?)."
-            ) from error
+            raise TableError(f"{self.name}, line {number + 1}: {error} (is a quote left open?).") from error
 
     def table(self, columns: list[np.ndarray] | None = None) -> Table:
         names, doubled = _distinct(self.names)

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 FIRST, EVERY = 0.3, 0.5  # seconds: what takes less needs no line
+THREAD = "zerogap-ticker"
 CLEAR = "\r\x1b[K"
 
 _current: "Ticker | None" = None
@@ -18,7 +19,7 @@ class Ticker:
     def __init__(self, title: str):
         self.title = title
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._show, daemon=True)
+        self._thread = threading.Thread(target=self._show, name=THREAD, daemon=True)
 
     def __enter__(self) -> "Ticker":
         global _current

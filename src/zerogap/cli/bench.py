@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     check_output("--json", options.json)
     source_of(options.data)
     report = Report(options.json, options.quiet)
-    parts = split(load(options, report, options.regression), 0.0, not options.raw)
+    parts = split(load(options, report, options.regression), 0.0, not options.raw, report)
     X, y = parts.train, parts.y_train
     programs = _programs(options.regression)
     bench = _Bench(options, X, y)

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     report = Report(options.json, options.quiet)
     data = load(options, report)
     classes = two_classes(data, "compare")
-    parts = split(data, 0.0, not options.raw)
+    parts = split(data, 0.0, not options.raw, report)
     X, kernel = parts.train, arguments.kernel_options(options)
     problem = getattr(DualProblem, options.loss)(
         Gram(X, kernel.pop("kernel"), **kernel), np.where(data.y == classes[1], 1.0, -1.0), options.C

@@ -95,14 +95,10 @@ def load(options: argparse.Namespace, report: Report, is_regression: bool = Fals
         raise tables.TableError(f"{data.name} has one column, the target, and no features.")
     y = _numbers(data) if is_regression else data.y
     notes = data.notes if is_regression else [*data.notes, *_checked_labels(data)]
-    for note in notes:
-        report.note(f"{data.name}: {note}")
-    if data.words:
-        report.say(data.words)
     preparation = replace(
         data.preparation, is_regression=is_regression, rows=data.X.shape[0], missing=options.missing, seed=options.seed
     )
-    return replace(data, y=y, preparation=preparation)
+    return replace(data, y=y, preparation=preparation, notes=notes)
 
 
 def _of_file(options: argparse.Namespace, report: Report, is_regression: bool) -> Data:
@@ -244,12 +240,16 @@ class Split:
     preparation: Preparation
 
 
-def split(data: Data, test_size: float, is_scaled: bool) -> Split:
-    """Hold some rows out, and prepare both parts by the training part."""
+def split(data: Data, test_size: float, is_scaled: bool, report: Report) -> Split:
+    """Hold some rows out, and prepare both parts by the training part; then tell what the file was taken for."""
     train, test = split_rows(data, test_size, data.preparation.seed)
     if not data.preparation.is_regression and np.unique(data.y[train]).size < np.unique(data.y).size:
         raise tables.TableError(f"{data.name}: too few rows of some class are left to train on; lower --test-size.")
     preparation = replace(data.preparation.fitted(data.X[train], is_scaled), test_size=test_size)
+    for note in data.notes:
+        report.note(f"{data.name}: {note}")
+    if data.words:
+        report.say(data.words)
     return Split(
         data.name,
         preparation.apply(data.X[train]),

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     source_of(options.data)
     report = Report(options.json, options.quiet)
     test_size = (0.0 if options.save else 1 / 3) if options.test_size is None else options.test_size
-    parts = split(load(options, report, options.regression), test_size, not options.raw)
+    parts = split(load(options, report, options.regression), test_size, not options.raw, report)
     model, seconds = _fitted(options, settings, parts, report)
     is_interrupted = any(status.name == "INTERRUPTED" for status in solving.as_list(model.status_))
     ours = _row(model, parts, seconds, model.duality_gap_)

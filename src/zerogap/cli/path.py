@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     report = Report(options.json, options.quiet)
     data = load(options, report)
     two_classes(data, "path")
-    parts = split(data, 1 / 3 if options.test_size is None else options.test_size, not options.raw)
+    parts = split(data, 1 / 3 if options.test_size is None else options.test_size, not options.raw, report)
     report.say(
         f"{parts.name}: {parts.y_train.size} points to train, {parts.y_test.size} to test, {data.X.shape[1]} features"
     )

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import warnings
 from contextlib import nullcontext
 from typing import Any
 
@@ -54,6 +55,8 @@ def run(options: argparse.Namespace) -> int:
     X, y, absent = points(options, report, model, preparation)
     if absent.any():
         report.note(f"{options.data}: {absent.sum()} of {absent.size} rows lack values: their lines are empty")
+    # Columns were put in the order of training by their names.
+    warnings.filterwarnings("ignore", message="X does not have valid feature names")
     with report.working("predicting"):
         known = ~absent
         predicted = model.predict(X[known])
