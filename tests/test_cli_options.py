@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,6 +122,16 @@ def test_examples_of_the_help_are_commands(run):
             if len(words) > 1 and "-" not in words:
                 code, _, err = run(*words)
                 assert (code, "no such file" in err) == (1, True), line
+
+
+def test_the_page_on_the_command_line_has_every_option(run):
+    page = (Path(__file__).parents[1] / "docs" / "command-line.md").read_text(encoding="utf-8")
+    for command in ("path", "fit", "predict", "certify", "compare", "bench", "reproduce"):
+        assert f"\n## {command}\n" in page
+        options = set(re.findall(r"(?<![\w-])--[A-Za-z][\w-]*", run(command, "--help")[1].partition("examples:")[0]))
+        assert len(options) > 2
+        for option in options:
+            assert re.search(rf"{option}\b(?!-)", page), (command, option)
 
 
 # Streams.

@@ -44,7 +44,7 @@ class Outcome(NamedTuple):
         """Words for the table."""
         if self.word == "reached":
             return f"{self.run.seconds:.4f}"
-        return f"> {self.run.seconds:.0f}" if self.word == "late" else f"never ({self.run.gap:.0e})"
+        return f"> {self.run.seconds:.0f}" if self.word == "late" else f"never ({self.run.gap:.1e})"
 
 
 def add(commands: Any) -> None:
