@@ -168,6 +168,8 @@ def test_text_is_one_hot_on_request(run, tmp_path):
     features = ["a", "b", "c", "colour=blue", "colour=red"]
     for columns in ("colour", "4", "all"):
         assert json.loads(run("fit", "data.csv", *FIT, "--one-hot", columns, "--json", "-")[1])["features"] == features
+    refused(run("fit", "data.csv", "--one-hot", "kind"), "--one-hot: column 'kind' is the target", code=2)
+    refused(run("fit", "data.csv", "--drop", "kind"), "--drop: column 'kind' is the target", code=2)
     code, out, _ = run("fit", "data.csv", *FIT, "--drop", "colour,c", "--json", "-")
     assert code == 0
     assert json.loads(out)["features"] == ["a", "b"]
@@ -434,6 +436,25 @@ def test_a_model_saved_from_python_predicts_and_is_certified(run, tmp_path):
     code, out, _ = run("certify", "m.npz", "data.csv", "--json", "-")
     assert code == 0
     assert json.loads(out)["relative_gap"] == pytest.approx(model.duality_gap_, rel=1e-3)
+
+
+def test_a_model_without_names_goes_by_number_with_the_target_last_or_where_it_is_said_to_be(run, tmp_path):
+    zerogap.SVC(C=1.0).fit(X, KIND).save(tmp_path / "m.npz")
+    expected = zerogap.load(tmp_path / "m.npz").predict(X).tolist()
+    for columns, target in ((["a", "b", "c"], ()), (["a", "b", "c", "kind"], ()), (["kind", "a", "b", "c"], ("1",))):
+        (tmp_path / "data.csv").write_text(csv_text(NUMBERS[columns], header=False))
+        code, out, err = run("predict", "m", "data.csv", *(("--target", *target) if target else ()))
+        assert (code, out.splitlines()) == (0, expected)
+        assert ("accuracy" in err) == ("kind" in columns)
+    zerogap.SVC().save(tmp_path / "new.npz")
+    refused(run("predict", "new", "data.csv"), "new holds a SVC that was never fitted")
+
+
+def test_a_model_of_a_named_set_takes_svmlight_files(run, tmp_path):
+    assert run("fit", "iris", "--save", "m", *FIT)[0] == 0
+    points, labels = zerogap.datasets.load("iris")
+    (tmp_path / "iris.svm").write_text(svmlight(points, labels))
+    assert predicted(run("predict", "m", "iris.svm")) == predicted(run("predict", "m", "iris"))
 
 
 def test_a_model_of_the_command_line_is_not_taken_for_one_without_columns(run, saved):

@@ -52,6 +52,7 @@ WRONG = [
     ("fit --gamma wide", "--gamma: must be scale, auto or a number; got 'wide'"),
     ("fit --gamma 0", "--gamma: must be scale, auto or a number above 0; got 0"),
     ("fit --degree 1.5", "--degree: must be a whole number, 0 or more; got '1.5'"),
+    ("fit --gamma -1e-3", "--gamma: must be scale, auto or a number above 0; got -1e-3"),
     ("fit --coef0 inf", "--coef0: must be a finite number; got inf"),
     ("fit --kernel laplace", "--kernel: invalid choice: 'laplace'"),
     ("fit --kernel precomputed", "--kernel: invalid choice"),

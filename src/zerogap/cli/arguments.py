@@ -3,6 +3,7 @@
 import argparse
 import csv
 import math
+import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -10,6 +11,7 @@ from zerogap import __version__
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
 LOSSES = ("hinge", "squared_hinge")
+NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$|-inf$", re.IGNORECASE)  # a value, and no option
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "pipe": "|", "space": " "}
 
 
@@ -23,6 +25,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any):
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(*args, **{"allow_abbrev": False, **options})
+        self._negative_number_matcher = NEGATIVE
 
     def error(self, message: str) -> NoReturn:
         """Refuse the options."""

@@ -90,7 +90,8 @@ def load(options: argparse.Namespace, report: Report, is_regression: bool = Fals
         with report.working(f"loading {options.data}"):
             X, y = datasets.load(options.data.removeprefix(OPENML))
         names = [str(k + 1) for k in range(X.shape[1])]
-        data = Data(options.data, X, y, Preparation(names))
+        preparation = Preparation(names, place=len(names), base=1, is_sparse=sp.issparse(X))
+        data = Data(options.data, X, y, preparation)
     if not data.X.shape[1]:
         raise tables.TableError(f"{data.name} has one column, the target, and no features.")
     y = _numbers(data) if is_regression else data.y
@@ -119,6 +120,8 @@ def _of_file(options: argparse.Namespace, report: Report, is_regression: bool) -
     dropped = {found.index(name) for name in options.drop}
     if target in dropped:
         raise UsageError(f"--drop: {found.column_place(target)} is the target")
+    if target in {found.index(name) for name in one_hot}:
+        raise UsageError(f"--one-hot: {found.column_place(target)} is the target, which may be text as it is")
     places = [k for k in range(len(found.names)) if k != target and k not in dropped]
     hot = [k for k in places if found.is_text(k)] if options.one_hot == ["all"] else [found.index(k) for k in one_hot]
     categories = {found.names[k]: sorted({*found.text(k)} - {""}) for k in hot if k in places}

@@ -126,8 +126,11 @@ def _filled(X: np.ndarray, fill: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(X), fill, X)
 
 
-def places_by_training(preparation: Preparation, table: tables.Table) -> list[int]:
-    """Return where the features of training are in another table: by name, or by number where there are no names."""
+def places_by_training(preparation: Preparation, table: tables.Table, target: int | None = None) -> list[int]:
+    """Return where the features of training are in another table: by name, or by number where there are no names.
+
+    ``target`` is the place of the target if it is known.
+    """
     if table.is_named and preparation.is_named:
         lacking = [name for name in preparation.columns if name not in table.names]
         if lacking:
@@ -140,8 +143,9 @@ def places_by_training(preparation: Preparation, table: tables.Table) -> list[in
     width, found = len(preparation.columns), len(table.names)
     if found == width:
         return list(range(found))
-    if found == width + 1 and preparation.place is not None:  # with the target where it was in training
-        return [k for k in range(found) if k != preparation.place]
+    target = preparation.place if target is None else target
+    if found == width + 1 and target is not None:  # by default where it was in training
+        return [k for k in range(found) if k != target]
     raise tables.NoColumn(
         f"{table.source} has {found} {_plural('column', found)}; the model was trained on {width} features"
         f"{' and a target' if preparation.place is not None else ''}. Without names in both files, columns go by their number."

@@ -23,6 +23,8 @@ _PHRASES = (
     ("use another, such as 'simple-svm'", "use another, such as --solver simple-svm"),
     ("use a solver with a guarantee, such as 'smo'", "use one with a guarantee, such as --solver smo"),
     (" (max_iter=-1, that is ten million)", " (ten million)"),
+    ("svm_path needs", "zerogap path needs"),
+    ("or use SVC, which finds", "or zerogap fit, which finds"),
     ("Unknown solver", "--solver: unknown solver"),
 )
 

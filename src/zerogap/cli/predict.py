@@ -48,6 +48,8 @@ def run(options: argparse.Namespace) -> int:
     report = Report(options.json, options.quiet, is_text_aside=True)
     with report.working(f"loading {options.model}"):
         model, preparation = saved.load(options.model)
+    if not hasattr(model, "n_features_in_"):
+        raise ValueError(f"{options.model} holds a {type(model).__name__} that was never fitted.")
     if options.decision and not hasattr(model, "decision_function"):
         raise UsageError(
             f"--decision is for classifiers; {options.model} is a regression, whose prediction is the value"
@@ -87,8 +89,9 @@ def points(
     if isinstance(found, tables.Points):
         X = aligned(found, preparation)
         return preparation.apply(X), found.y, np.zeros(X.shape[0], dtype=bool)
-    places = places_by_training(preparation, found)
-    target = _target(options, found, preparation, places)
+    given = None if options.target is None else found.index(options.target)
+    places = places_by_training(preparation, found, given)
+    target = _target(found, preparation, places) if given is None else given
     X = preparation.points(found, places)
     missing = options.missing or preparation.missing
     absent = np.isnan(X).any(axis=1)
@@ -118,10 +121,11 @@ def _of_set(options: argparse.Namespace, report: Report, preparation: Preparatio
 
 def _of_python(model: Any) -> Preparation:
     """Return the columns of a model that was saved from Python."""
-    names = getattr(model, "feature_names_in_", None)
+    names, width = getattr(model, "feature_names_in_", None), model.n_features_in_
     if names is not None:
-        return Preparation([str(name) for name in names], is_named=True)
-    return Preparation([str(k + 1) for k in range(model.n_features_in_)], base=1)
+        return Preparation([str(name) for name in names], is_named=True, place=width)
+    # As elsewhere, a target is in the last column unless --target says otherwise.
+    return Preparation([str(k + 1) for k in range(width)], place=width, base=1)
 
 
 def aligned(found: tables.Points, preparation: Preparation) -> Any:
@@ -146,16 +150,11 @@ def aligned(found: tables.Points, preparation: Preparation) -> Any:
     return X if preparation.is_sparse else X.toarray()
 
 
-def _target(
-    options: argparse.Namespace, found: tables.Table, preparation: Preparation, places: list[int]
-) -> int | None:
+def _target(found: tables.Table, preparation: Preparation, places: list[int]) -> int | None:
     """Return the column that holds the target, if there is one."""
-    if options.target is not None:
-        return found.index(options.target)
-    if preparation.target is None:
-        return None
     if found.is_named and preparation.is_named:
-        k = found.names.index(preparation.target) if preparation.target in found.names else None
+        name = preparation.target
+        k = found.names.index(name) if name is not None and name in found.names else None
         return None if k in places else k
     left = set(range(len(found.names))) - set(places)
     return left.pop() if len(left) == 1 else None
