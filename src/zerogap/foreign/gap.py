@@ -11,6 +11,7 @@ its vector w alone, and a kernel model has coefficients that may be a little out
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -106,24 +107,40 @@ def _precise(
 
 
 def vector_certificate(
-    problem: DualProblem, X: np.ndarray, w: np.ndarray, beta: np.ndarray, offset_error: float = 0.0
+    problem: DualProblem, X: Any, w: np.ndarray, beta: np.ndarray, offset_error: float = 0.0
 ) -> Certificate:
     """Return that of the linear function <w, x>, w being any vector; each value may be off by ``offset_error`` besides.
 
     |f - f_beta|² is |w - X'beta|², and w need not be a combination of the points.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        n, d = X.shape
-        lengths = np.sqrt(np.maximum(problem.gram.diagonal, 0.0))
-        values = X @ w
-        r = problem.target - values
-        # Cauchy and Schwarz: the products that are summed are no larger than |x| |w| together.
-        error = 1.01 * (d + 2) * UNIT * lengths * float(np.linalg.norm(w)) + 2.0 * UNIT * np.abs(r) + offset_error
-        own = Residual(r, np.zeros(n), error)
-        away = float(np.linalg.norm(w - X.T @ beta))
-        off = 1.01 * (n + d + 4) * UNIT * (float(lengths @ np.abs(beta)) + float(np.linalg.norm(w)))
-        product = problem.gram.dot(beta)
-        r_beta = problem.target - product
-        dual = Residual(r_beta, np.zeros(n), problem.gram.dot_error(beta) + 2.0 * UNIT * np.abs(r_beta))
-        distance = 0.5 * away**2
-        return appraised(problem, Compared(own, 0.0, beta, dual, distance, away * off + 0.5 * off**2))
+        lengths, size = np.sqrt(np.maximum(problem.gram.diagonal, 0.0)), float(np.linalg.norm(w))
+        values, error = X @ w, 1.01 * (w.size + 2) * UNIT * lengths * size  # Cauchy and Schwarz
+        own = _residual(problem, values, np.zeros(beta.size), error + offset_error)
+        dual = _plain(problem, beta)
+        v = vector(X, beta)
+        away = float(np.linalg.norm(w - v))
+        off = 2.0 * UNIT * (away + size) + 2.0 * ((beta.size + 4) * UNIT) ** 2 * float(lengths @ np.abs(beta))
+        distance, distance_error = 0.5 * away**2, away * off + 0.5 * off**2 + 2.0 * UNIT * (w.size + 4) * away**2
+        found = appraised(problem, Compared(own, 0.0, beta, dual, distance, distance_error))
+        if found.rounding > max(0.1 * found.gap, DECIDES * abs(found.primal)):
+            high, low = precision.products(X, np.zeros(w.size), w, np.zeros(w.size))
+            error = 4.0 * ((w.size + 4) * UNIT) ** 2 * lengths * size
+            own = _residual(problem, high, low, error + offset_error)
+            dual = problem.refined(beta, dual, np.arange(beta.size))
+            found = appraised(problem, Compared(own, 0.0, beta, dual, distance, distance_error))
+    return found
+
+
+def vector(X: Any, beta: np.ndarray) -> np.ndarray:
+    """Return X'beta, summed in twice the precision: of large coefficients little may be left."""
+    high, low = precision.combination(X, np.zeros(X.shape[1]), beta)
+    return high + low
+
+
+def _residual(problem: DualProblem, values: np.ndarray, low: np.ndarray, error: np.ndarray) -> Residual:
+    """Return the targets less values that are off by an error."""
+    high = problem.target - values
+    part = high - problem.target
+    rest = ((problem.target - (high - part)) - (values + part)) - low  # with what rounding took from the difference
+    return Residual(high, rest, error + 2.0 * UNIT * np.abs(rest))

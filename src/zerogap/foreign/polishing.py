@@ -12,6 +12,7 @@ from zerogap import validation
 from zerogap.estimators.base import KernelMachine
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
+from zerogap.foreign.gap import vector
 from zerogap.foreign.nu import NuClassifier, NuRegressor
 from zerogap.foreign.parts import Expansion, Part, Vector
 from zerogap.foreign.reading import Training, parts_of
@@ -20,15 +21,15 @@ from zerogap.foreign.wrappers import core_of
 
 
 def polish(
-    model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, tol: float = 1e-9, max_time: float | None = None
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, tol: float = 1e-9, max_time: float | None = None
 ) -> Any:
     """Return the exact model in place of a fitted one: the problem its parameters state, solved from where it is.
 
     A kernel machine becomes a :class:`zerogap.SVC` or :class:`zerogap.SVR` with the same C, kernel (gamma as the number that
     was used), weights of classes and shape of decisions.  A LinearSVC or LinearSVR stays one: a copy of it has the exact
     ``coef_`` and ``intercept_``, and besides ``certificate_``, a :class:`ModelCertificate`.  A NuSVC of two classes becomes the
-    SVC, a NuSVR the SVR, whose C or epsilon has that nu.  In a Pipeline or a TransformedTargetRegressor the machine is replaced;
-    of a search the best estimator is returned.
+    SVC, a NuSVR the SVR, whose C or epsilon has that nu.  In a Pipeline or a TransformedTargetRegressor the machine is
+    replaced; of a search the best estimator is returned.
 
     Parameters
     ----------
@@ -113,8 +114,8 @@ def _of_nu(part: NuClassifier | NuRegressor, tol: float, max_time: float | None)
 def _warn_if_short(gap: float, tol: float, name: str) -> None:
     if not gap <= tol:
         warnings.warn(
-            f"{name} was solved to a relative duality gap of {gap:.2g}, not the tol={tol:g} asked for: raise max_time if there is "
-            "one; else float64 has no more digits for this data. Scale the features (StandardScaler).",
+            f"{name} was solved to a relative duality gap of {gap:.2g}, not the tol={tol:g} asked for: raise max_time if there "
+            "is one; else float64 has no more digits for this data. Scale the features (StandardScaler).",
             ConvergenceWarning,
             stacklevel=validation.callers_level(),
         )
@@ -148,20 +149,22 @@ def _like(training: Training, **options: Any) -> Any:
 
 def _linear(training: Training, parts: list[Part], tol: float, max_time: float | None) -> Any:
     """Return a copy of the model with the exact vectors."""
-    new, certificates = copy.deepcopy(training.model), []
-    vectors = []
+    new, found = copy.deepcopy(training.model), []
     for part in parts:
         assert isinstance(part, Vector)
         beta = part.solution(tol, max_time).beta
-        w = part.X.T @ beta
-        vectors.append(w)
+        w = vector(part.X, beta)
         intercept = float(w[-1]) * new.intercept_scaling if new.fit_intercept else 0.0
-        certificates.append(replace(part, w=w, intercept=intercept).against(beta))
-    W = np.array(vectors)
+        tried = [(one, one.against(beta)) for one in (replace(part, w=w, intercept=intercept), part)]
+        found.append(
+            min(tried, key=lambda pair: pair[1].primal)
+        )  # where digits are short, theirs may be the better one
+    W = np.array([part.w for part, _ in found])
     if new.fit_intercept:
-        W, new.intercept_ = W[:, :-1], W[:, -1] * new.intercept_scaling
+        W, new.intercept_ = W[:, :-1], np.array([part.intercept for part, _ in found])
     new.coef_ = W if training.kind == "LinearSVC" else W[0]
-    names, sizes = tuple(part.name for part in parts), tuple(int(np.count_nonzero(w)) for w in vectors)
-    found = new.certificate_ = ModelCertificate(training.kind, names, tuple(certificates), sizes, training.n)
-    _warn_if_short(found.relative_gap, tol, training.kind)
+    names, sizes = tuple(part.name for part in parts), tuple(part.n_support for part, _ in found)
+    certificates = tuple(certificate for _, certificate in found)
+    new.certificate_ = ModelCertificate(training.kind, names, certificates, sizes, training.n)
+    _warn_if_short(new.certificate_.relative_gap, tol, training.kind)
     return new
