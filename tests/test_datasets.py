@@ -59,10 +59,10 @@ def test_csv_with_a_named_target(tmp_path):
     assert y.tolist() == ["yes", "no"]
     with pytest.raises(ValueError, match="no column 'label'; it has a, kind, b"):
         datasets.read(path, target="label")
-    with pytest.raises(ValueError, match="must be numbers"):
+    with pytest.raises(ValueError, match="column 'kind': 'yes' is no number"):
         datasets.read(path)
     path.write_text("a,b\n1,2\n3\n")
-    with pytest.raises(ValueError, match="the 2 values of the header"):
+    with pytest.raises(ValueError, match="expected 2 values as in the header"):
         datasets.read(path)
     with pytest.raises(FileNotFoundError, match="no file"):
         datasets.read(tmp_path / "absent.csv")

@@ -1,6 +1,5 @@
 """Data: the spirals of the papers, data sets by name, and files of a user's own."""
 
-import csv
 import os
 from pathlib import Path
 from typing import Any
@@ -8,12 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from zerogap import tables
+
 # Columns of the svmlight files whose last features may be empty: without them the number of columns is only guessed.
 _N_FEATURES = {
     "a1a": 123, "a4a": 123, "a7a": 123, "a9a": 123, "a9a.t": 123, "svmguide3": 22, "svmguide3.t": 22, "mnist.t": 784,
 }  # fmt: skip
 
-_SHIPPED = ("breast_cancer", "digits", "iris", "wine", "diabetes_regression")
+SHIPPED = ("breast_cancer", "digits", "iris", "wine", "diabetes_regression")
 
 
 def spiral(m: int = 600, noise: float = 0.2, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
@@ -122,11 +123,9 @@ def load(name: str) -> tuple[Any, np.ndarray]:
     >>> X.shape
     (569, 30)
     """
-    if name in _SHIPPED:
-        return _shipped(name)
+    if (found := load_local(name)) is not None:
+        return found
     folder = data_folder()
-    if folder is not None and (folder / f"{name}.svm.gz").exists():
-        return read(folder / f"{name}.svm.gz")
     from sklearn.datasets import fetch_openml
 
     try:
@@ -139,6 +138,56 @@ def load(name: str) -> tuple[Any, np.ndarray]:
     return np.asarray(bunch.data, dtype=np.float64), bunch.target
 
 
+def load_local(name: str) -> tuple[Any, np.ndarray] | None:
+    """Return (X, y) of a data set that ships with scikit-learn or is in the local folder; None if there is none of that name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+
+    Returns
+    -------
+    tuple of two arrays, or None
+        X of shape (n, d), y of shape (n,).
+
+    Examples
+    --------
+    >>> from zerogap import datasets
+    >>> datasets.load_local("no-such-set") is None
+    True
+    """
+    if name in SHIPPED:
+        return _shipped(name)
+    return read(_local_file(name)) if has_local(name) else None
+
+
+def has_local(name: str) -> bool:
+    """Whether the local folder has a data set of this name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+
+    Returns
+    -------
+    bool
+        Whether there is a file ``<name>.svm.gz``.
+
+    Examples
+    --------
+    >>> from zerogap import datasets
+    >>> datasets.has_local("no-such-set")
+    False
+    """
+    return Path(name).name == name and data_folder() is not None and _local_file(name).exists()
+
+
+def _local_file(name: str) -> Path:
+    return (data_folder() or Path()) / f"{name}.svm.gz"
+
+
 def _shipped(name: str) -> tuple[np.ndarray, np.ndarray]:
     import sklearn.datasets
 
@@ -148,14 +197,17 @@ def _shipped(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read(path: str | Path, target: str | None = None) -> tuple[Any, np.ndarray]:
-    """Read a data file: svmlight (plain or compressed), or CSV with a header and the target in a named column.
+    """Read a data file: CSV, TSV, svmlight or Parquet, plain or compressed.
+
+    Delimiter and header are found from the content.  A missing number is NaN.
 
     Parameters
     ----------
     path : str or path
         The file.
     target : str, optional
-        Column of a CSV file that is the target, by default the last; all others must be numbers.
+        Column that is the target, by its name or its number from 1 on, by default the last; all others must be numbers.
+        An svmlight file has its own.
 
     Returns
     -------
@@ -176,39 +228,12 @@ def read(path: str | Path, target: str | None = None) -> tuple[Any, np.ndarray]:
     >>> X.tolist(), y.tolist()
     ([[1.5], [2.5]], ['a', 'b'])
     """
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file {path}. Give a file in svmlight or CSV form.")
-    if ".csv" in path.suffixes:
-        return _read_csv(path, target)
-    from sklearn.datasets import load_svmlight_file
-
-    name = path.name.split(".svm")[0]
-    X, y = load_svmlight_file(str(path), n_features=_N_FEATURES.get(name))
-    # Half of the entries or more: a dense array is smaller and faster.
-    if X.nnz * 2 >= np.prod(X.shape):
-        return X.toarray(), y
-    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # other libraries take no larger ones
-    return X, y
-
-
-def _read_csv(path: Path, target: str | None) -> tuple[np.ndarray, np.ndarray]:
-    with path.open(newline="") as file:
-        lines = [[value.strip() for value in line] for line in csv.reader(file) if line]
-    header, rows = lines[0], lines[1:]
-    target = header[-1] if target is None else target
-    if target not in header:
-        raise ValueError(f"{path} has no column {target!r}; it has {', '.join(header)}.")
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(header):
-            raise ValueError(f"{path}, line {number}: expected the {len(header)} values of the header; got {len(row)}.")
-    table, k = np.array(rows), header.index(target)
-    y = table[:, k]
-    try:
-        X = np.delete(table, k, axis=1).astype(np.float64)
-    except ValueError as error:
-        raise ValueError(f"{path}: all columns but the target {target!r} must be numbers ({error}).") from error
-    try:
-        return X, y.astype(np.float64)
-    except ValueError:
-        return X, y
+    if not Path(path).exists():
+        raise FileNotFoundError(f"There is no file {path}. Give a file in CSV, svmlight or Parquet form.")
+    found = tables.read(path, text=[target])
+    if isinstance(found, tables.Points):
+        name = Path(path).name.split(".svm")[0]
+        return tables.dense_or_sparse(tables.widened(found.X, _N_FEATURES.get(name, 0))), found.y
+    k = found.index(target)
+    X = np.column_stack([found.numbers(j) for j in range(len(found.names)) if j != k])
+    return X, found.labels(k)

@@ -5,7 +5,13 @@ from typing import Any
 import numpy as np
 from tqdm.auto import tqdm
 
+from zerogap import ticker
 from zerogap.loop import TraceRow
+
+
+def _delay() -> float:
+    """Return the seconds after which a bar appears: at once if it takes the place of a line."""
+    return 0.0 if ticker.hand_over() else 1.0
 
 
 class GapProgress:
@@ -22,7 +28,7 @@ class GapProgress:
         if self._bar is None and height > 0:
             self._first = height
             form = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
-            self._bar = tqdm(total=height, desc=self.title, delay=1.0, bar_format=form, leave=False)
+            self._bar = tqdm(total=height, desc=self.title, delay=_delay(), bar_format=form, leave=False)
         if self._bar is not None:
             self._bar.n = max(self._bar.n, self._first - height)
             self._bar.set_postfix_str(f"gap {row.gap:.1e} of {self.tol:.0e}, {row.step} steps, {row.support} support")
@@ -39,7 +45,7 @@ class PathProgress:
     def __init__(self, C_min: float, C_max: float):
         self._first = np.log10(C_min)
         form = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
-        self._bar = tqdm(total=np.log10(C_max) - self._first, desc="path", delay=1.0, bar_format=form, leave=False)
+        self._bar = tqdm(total=np.log10(C_max) - self._first, desc="path", delay=_delay(), bar_format=form, leave=False)
 
     def __call__(self, events: int, C: float, elbow: int) -> None:
         """Move the bar to this event."""

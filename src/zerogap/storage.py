@@ -11,6 +11,7 @@ import numpy as np
 
 FORMAT = 1  # of the files; one written by a later version may hold what this one does not know
 KIND, VERSION = "zerogap_kind", "zerogap_format"
+TABLE_MODEL = "model with its columns"  # what the command line writes
 
 
 def write_arrays(file: str | os.PathLike[str], arrays: dict[str, Any], kind: str) -> Path:
@@ -38,26 +39,35 @@ def write_arrays(file: str | os.PathLike[str], arrays: dict[str, Any], kind: str
 def read_arrays(file: str | os.PathLike[str], kind: str) -> dict[str, Any]:
     """Read what ``write_arrays`` wrote as this kind: arrays by name, single values as Python's own."""
     name = _file_name(file)
-    try:
-        with open(name, "rb") as stream:
-            stored = np.load(stream, allow_pickle=False)
-            if isinstance(stored, np.ndarray):
-                raise ValueError("a single array")
-            data = {key: stored[key] for key in stored.files}
-    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
-        raise ValueError(f"{name} is not a file that zerogap wrote, or it is damaged ({error}).") from error
+    data = _read(name)
     found, version = data.pop(KIND, None), data.pop(VERSION, None)
     if found is None or version is None:
         raise ValueError(f"{name} holds arrays, but not those of a {kind} stored by this version of zerogap.")
     if found.item() != kind:
-        raise ValueError(
-            f"{name} holds a {found.item()}; a {kind} was asked for. Load it with the class that wrote it."
-        )
+        reader = "`zerogap predict`" if found.item() == TABLE_MODEL else "the class that wrote it"
+        raise ValueError(f"{name} holds a {found.item()}; a {kind} was asked for. Load it with {reader}.")
     if version.item() > FORMAT:
         raise ValueError(
             f"{name} was written by a later version of zerogap (format {version.item()}); upgrade to read it."
         )
     return {key: value.item() if value.ndim == 0 else value for key, value in data.items()}
+
+
+def kind_of(file: str | os.PathLike[str]) -> str:
+    """Return the kind of a file that ``write_arrays`` wrote; "" if it does not say."""
+    found = _read(_file_name(file), (KIND,)).get(KIND)
+    return "" if found is None else str(found.item())
+
+
+def _read(name: Path, only: tuple[str, ...] | None = None) -> dict[str, Any]:
+    try:
+        with open(name, "rb") as stream:
+            stored = np.load(stream, allow_pickle=False)
+            if isinstance(stored, np.ndarray):
+                raise ValueError("a single array")
+            return {key: stored[key] for key in stored.files if only is None or key in only}
+    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
+        raise ValueError(f"{name} is not a file that zerogap wrote, or it is damaged ({error}).") from error
 
 
 def _file_name(file: str | os.PathLike[str]) -> Path:

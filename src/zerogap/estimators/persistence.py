@@ -12,6 +12,7 @@ import json
 import os
 from dataclasses import is_dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,11 +51,14 @@ HOMES = {
 }
 
 
-def save(model: Any, file: str | os.PathLike[str]) -> None:
-    """Write a model, fitted or not, to a file that ``load`` reads; ".npz" is added to its name if missing."""
+def save(model: Any, file: str | os.PathLike[str], kind: str = KIND, more: dict[str, Any] | None = None) -> Path:
+    """Write a model, fitted or not, to a file that ``load`` reads; ".npz" is added to its name if missing.
+
+    ``more`` are arrays to go with it, of another kind of file: ``load_with`` returns them.
+    """
     writer = _Writer()
     tree = writer.encode(model)
-    storage.write_arrays(file, {**writer.arrays, "tree": json.dumps(tree)}, KIND)
+    return storage.write_arrays(file, {**writer.arrays, **(more or {}), "tree": json.dumps(tree)}, kind)
 
 
 def load(file: str | os.PathLike[str]) -> Any:
@@ -84,9 +88,14 @@ def load(file: str | os.PathLike[str]) -> Any:
     >>> same.predict([[0.1]]).tolist()
     [0]
     """
-    arrays = storage.read_arrays(file, KIND)
+    return load_with(file, KIND)[0]
+
+
+def load_with(file: str | os.PathLike[str], kind: str) -> tuple[Any, dict[str, Any]]:
+    """Return a model, and all arrays of its file."""
+    arrays = storage.read_arrays(file, kind)
     try:
-        return _whole(_Reader(arrays).decode(json.loads(arrays["tree"])))
+        return _whole(_Reader(arrays).decode(json.loads(arrays["tree"]))), arrays
     except (KeyError, TypeError, AttributeError, IndexError, json.JSONDecodeError) as error:
         raise ValueError(f"{os.fspath(file)} does not hold a whole model ({type(error).__name__}: {error}).") from error
 

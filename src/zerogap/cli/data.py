@@ -1,0 +1,263 @@
+"""From a command's options to points and targets."""
+
+import argparse
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from zerogap import tables
+from zerogap.cli.arguments import UsageError
+from zerogap.cli.features import DROP, ERROR, MEAN, Preparation
+from zerogap.cli.report import STANDARD, Report
+
+OPENML = "openml:"
+MANY_CLASSES = 20  # from here on a number of classes near that of the rows is remarked upon
+
+
+@dataclass(frozen=True)
+class Data:
+    """Points and targets of a training file, and where they come from."""
+
+    name: str
+    X: Any  # (n, d), NaN where a value is missing and is to be filled in
+    y: np.ndarray
+    preparation: Preparation
+    words: str = ""  # on what the file was taken for
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def target(self) -> str:
+        """Words for the target."""
+        target, is_named = self.preparation.target, self.preparation.is_named
+        return "the label" if target is None else f"column {target!r}" if is_named else f"column {target}"
+
+
+def source_of(name: str) -> str:
+    """Return where data comes from, "file", "set" or "openml"; a name that is neither is refused."""
+    from zerogap import datasets
+
+    if name == STANDARD:
+        return "file"
+    if name.startswith(OPENML):
+        return "openml"
+    if Path(name).exists() and not Path(name).is_dir():
+        with open(name, "rb"):  # or it is refused here, before anything is computed
+            return "file"
+    if name in datasets.SHIPPED or datasets.has_local(name):
+        return "set"
+    if Path(name).is_dir():
+        raise IsADirectoryError(21, "is a directory", name)
+    if any(sign in name for sign in "/\\.") or not datasets.SHIPPED:
+        raise FileNotFoundError(2, "no such file", name)
+    raise FileNotFoundError(
+        2, f"no such file, and no data set of that name ({', '.join(datasets.SHIPPED)}; {OPENML}NAME asks OpenML)", name
+    )
+
+
+def form_of(options: argparse.Namespace) -> tables.Form:
+    """Return how a file is to be read."""
+    return tables.Form(options.format, options.delimiter, options.header, options.decimal)
+
+
+def read_file(options: argparse.Namespace, report: Report, text: Any) -> tables.Table | tables.Points:
+    """Read the file that a command is given; "-" is standard input."""
+    name = options.data
+    if name == STANDARD:
+        if sys.stdin is None or sys.stdin.closed:
+            raise tables.TableError("standard input is closed: there is nothing to read.")
+        with report.working("reading standard input"):
+            found = tables.read("standard input", form_of(options), text, stream=sys.stdin.buffer)
+    else:
+        with report.working(f"reading {name}"):
+            found = tables.read(name, form_of(options), text)
+    return found
+
+
+def load(options: argparse.Namespace, report: Report, is_regression: bool = False) -> Data:
+    """Read the data to train on; the source was checked before."""
+    from zerogap import datasets
+
+    kind = source_of(options.data)
+    if kind == "file":
+        data = _of_file(options, report, is_regression)
+    else:
+        if options.target is not None:
+            raise UsageError(f"--target is for files; the data set {options.data} has its own")
+        with report.working(f"loading {options.data}"):
+            X, y = datasets.load(options.data.removeprefix(OPENML))
+        names = [str(k + 1) for k in range(X.shape[1])]
+        preparation = Preparation(names, place=len(names), base=1, is_sparse=sp.issparse(X))
+        data = Data(options.data, X, y, preparation)
+    if not data.X.shape[1]:
+        raise tables.TableError(f"{data.name} has one column, the target, and no features.")
+    y = _numbers(data) if is_regression else data.y
+    notes = data.notes if is_regression else [*data.notes, *_checked_labels(data)]
+    preparation = replace(
+        data.preparation, is_regression=is_regression, rows=data.X.shape[0], missing=options.missing, seed=options.seed
+    )
+    return replace(data, y=y, preparation=preparation, notes=notes)
+
+
+def _of_file(options: argparse.Namespace, report: Report, is_regression: bool) -> Data:
+    one_hot = [] if options.one_hot in ([], ["all"]) else options.one_hot
+    found = read_file(options, report, [options.target, *one_hot])
+    if isinstance(found, tables.Points):
+        if options.target is not None:
+            raise UsageError(f"--target is for tables; {found.source} is svmlight, where the label comes first")
+        names = [str(k + found.base) for k in range(found.X.shape[1])]
+        X = tables.dense_or_sparse(found.X)
+        return Data(found.source, X, found.y, Preparation(names, base=found.base, is_sparse=sp.issparse(X)))
+    target = found.index(options.target)
+    if is_regression and found.labels(target).dtype.kind != "f":
+        try:
+            found.numbers(target)
+        except tables.NotANumber as error:
+            raise tables.TableError(f"{error} --regression needs a target of numbers; --target names one.") from error
+    dropped = {found.index(name) for name in options.drop}
+    if target in dropped:
+        raise UsageError(f"--drop: {found.column_place(target)} is the target")
+    if target in {found.index(name) for name in one_hot}:
+        raise UsageError(f"--one-hot: {found.column_place(target)} is the target, which may be text as it is")
+    places = [k for k in range(len(found.names)) if k != target and k not in dropped]
+    hot = [k for k in places if found.is_text(k)] if options.one_hot == ["all"] else [found.index(k) for k in one_hot]
+    categories = {found.names[k]: sorted({*found.text(k)} - {""}) for k in hot if k in places}
+    place = None if dropped else target
+    names = [found.names[k] for k in places]
+    preparation = Preparation(names, found.is_named, categories, found.names[target], place)
+    X, y = preparation.points(found, places), found.labels(target)
+    kept, notes = np.ones(len(found), dtype=bool), list(found.notes)
+    if options.missing == DROP:
+        kept = ~(np.isnan(X).any(axis=1) | is_absent(y))
+        if not kept.all():
+            notes.append(f"{np.sum(~kept)} of {kept.size} rows are left out, where values are missing")
+        if not kept.any():
+            raise tables.TableError(f"{found.source}: every row has a missing value; --drop leaves columns out.")
+    elif is_absent(y).any():
+        row = int(np.flatnonzero(is_absent(y))[0])
+        raise tables.TableError(
+            f"{found.place(row, target)}: the target is missing. --missing drop leaves such rows out."
+        )
+    if options.missing == ERROR:
+        preparation.refuse_missing(found, X, places)
+    if options.missing == MEAN and (empty := np.flatnonzero(np.isnan(X).all(axis=0))).size:
+        raise tables.TableError(
+            f"{found.source}: column {preparation.feature_names[empty[0]]!r} holds no value at all; --drop leaves it out."
+        )
+    last = ", the last (--target names another)" if options.target is None else ""
+    words = f"{found.source}: {found.described}; the target is {found.column_place(target)}{last}"
+    return Data(found.source, X[kept], y[kept], preparation, words, notes)
+
+
+def is_absent(y: np.ndarray) -> np.ndarray:
+    """Return which targets are missing."""
+    return np.isnan(y) if y.dtype.kind == "f" else y == ""
+
+
+def _numbers(data: Data) -> np.ndarray:
+    try:
+        y = np.asarray(data.y, dtype=np.float64)
+    except ValueError as error:
+        raise tables.TableError(f"{data.name}: {data.target} holds text; --regression needs numbers.") from error
+    if not np.isfinite(y).all():
+        raise tables.TableError(f"{data.name}: {data.target} holds a number that is infinite.")
+    return y
+
+
+def _checked_labels(data: Data) -> list[str]:
+    """Refuse targets that are no classes; return what is remarkable about others."""
+    classes = np.unique(data.y)
+    if classes.size < 2:
+        raise tables.TableError(
+            f"{data.name}: {data.target} holds one class only, {label_text(classes[0])}; two are needed to tell apart."
+        )
+    if classes.dtype.kind == "f" and not (classes == np.floor(classes)).all():
+        broken = classes[classes != np.floor(classes)][0]
+        raise tables.TableError(
+            f"{data.name}: {data.target} holds numbers that are no classes, such as {broken:g}; --regression fits them, "
+            "--target names another column."
+        )
+    if classes.size > MANY_CLASSES and 5 * classes.size > data.y.size:
+        return [
+            f"{data.target} has {classes.size} values in {data.y.size} rows, each taken for a class; --regression fits "
+            "numbers, --target names another column"
+        ]
+    return []
+
+
+def two_classes(data: Data, command: str) -> np.ndarray:
+    """Return the two classes of a problem that has two."""
+    classes = np.unique(data.y)
+    if classes.size != 2:
+        shown = ", ".join(label_text(label) for label in classes[:5]) + (", ..." if classes.size > 5 else "")
+        raise tables.TableError(
+            f"{data.name}: zerogap {command} takes two classes; {data.target} has {classes.size} ({shown}). "
+            "zerogap fit takes any number."
+        )
+    return classes
+
+
+def label_text(label: Any) -> str:
+    """Return a label, or a predicted number, as it would stand in a file."""
+    return tables.number_text(float(label)) if isinstance(label, float | np.floating) else str(label)
+
+
+def split_rows(data: Data, test_size: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows to train on and those held out, of each class its share."""
+    from sklearn.model_selection import train_test_split
+
+    rows = np.arange(data.y.size)
+    if not test_size:
+        return rows, rows[:0]
+    stratify = None
+    if not data.preparation.is_regression:
+        classes, codes, counts = np.unique(data.y, return_inverse=True, return_counts=True)
+        stratify, lone = codes, int(counts.argmin())
+        if counts[lone] < 2:
+            raise tables.TableError(
+                f"{data.name}: {data.target} has one row of class {label_text(classes[lone])}, which cannot be both trained "
+                "on and held out; --test-size 0 holds nothing out."
+            )
+    try:
+        train, test = train_test_split(rows, test_size=test_size, random_state=seed, stratify=stratify)
+    except ValueError as error:
+        raise tables.TableError(
+            f"{data.name}: {data.y.size} rows are too few to hold {test_size:.3g} of them out, some of each class; "
+            "--test-size 0 holds nothing out."
+        ) from error
+    return train, test
+
+
+@dataclass(frozen=True)
+class Split:
+    """Points to train on and points held out, both scaled by the former."""
+
+    name: str
+    train: Any
+    y_train: np.ndarray
+    test: Any
+    y_test: np.ndarray
+    preparation: Preparation
+
+
+def split(data: Data, test_size: float, is_scaled: bool, report: Report) -> Split:
+    """Hold some rows out, and prepare both parts by the training part; then tell what the file was taken for."""
+    train, test = split_rows(data, test_size, data.preparation.seed)
+    if not data.preparation.is_regression and np.unique(data.y[train]).size < np.unique(data.y).size:
+        raise tables.TableError(f"{data.name}: too few rows of some class are left to train on; lower --test-size.")
+    preparation = replace(data.preparation.fitted(data.X[train], is_scaled), test_size=test_size)
+    for note in data.notes:
+        report.note(f"{data.name}: {note}")
+    if data.words:
+        report.say(data.words)
+    return Split(
+        data.name,
+        preparation.apply(data.X[train]),
+        data.y[train],
+        preparation.apply(data.X[test]) if test.size else data.X[test],
+        data.y[test],
+        preparation,
+    )

@@ -1,0 +1,151 @@
+"""``zerogap path``: the solution for every C, scored on held-out data."""
+
+import argparse
+import time
+import warnings
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from zerogap.cli import arguments, solving
+from zerogap.cli.arguments import UsageError
+from zerogap.cli.data import Split, load, source_of, split, two_classes
+from zerogap.cli.report import Report, check_output
+
+EXAMPLES = """\
+  zerogap path                                     breast cancer, which ships with scikit-learn
+  zerogap path data.csv --target kind --C-max 1e5
+  zerogap path data.svm.gz --no-grid --save path   keep the path itself, for zerogap.Path.load"""
+ENGINES = ("single", "lp", "hastie")
+LINEAR_SYSTEMS = ("svd", "qr", "qr-update")
+GRID = 25
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = arguments.add_command(
+        commands, "path", run, "follow the solution for every C, and score it on held-out data", EXAMPLES
+    )
+    arguments.add_file(parser)
+    arguments.add_columns(parser)
+    arguments.add_kernel(parser)
+    parser.add_argument("--C-min", type=arguments.positive, default=1e-2, help="smallest C (default 0.01)")
+    parser.add_argument("--C-max", type=arguments.positive, default=1e3, help="largest C (default 1000)")
+    parser.add_argument("--max-events", type=arguments.count, help="stop after so many events")
+    parser.add_argument("--max-time", type=arguments.positive, help="limit in seconds")
+    parser.add_argument("--engine", default="single", choices=ENGINES, help="lp is that of Ong et al. (default single)")
+    parser.add_argument("--linear-system", choices=LINEAR_SYSTEMS, help="of engine lp")
+    arguments.add_split(parser)
+    parser.add_argument("--no-grid", action="store_true", help="do not run scikit-learn's grid for comparison")
+    parser.add_argument("--save", metavar="FILE", help="write the path itself, to be read by zerogap.Path.load")
+    arguments.add_output(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Follow the path, score it, and run scikit-learn's grid beside it."""
+    settings = _settings(options)
+    check_output("--json", options.json)
+    check_output("--save", options.save)
+    source_of(options.data)
+    report = Report(options.json, options.quiet)
+    data = load(options, report)
+    two_classes(data, "path")
+    parts = split(data, 1 / 3 if options.test_size is None else options.test_size, not options.raw, report)
+    report.say(
+        f"{parts.name}: {parts.y_train.size} points to train, {parts.y_test.size} to test, {data.X.shape[1]} features"
+    )
+    model, seconds = _followed(options, settings, parts, report)
+    path, is_interrupted = model.path_, model.path_.status == "interrupted"
+    if not path.has_segments:
+        report.say(f"no solution yet at C = {options.C_min:g}: {path.status}")
+        return solving.ended(is_interrupted)
+    results = {"data": options.data, **_shown(options, model, parts, seconds, report)}
+    if not (options.no_grid or is_interrupted or not parts.y_test.size):
+        with report.working(f"scikit-learn is fitting {GRID} values of C (--no-grid leaves it out)"):
+            grid = results["grid"] = _grid(options, path.C[-1], parts)
+        report.say(f"\n  scikit-learn, {GRID} C     {grid['seconds']:>9.3f}  seconds")
+        report.say(f"  best test accuracy     {grid['best_score']:>9.4f}  for C = {grid['best_C']:.4g}")
+    if options.save:
+        path.save(options.save)
+    report.write(results)
+    return solving.ended(is_interrupted)
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    if options.C_min >= options.C_max:
+        raise UsageError(f"--C-min must be below --C-max; got {options.C_min:g} and {options.C_max:g}")
+    if options.linear_system and options.engine != "lp":
+        raise UsageError(f"--linear-system is a choice of --engine lp; got --engine {options.engine}")
+    return {
+        **arguments.kernel_options(options), "C_min": options.C_min, "C_max": options.C_max,
+        "max_events": options.max_events, "engine": options.engine, "linear_system": options.linear_system,
+    }  # fmt: skip
+
+
+def _followed(options: argparse.Namespace, settings: dict[str, Any], parts: Split, report: Report) -> tuple[Any, float]:
+    from zerogap import SVC, SVCPath
+
+    # That a path ends where it was asked to is no news.
+    warnings.filterwarnings("ignore", message=r"SVCPath was stopped \(max_events")
+
+    def fit_toys() -> None:
+        SVCPath(**settings).fit(*solving.toy(4, 300 if options.engine == "single" else 60))
+        # Exchanges: a path may start with some.
+        SVC(gamma=1.0).partial_fit(*solving.toy(4, 20)).partial_fit(*solving.toy(4, 30))
+
+    solving.warm_up(report, fit_toys)
+    model = SVCPath(**settings, max_time=options.max_time, verbose=options.verbose or report.is_live)
+    began = time.perf_counter()
+    with report.working("following the path"):
+        model.fit(parts.train, parts.y_train)
+    return model, time.perf_counter() - began
+
+
+def _shown(options: argparse.Namespace, model: Any, parts: Split, seconds: float, report: Report) -> dict[str, Any]:
+    """Print what was found, and return it."""
+    path, gap = model.path_, model.path_.largest_gap_
+    is_held_out = parts.y_test.size > 0
+    X, y = (parts.test, parts.y_test) if is_held_out else (parts.train, parts.y_train)
+    with report.working("scoring every C"):
+        curve = model.score_curve(X, y)
+    best = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in curve.best_intervals)
+    score = f"best {'test' if is_held_out else 'training'} accuracy"
+    report.say(f"every C from {path.C[0]:g} to {path.C[-1]:g}, kernel {options.kernel!r}: {path.status}\n")
+    report.say(f"  breakpoints            {len(path):>9}")
+    report.say(f"  events                 {path.n_events:>9}")
+    report.say(f"  largest elbow          {path.n_free.max():>9}")
+    report.say(f"  largest certified gap  {gap:>9.1e}  over every C")
+    report.say(f"  {score:<22} {curve.best_score:>9.4f}  for C in {best}")
+    report.say(f"  seconds                {seconds:>9.3f}")
+    if options.engine == "lp":
+        counts = path.counts
+        report.say(f"  largest null space     {counts.largest_null_space:>9}")
+        report.say(f"  special events         {counts.special:>9}")
+        report.say(
+            f"  backups                {path.n_backups:>9}  of them {counts.kkt_backups} for violated conditions"
+        )
+        report.say(
+            f"  seconds                {counts.tracking_seconds:>9.3f}  tracking, {counts.start_seconds:.3f} start"
+        )
+    return {
+        "status": path.status, "C": path.C.tolist(), "n_free": path.n_free.tolist(),
+        "events": [event._asdict() for event in path.events], "largest_gap": gap, "seconds": seconds,
+        "score_curve": {"C": curve.C.tolist(), "score": curve.score.tolist()},
+        "best_score": curve.best_score, "best_intervals": curve.best_intervals, "counts": asdict(path.counts),
+    }  # fmt: skip
+
+
+def _grid(options: argparse.Namespace, C_max: float, parts: Split) -> dict[str, Any]:
+    """Fit scikit-learn's SVC for 25 values of C, as one does without a path."""
+    from sklearn.svm import SVC
+
+    values = np.geomspace(options.C_min, C_max, GRID)
+    began = time.perf_counter()
+    models = [SVC(C=C, **arguments.kernel_options(options)).fit(parts.train, parts.y_train) for C in values]
+    seconds = time.perf_counter() - began
+    scores = [float(model.score(parts.test, parts.y_test)) for model in models]
+    best = int(np.argmax(scores))
+    return {
+        "C": values.tolist(), "score": scores, "seconds": seconds, "best_score": scores[best], "best_C": float(values[best])
+    }  # fmt: skip

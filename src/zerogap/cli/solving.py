@@ -1,0 +1,68 @@
+"""What the commands that solve have in common: checks, warm-up, and the certificate of another program's model."""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from zerogap.cli.arguments import UsageError
+from zerogap.cli.report import Report
+from zerogap.limits import interruptible
+
+WARM_UP_SECONDS = 1.0
+
+
+def check_solver(name: str, problem_options: dict[str, Any]) -> None:
+    """Refuse a solver that is unknown, or that does not take problems of this kind."""
+    from zerogap import DualProblem, Gram
+    from zerogap.solvers import SOLVERS
+
+    if name not in SOLVERS:
+        raise UsageError(f"--solver: unknown solver {name!r}; choose one of {', '.join(SOLVERS)}")
+    loss, C = problem_options["loss"], problem_options["C"]
+    problem = getattr(DualProblem, loss)(Gram([[0.0], [1.0]], "linear"), [-1.0, 1.0], C, *problem_options["more"])
+    entry = SOLVERS[name]
+    if not entry.claims(problem):
+        needs = (
+            "Gaussian processes" if not entry.constraints else "hard margins and squared hinges" if entry.hulls else ""
+        )
+        raise UsageError(f"--solver {name} is for {needs or 'problems whose bias is fixed'}; --solver auto takes any")
+
+
+def toy(n_features: int, n: int, n_classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Return a few points that run every compiled function: loading them is no part of a training time."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % n_classes
+    return rng.standard_normal((n, n_features)) + y[:, None], y
+
+
+def warm_up(report: Report, fit: Any) -> None:
+    """Load compiled code, or compile it, before the clock starts."""
+    title = "loading compiled code (the first time it is compiled)"
+    with report.working(title), interruptible(), warnings.catch_warnings():
+        # A compiler may take longer than the limit, and nobody asked for these points.
+        warnings.simplefilter("ignore")
+        fit()
+
+
+def ended(is_interrupted: bool) -> int:
+    """Return the exit code of a command that has shown its results, all or those there were when Ctrl-C came."""
+    if is_interrupted:
+        raise KeyboardInterrupt
+    return 0
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return what a model has for each pair of classes."""
+    return value if isinstance(value, list) else [value]
+
+
+def certified_gap(model: Any, X: Any, y: np.ndarray) -> float:
+    """Return the relative gap of any program's model; NaN where none is a proof, as with a kernel that is indefinite."""
+    from zerogap import certify
+
+    try:
+        return float(certify(model, X, y).relative_gap)
+    except ValueError:
+        return math.nan
