@@ -139,12 +139,14 @@ def _shaped(model: SVC, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
 
     Without the only row of a class the others are told apart as if that class had never been; its own value is minus infinity.
     """
-    shaped, k = model._shaped(values), model.classes_.size
-    if k > 2 and model.decision_function_shape == "ovr":
-        pairs = np.array(list(combinations(range(k), 2)))
-        for row in np.flatnonzero(np.isinf(values).any(axis=1)):
-            others = values[row : row + 1, (pairs != codes[row]).all(axis=1)]
-            shaped[row] = np.insert(_ovr_decision_function(others < 0, -others, k - 1), codes[row], -np.inf)
+    k, alone = model.classes_.size, np.flatnonzero(np.isinf(values).any(axis=1))
+    if k == 2 or model.decision_function_shape == "ovo" or not alone.size:
+        return model._shaped(values)
+    shaped, pairs = np.empty((len(values), k)), np.array(list(combinations(range(k), 2)))
+    shaped[~np.isin(np.arange(len(values)), alone)] = model._shaped(np.delete(values, alone, axis=0))
+    for row in alone:
+        others = values[row : row + 1, (pairs != codes[row]).all(axis=1)]
+        shaped[row] = np.insert(_ovr_decision_function(others < 0, -others, k - 1), codes[row], -np.inf)
     return shaped
 
 
