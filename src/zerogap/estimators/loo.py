@@ -222,21 +222,23 @@ class _Values:
     def __init__(self, problem: DualProblem, active: ActiveSet):
         self.problem, self.active = problem, active
         self.has_one_bias = _has_one_bias(problem, active)
+        self.can_rise, self.can_fall = problem.upper > 0, problem.lower < 0
+        self.rising, self.falling = np.count_nonzero(self.can_rise), np.count_nonzero(self.can_fall)
 
     def without(self, p: int, share: float) -> float:
         """Return f(x_p) of the model in which point p has only a share of its weight."""
         problem, active = self.problem, self.active
+        if share == 0 and (self.rising == self.can_rise[p] or self.falling == self.can_fall[p]):
+            return np.nan if self.can_rise[p] and self.can_fall[p] else -np.inf * float(problem.target[p])
+        if share == 0 and active.beta[p] == 0 and self.has_one_bias:
+            return _decision(problem, active, p, active.bias)
         reduced = problem.reweighted(p, share)
-        if share == 0 and (reduced.upper.max() <= 0 or reduced.lower.min() >= 0):
-            return -np.inf * float(problem.target[p])
         is_same = active.beta[p] == 0 or (
             reduced.ridge[p] == problem.ridge[p] and reduced.lower[p] <= active.beta[p] <= reduced.upper[p]
         )
         if not is_same:
             active = _adapted(active.copy(), problem, reduced)
-        elif self.has_one_bias and (
-            share == 0 or _has_one_bias(reduced, active)
-        ):  # a smaller box may end at the coefficient
+        elif self.has_one_bias and _has_one_bias(reduced, active):  # a smaller box may end at the coefficient
             return _decision(problem, active, p, active.bias)
         return _decision(reduced, active, p, _bias(reduced, active))
 
@@ -245,14 +247,16 @@ def _adapted(active: ActiveSet, problem: DualProblem, reduced: DualProblem) -> A
     """Take an active set from the optimum of one problem to that of another; if rounding leads it astray, begin anew there."""
     active.adapt(problem, reduced)
     check()
-    if not is_good(reduced, active):
-        active.restart(reduced)
-        active.optimise(reduced)
-        check()
-    if not is_good(reduced, active):
-        solution = solve(reduced, stop=RelativeGap(GAP), resume=active.beta, max_steps=MOST_STEPS)
-        active = ActiveSet(reduced, solution.beta)
-        check()
+    if is_good(reduced, active):
+        return active
+    active.restart(reduced)
+    active.optimise(reduced)
+    check()
+    if is_good(reduced, active):
+        return active
+    solution = solve(reduced, stop=RelativeGap(GAP), resume=active.beta, max_steps=MOST_STEPS)
+    active = ActiveSet(reduced, solution.beta)
+    check()
     return active
 
 

@@ -78,7 +78,8 @@ class SVC(ClassifierMixin, Incremental):
     decision_function_shape : str, default "ovr"
         Of ``decision_function`` with more than two classes: "ovr", a column a class, or "ovo", a column a pair of them.
     n_jobs : int, optional
-        Threads for pairs of classes, as joblib counts them: None is one, -1 all.
+        Threads for pairs of classes, as joblib counts them: None is one, -1 all.  Kernel values, those of predictions too, are
+        computed on as many threads as BLAS has, whatever this is.
     random_state : int or RandomState, default None
         Seed of solvers that draw points at random.
     verbose : bool, default False
