@@ -267,6 +267,10 @@ def test_a_bias_with_an_interval_to_itself_is_its_middle():
     assert result.predictions[-1] == pytest.approx(
         SVR(gamma=1.0, epsilon=0.5, **EXACT).fit(X[:3], y[:3]).predict(X[3:])[0]
     )
+    flat = leave_one_out(
+        SVR(gamma=1.0, epsilon=9.0).fit(X, y, np.array([1.0, 1.0, 1.0, 0.0]))
+    )  # nobody supports anything
+    np.testing.assert_allclose(flat.predictions[[0, 3]], [0.075, 0.05], atol=1e-12)
     assert np.isnan(leave_one_out(SVR(gamma=1.0).fit(X[:1], y[:1])).predictions).all()  # no row is left
 
 

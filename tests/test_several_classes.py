@@ -17,6 +17,7 @@ import zerogap
 from zerogap import SVC, SVR, Status, SVCPath, leave_one_out
 from zerogap.active_set import ActiveSet
 from zerogap.estimators.incremental import GOOD_GAP, Training
+from zerogap.gram import Gram
 from zerogap.limits import limits
 
 EXACT = {"tol": 1e-11}
@@ -170,6 +171,23 @@ def test_parameters_that_change_are_those_of_every_pair():
     assert Status.CONVERGED not in model.status_
     model.set_params(tol=1e-4).forget([])
     assert model.status_ == [Status.CONVERGED] * 3
+
+
+def test_kernel_values_of_the_whole_change_are_counted(monkeypatch):
+    """Of those, too, that are computed while the weights of what is forgotten go to zero."""
+    X, y = iris()
+    for labels in (y, y % 2):
+        model = SVC(C=0.5, gamma=0.5).fit(X, labels).forget(0)
+        counted, count = [], Gram._count
+
+        def counting(self, values, count=count, counted=counted):
+            counted.append(values)
+            count(self, values)
+
+        monkeypatch.setattr(Gram, "_count", counting)
+        model.forget(model.support_[:30])
+        monkeypatch.undo()
+        assert model.kernel_evaluations_ == sum(counted) > 0
 
 
 def test_the_first_call_computes_no_kernel_value_twice():

@@ -103,18 +103,16 @@ class Training:
         return [Piece(which, target, weight[which], share * which.size**2) for which, target in pieces]
 
     def lay_out(self, model: Any, pieces: list[Piece]) -> None:
-        """Give the problems that are not yet there their kernel matrices, parts of one where memory holds them all."""
+        """Give problems that are not yet there their kernel matrices, if memory holds all: then they are parts of one."""
         missing = [k for k, exact in enumerate(self.exact) if exact is None and self.grams[k] is None]
         whole, self.whole = self.whole, None
         holds_all = 8e-6 * sum(piece.which.size**2 for piece in pieces) <= model.cache_size
         if whole is None and holds_all and len(missing) > 1 and 2 * len(missing) >= len(pieces):
             whole = model._whole_gram(self.rows, self.points)
             self.evaluations += 0 if whole is None else whole.gram.evaluations
-        for k in missing:
-            if whole is not None and holds_all:
+        if whole is not None and holds_all:
+            for k in missing:
                 self.grams[k] = whole.of(pieces[k].which)
-            else:
-                self._gram(model, k, pieces[k])
 
     def _gram(self, model: Any, k: int, piece: Piece) -> Gram:
         gram = self.grams[k]
@@ -178,6 +176,10 @@ class Training:
         """Go to the optimum of other points, number k of which is our ``origin[k]``, or new where that is -1."""
         new = Training(rows, points, np.zeros((len(self.beta), points.rows.size)))
         before, after = self.pieces(model), new.pieces(model)
+        self.evaluations = 0  # those of this change are counted
+        for exact in self.exact:
+            if exact is not None:
+                exact[0].gram.evaluations = 0
         self.lay_out(model, before)
 
         def work(k: int, limit: Limit, began: float) -> Outcome:
@@ -272,6 +274,7 @@ def _moved(
         weight = before.weight
     support = np.flatnonzero(is_old & (active.beta[origin] != 0))
     gram = problem.gram.rearranged(X, origin, support, after.cache_size)
+    gram.evaluations += problem.gram.evaluations
     present = np.where(is_old, weight[origin], 0.0)
     problem = after._replace(weight=present).problem(model, gram)
     active = active.renumbered(problem, origin)

@@ -207,12 +207,14 @@ def _exact_values(
     for k, (piece, (_, active)) in enumerate(zip(pieces, solved, strict=True)):
         beta[piece.which, k] = active.beta
     support = np.flatnonzero(beta.any(axis=1))
-    X, vectors = training.rows.X, training.points.rows[support]
+    X, vectors, products = training.rows.X, training.points.rows[support], np.zeros((rows.size, len(pieces)))
     if model._is_precomputed:
         products = X[np.ix_(rows, vectors)] @ beta[support]
-    else:
+    elif support.size:
         columns = model._kernel.against(X[vectors])
-        products, _ = columns.dot(columns.prepare(X[rows]), beta[support])
+        products, is_finite = columns.dot(columns.prepare(X[rows]), beta[support])
+        if not is_finite:
+            raise ValueError(model._too_large())
     return products + [problem.best_bias(active.residual + problem.ridge * active.beta) for problem, active in solved]
 
 

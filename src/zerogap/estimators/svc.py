@@ -195,7 +195,7 @@ class SVC(ClassifierMixin, Incremental):
     def _fit_rows(self, rows: Rows, points: Distinct, starts: np.ndarray | None, *, keep_gram: bool = False) -> "SVC":
         """Separate every pair of classes, from coefficients (pairs, n) if they are given; Ctrl-C leaves the rest there.
 
-        ``keep_gram``: for exchanges that follow, which need the kernel values of two classes again.
+        ``keep_gram``: for exchanges that follow, which need kernel values again, and have the last word.
         """
         pairs = list(combinations(range(self.classes_.size), 2))
         weighted = self._weighted(rows, points)
@@ -321,8 +321,8 @@ class SVC(ClassifierMixin, Incremental):
         if k == 2:
             return [(np.arange(code.size), np.where(code == 1, 1.0, -1.0))]
         members = [np.flatnonzero(code == c) for c in range(k)]
-        sizes = [(members[a], members[b]) for a, b in combinations(range(k), 2)]
-        return [(np.concatenate(two), np.repeat([1.0, -1.0], [two[0].size, two[1].size])) for two in sizes]
+        pairs = combinations(members, 2)
+        return [(np.concatenate([a, b]), np.repeat([1.0, -1.0], [a.size, b.size])) for a, b in pairs]
 
     def _row_coefficients(self, training: Training) -> np.ndarray:
         """Return coefficients over the rows, (pairs of classes, n), from those over the distinct points."""

@@ -222,8 +222,8 @@ class SVR(RegressorMixin, Incremental):
         if not hasattr(self, "support_"):
             return self._first_fit(X, y, sample_weight, self.max_time)
         training = self._kept_training()
-        X, y = self._check_points(X, y, y_numeric=True, reset=False, copy=True)
-        more = Rows(X, np.array(y, dtype=np.float64), validation.check_weights(sample_weight, X.shape[0]).copy())
+        X, y = self._check_points(X, y, y_numeric=True, reset=False)
+        more = Rows(X, np.asarray(y, dtype=np.float64), validation.check_weights(sample_weight, X.shape[0]))
         return self._change(training, lambda model: training.add(model, more))
 
     @available_if(lambda self: not self._is_precomputed)
