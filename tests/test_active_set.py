@@ -62,7 +62,7 @@ def test_a_point_at_its_bound_does_not_block_because_of_rounding():
 def test_a_factor_that_updates_have_worn_out_is_built_anew(change):
     X, y = moons()
     model = SVC(C=5.0, gamma=1.0).partial_fit(X[:60], y[:60])
-    _, active = model._training.exact
+    _, active = model._training.exact[0]
     m = active.free.size
     active.system._factor[:m, :m] *= 1.5
     if change == "add":
@@ -70,7 +70,7 @@ def test_a_factor_that_updates_have_worn_out_is_built_anew(change):
     else:
         model.forget(np.arange(20))
     assert model.duality_gap_ <= 1e-11
-    _, active = model._training.exact  # and what comes next starts from a good one
+    _, active = model._training.exact[0]  # and what comes next starts from a good one
     m = active.free.size
     K = model._kernel(X, X)[np.ix_(*[model._training.points.rows[active.free]] * 2)] if change == "add" else None
     if K is not None:
@@ -91,7 +91,7 @@ def test_a_residual_that_updates_have_worn_out_is_computed_anew(monkeypatch):
     monkeypatch.setattr(ActiveSet, "adapt", worn)
     model.partial_fit(X[60:], y[60:])
     assert model.duality_gap_ <= 1e-11
-    problem, active = model._training.exact
+    problem, active = model._training.exact[0]
     np.testing.assert_allclose(active.residual, problem.residual(active.beta), atol=1e-11)
 
 
@@ -126,7 +126,7 @@ def test_dependent_points_with_a_ridge_too_small_to_see_have_a_minimum():
     model.partial_fit(X, [1, 1, 0, 0])
     assert model.status_.name == "CONVERGED"
     np.testing.assert_allclose(model.predict(X), [1, 1, 0, 0])
-    assert not model._training.exact[1].is_unbounded
+    assert not model._training.exact[0][1].is_unbounded
 
 
 def test_driving_points_solves_for_what_the_free_ones_had_left():

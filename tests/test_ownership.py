@@ -64,7 +64,13 @@ def test_data_changed_after_a_fit_changes_nothing(model, form):
     spoil(data, y, *weights)
     fresh = make(X)
     ask = {SVC: lambda m: [m.decision_function(fresh), leave_one_out(m).decision_values, m.forget([0]).dual_coef_]}
-    ask[SVR] = lambda m: [m.predict(fresh), m.fit(fresh, Y.astype(float)).dual_coef_, m.n_iter_]
+    ask[SVR] = lambda m: [
+        m.predict(fresh),
+        leave_one_out(m).predictions,
+        m.forget([0]).dual_coef_,
+        m.fit(fresh, Y.astype(float)).dual_coef_,
+        m.n_iter_,
+    ]
     ask[GaussianProcessRegressor] = lambda m: [*m.predict(fresh, return_std=True), m.log_marginal_likelihood()]
     for a, b in zip(ask[type(model)](model), ask[type(model)](expected), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -73,11 +79,16 @@ def test_data_changed_after_a_fit_changes_nothing(model, form):
 def test_a_precomputed_matrix_is_the_models_own():
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
     K, kept = K.copy(), K
-    model, expected = SVC(kernel="precomputed").fit(K, Y), SVC(kernel="precomputed").fit(kept, Y)
+    several = np.arange(len(Y)) % 3
+    models = [
+        [make(kernel="precomputed").fit(matrix, labels) for matrix in (K, kept)]
+        for make, labels in ((SVC, Y), (SVC, several), (SVR, Y))
+    ]
     process = GaussianProcessRegressor(kernel="precomputed", solver="cg").fit(K, Y.astype(float))
     before = process.log_marginal_likelihood()
     spoil(K)
-    np.testing.assert_array_equal(leave_one_out(model).decision_values, leave_one_out(expected).decision_values)
+    for model, expected in models:
+        np.testing.assert_array_equal(leave_one_out(model).decision_values, leave_one_out(expected).decision_values)
     assert process.log_marginal_likelihood() == before
 
 
@@ -108,7 +119,5 @@ def test_a_sparse_matrix_with_repeated_entries_stays_as_it_is():
 
 
 def test_only_one_copy_of_the_rows_is_kept():
-    model = SVC().fit(X, Y)
-    assert model._training.rows.X.base is None
-    several = SVC(kernel="precomputed").fit(X @ X.T, np.arange(60) % 3)
-    assert several._training is None  # nothing can ask for it
+    for model in (SVC().fit(X, Y), SVR().fit(X, Y)):
+        assert model._training.rows.X.base is None

@@ -370,11 +370,11 @@ class Gram:
         part._carried = self.rounding.taken(points)
         return part
 
-    def rearranged(self, X: Any, origin: np.ndarray, kept: np.ndarray) -> "Gram":
+    def rearranged(self, X: Any, origin: np.ndarray, kept: np.ndarray, cache_size: float | None = None) -> "Gram":
         """Return the Gram matrix of points X, of which X[k] is our point ``origin[k]``, or a new one where that is -1.
 
         Of the rows in memory those of the points ``kept``, numbers in X, are carried over and only their new entries computed.
-        It counts its own evaluations.
+        It counts its own evaluations, and may have other megabytes for its rows.
         """
         other = copy.copy(self)
         other.X, other.evaluations = dense_if_cheap(X), 0
@@ -383,7 +383,8 @@ class Gram:
         other._diagonal[old] = self.diagonal[origin[old]]
         other._diagonal[new] = self._checked(self.kernel.checked_diagonal(other.X[new])) if new.size else 0.0
         other.evaluations += 0 if self.kernel.knows_diagonal else new.size
-        other._open(self._memory)
+        other._open(self._memory if cache_size is None else cache_size * 1e6)
+        other._carried = self.rounding.taken(origin)
         kept = kept[(origin[kept] >= 0) & (self._slot[origin[kept]] >= 0)][: other.capacity]
         rows = other._rows[: kept.size]
         rows[:, old] = self._rows[np.ix_(self._slot[origin[kept]], origin[old])]
@@ -391,7 +392,6 @@ class Gram:
             rows[:, new] = other._block(kept, new)
         other._slot[kept], other._row_in[: kept.size] = np.arange(kept.size), kept
         other._used = kept.size
-        other._carried = self.rounding.taken(origin)
         return other
 
     @property

@@ -2,20 +2,24 @@
 
 A row that is no support vector changes nothing.  For every other one its coefficient is driven to zero from the present
 solution, the free points following, and the few points that break the optimality conditions on the way are exchanged.
+Of several classes only the pairs change that the row's class is one of.
 """
 
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.active_set import ActiveSet
-from zerogap.estimators.incremental import Training, cut_short, is_good
+from zerogap.estimators.incremental import Incremental, Piece, Training, cut_short, is_good
 from zerogap.estimators.svc import SVC
+from zerogap.estimators.svr import SVR
 from zerogap.limits import Exceeded, check, limits
 from zerogap.loop import Status, solve
 from zerogap.problem import DualProblem
@@ -29,16 +33,17 @@ INSIDE = 1e-9  # of the largest coefficient: one that is nearer to an end of its
 class LeaveOneOut:
     """Decision values and predictions for each row of the model without that row.
 
-    If a limit has ended it, rows it did not come to have the decision value NaN and the prediction None.
+    If a limit has ended it, rows it did not come to have the decision value NaN and the prediction None; NaN of a regression.
 
     Attributes
     ----------
-    decision_values : array of shape (n,)
-        Positive for ``classes_[1]``.
+    decision_values : array of shape (n,) or (n, k)
+        As the model's ``decision_function`` has them, or of a regression f(x) itself.
     predictions : array of shape (n,)
-        Labels.
+        Labels, or f(x).
     error : float
-        Share of the rows, of those there is a prediction for, whose prediction is not their label.
+        Share of the rows, of those there is a prediction for, whose prediction is not their label; of a regression the mean
+        of the absolute errors.
     status : Status
         CONVERGED, or the limit that has ended it.
 
@@ -56,7 +61,8 @@ class LeaveOneOut:
     status: Status = Status.CONVERGED
 
     def __repr__(self) -> str:
-        done, n = np.count_nonzero(~np.isnan(self.decision_values)), self.decision_values.size
+        n = len(self.decision_values)
+        done = np.count_nonzero(~np.isnan(self.decision_values.reshape(n, -1)).any(axis=1))
         return f"LeaveOneOut(error {self.error:.6g} over {done} rows{'' if done == n else f' of {n}'})"
 
     def _repr_html_(self) -> str:
@@ -65,19 +71,20 @@ class LeaveOneOut:
         return of_leave_one_out(self)
 
 
-def leave_one_out(model: SVC, *, max_time: float | None = None) -> LeaveOneOut:
-    """Return, for each training row of a fitted two-class SVC, the decision value of the exact model without it.
+def leave_one_out(model: SVC | SVR, *, max_time: float | None = None) -> LeaveOneOut:
+    """Return, for each training row of a fitted SVC or SVR, the decision value of the exact model without it.
 
     All else is as the model's parameters have it now, so that a C changed by ``set_params`` since the fit counts; the number
-    gamma stands for stays, and so do the weights of the classes.  Where a row is the only one of its class no model is left;
-    its decision value is infinite, for the other class.  Rows of weight zero were never seen.
+    gamma stands for stays, and so do the weights of the classes.  Where a row is the only one of its class, its decision value
+    is infinite, for the other class: no model is left of the two.  Rows of weight zero were never seen.
 
     Parameters
     ----------
-    model : SVC
-        Fitted, of two classes.
+    model : SVC or SVR
+        Fitted.
     max_time : float, optional
-        Limit in seconds, as the model's own is; at a limit, or Ctrl-C, the rows done so far are returned.
+        Limit in seconds, as the model's own is, which holds for each pair of classes; at a limit, or Ctrl-C, the rows done so
+        far are returned.
 
     Returns
     -------
@@ -94,64 +101,126 @@ def leave_one_out(model: SVC, *, max_time: float | None = None) -> LeaveOneOut:
     training = _checked(model)
     if max_time is not None:
         validation.check_positive("max_time", max_time, advice="It is in seconds; use None for no limit.")
-    values = np.full(training.rows.codes.size, np.nan)
-    with training.lock, limits(model.max_time), limits(max_time) as limit:
+    own = None if model.max_time is None else model.max_time * len(training.beta)
+    with training.lock, limits(own), limits(max_time) as limit:
+        values = np.full((training.rows.y.size, len(training.beta)), np.nan)
         with suppress(Exceeded), np.errstate(over="ignore", invalid="ignore"):
             _fill(values, model, training)
         status = cut_short(limit) if np.isnan(values).any() else None
-    return _result(model, training.rows.codes, values, status or Status.CONVERGED)
-
-
-def _checked(model: SVC) -> Training:
-    """Refuse what is no fitted SVC of two classes; return what it remembers of its training."""
-    if not isinstance(model, SVC):
-        raise TypeError(f"leave_one_out takes a fitted zerogap.SVC of two classes; got {type(model).__name__}.")
-    check_is_fitted(model)
-    if model.classes_.size > 2:
-        raise ValueError(
-            f"leave_one_out takes an SVC of two classes; this one separates {model.classes_.size}. "
-            "Make one for each pair of classes, or each against the rest."
+    found, status = ~np.isnan(values).any(axis=1), status or Status.CONVERGED
+    result = _regressed if isinstance(model, SVR) else _classified
+    if status is not Status.CONVERGED:
+        warnings.warn(
+            f"leave_one_out stopped after {found.sum()} of {found.size} rows: "
+            f"{'interrupted' if status is Status.INTERRUPTED else 'the time limit was reached; raise it'}.",
+            ConvergenceWarning,
+            stacklevel=validation.callers_level(),
         )
+    return result(model, training.rows.y, values, found, status)
+
+
+def _checked(model: SVC | SVR) -> Training:
+    """Refuse what is no fitted SVC or SVR; return what it remembers of its training."""
+    if not isinstance(model, SVC | SVR):
+        raise TypeError(f"leave_one_out takes a fitted zerogap.SVC or zerogap.SVR; got {type(model).__name__}.")
+    check_is_fitted(model)
     return model._kept_training()
 
 
-def _fill(values: np.ndarray, model: SVC, training: Training) -> None:
-    """Write one decision value for each row, until they are all there or a limit raises ``Exceeded``."""
-    problem, active = training.solve(model)
-    if active.is_unbounded:
+def _classified(model: SVC, codes: np.ndarray, values: np.ndarray, found: np.ndarray, status: Status) -> LeaveOneOut:
+    """Return decision values in the model's own shape, and the labels that the pairs of classes vote for."""
+    shaped = _shaped(model, codes[found], values[found])
+    decisions = np.full((found.size, *shaped.shape[1:]), np.nan)
+    decisions[found] = shaped
+    voted = model._voted(values[found])
+    error = float(np.mean(voted != codes[found])) if found.any() else np.nan
+    predictions = model.classes_[voted] if found.all() else np.full(found.size, None, dtype=object)
+    predictions[found] = model.classes_[voted]
+    return LeaveOneOut(decisions, predictions, error, status)
+
+
+def _shaped(model: SVC, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return decision values in the model's own shape.
+
+    Without the only row of a class the others are told apart as if that class had never been; its own value is minus infinity.
+    """
+    k, alone = model.classes_.size, np.flatnonzero(np.isinf(values).any(axis=1))
+    if k == 2 or model.decision_function_shape == "ovo" or not alone.size:
+        return model._shaped(values)
+    shaped, pairs = np.empty((len(values), k)), np.array(list(combinations(range(k), 2)))
+    shaped[~np.isin(np.arange(len(values)), alone)] = model._shaped(np.delete(values, alone, axis=0))
+    for row in alone:
+        others = values[row : row + 1, (pairs != codes[row]).all(axis=1)]
+        shaped[row] = np.insert(_ovr_decision_function(others < 0, -others, k - 1), codes[row], -np.inf)
+    return shaped
+
+
+def _regressed(model: SVR, y: np.ndarray, values: np.ndarray, found: np.ndarray, status: Status) -> LeaveOneOut:
+    predictions = values[:, 0].copy()
+    error = float(np.abs(predictions - y)[found].mean()) if found.any() else np.nan
+    return LeaveOneOut(values[:, 0], predictions, error, status)
+
+
+def _fill(values: np.ndarray, model: Incremental, training: Training) -> None:
+    """Write the values (n, problems), row by row, until they are all there or a limit raises ``Exceeded``."""
+    pieces = training.pieces(model)
+    training.lay_out(model, pieces)
+    solved = model._each(lambda k: training.solve(model, k, pieces[k]), len(pieces))
+    if any(active.is_unbounded for _, active in solved):
         raise ValueError(
             "The classes cannot be separated, so this hard margin model is none. Fit it with a finite C first."
         )
-    unseen = np.flatnonzero(training.points.group < 0)
-    if unseen.size:
-        values[unseen] = _exact_values(model, training, unseen)
-    _Values(problem, active).fill(values, training)
+    group, weight = training.points.group, training.rows.weight
+    others = np.flatnonzero(group < 0) if len(pieces) == 1 else np.arange(group.size)
+    found = np.full(values.shape, np.nan)
+    found[others] = _exact_values(model, training, pieces, solved, others)
+    problems = [_Values(problem, active) for problem, active in solved]
+    places = _places(pieces, training.points.rows.size)
+    copies = np.bincount(group[group >= 0])
+    known: dict[tuple[int, float], np.ndarray] = {}
+    for row, p in enumerate(group):
+        check()
+        key = int(p), float(weight[row])
+        if p >= 0 and key not in known:
+            share = 0.0 if copies[p] == 1 else 1.0 - float(training.points.share[row])
+            known[key] = found[row]
+            for k, place in places[p]:
+                known[key][k] = problems[k].without(place, share)
+        values[row] = known.get(key, found[row])
 
 
-def _result(model: SVC, codes: np.ndarray, values: np.ndarray, status: Status) -> LeaveOneOut:
-    found = ~np.isnan(values)
-    predicted = (values[found] > 0).astype(int)
-    error = float(np.mean(predicted != codes[found])) if found.any() else np.nan
-    if status is Status.CONVERGED:
-        return LeaveOneOut(values, model.classes_[predicted], error)
-    warnings.warn(
-        f"leave_one_out stopped after {found.sum()} of {found.size} rows: "
-        f"{'interrupted' if status is Status.INTERRUPTED else 'the time limit was reached; raise it'}.",
-        ConvergenceWarning,
-        stacklevel=validation.callers_level(),
-    )
-    predictions = np.full(found.size, None, dtype=object)
-    predictions[found] = model.classes_[predicted]
-    return LeaveOneOut(values, predictions, error, status)
+def _places(pieces: list[Piece], m: int) -> list[list[tuple[int, int]]]:
+    """Return for each distinct point the problems it is in, and its number there."""
+    places: list[list[tuple[int, int]]] = [[] for _ in range(m)]
+    for k, piece in enumerate(pieces):
+        for place, p in enumerate(piece.which):
+            places[p].append((k, place))
+    return places
 
 
-def _exact_values(model: SVC, training: Training, rows: np.ndarray) -> np.ndarray:
-    """Return the decision values of the exact model at rows it has never seen."""
-    problem, active = training.solve(model)
-    X, support = training.rows.X, np.flatnonzero(active.beta)
-    support_rows = training.points.rows[support]
-    K = X[np.ix_(rows, support_rows)] if model._is_precomputed else model._kernel(X[rows], X[support_rows])
-    return K @ active.beta[support] + problem.best_bias(active.residual + problem.ridge * active.beta)
+def _exact_values(
+    model: Incremental,
+    training: Training,
+    pieces: list[Piece],
+    solved: list[tuple[DualProblem, ActiveSet]],
+    rows: np.ndarray,
+) -> np.ndarray:
+    """Return the decision values (rows, problems) of the exact model at rows that it has, or may have, never seen."""
+    if not rows.size:
+        return np.empty((0, len(pieces)))
+    beta = np.zeros((training.points.rows.size, len(pieces)))
+    for k, (piece, (_, active)) in enumerate(zip(pieces, solved, strict=True)):
+        beta[piece.which, k] = active.beta
+    support = np.flatnonzero(beta.any(axis=1))
+    X, vectors, products = training.rows.X, training.points.rows[support], np.zeros((rows.size, len(pieces)))
+    if model._is_precomputed:
+        products = X[np.ix_(rows, vectors)] @ beta[support]
+    elif support.size:
+        columns = model._kernel.against(X[vectors])
+        products, is_finite = columns.dot(columns.prepare(X[rows]), beta[support])
+        if not is_finite:
+            raise ValueError(model._too_large())
+    return products + [problem.best_bias(active.residual + problem.ridge * active.beta) for problem, active in solved]
 
 
 class _Values:
@@ -160,35 +229,23 @@ class _Values:
     def __init__(self, problem: DualProblem, active: ActiveSet):
         self.problem, self.active = problem, active
         self.has_one_bias = _has_one_bias(problem, active)
+        self.can_rise, self.can_fall = problem.upper > 0, problem.lower < 0
+        self.rising, self.falling = np.count_nonzero(self.can_rise), np.count_nonzero(self.can_fall)
 
-    def fill(self, values: np.ndarray, training: Training) -> None:
-        """Write one value for each row that was seen; equal rows of equal weight have the same."""
-        group, weight = training.points.group, training.rows.weight
-        seen = np.flatnonzero(group >= 0)
-        copies = np.bincount(group[seen])
-        known: dict[tuple[int, float], float] = {}
-        for row in seen:
-            check()
-            key = p, _ = int(group[row]), float(weight[row])
-            if key not in known:
-                share = 0.0 if copies[p] == 1 else 1.0 - float(training.points.share[row])
-                known[key] = self._without(p, share)
-            values[row] = known[key]
-
-    def _without(self, p: int, share: float) -> float:
+    def without(self, p: int, share: float) -> float:
         """Return f(x_p) of the model in which point p has only a share of its weight."""
         problem, active = self.problem, self.active
+        if share == 0 and (self.rising == self.can_rise[p] or self.falling == self.can_fall[p]):
+            return np.nan if self.can_rise[p] and self.can_fall[p] else -np.inf * float(problem.target[p])
+        if share == 0 and active.beta[p] == 0 and self.has_one_bias:
+            return _decision(problem, active, p, active.bias)
         reduced = problem.reweighted(p, share)
-        if share == 0 and (reduced.upper.max() <= 0 or reduced.lower.min() >= 0):
-            return -np.inf * float(problem.target[p])
         is_same = active.beta[p] == 0 or (
             reduced.ridge[p] == problem.ridge[p] and reduced.lower[p] <= active.beta[p] <= reduced.upper[p]
         )
         if not is_same:
             active = _adapted(active.copy(), problem, reduced)
-        elif self.has_one_bias and (
-            share == 0 or _has_one_bias(reduced, active)
-        ):  # a smaller box may end at the coefficient
+        elif self.has_one_bias and _has_one_bias(reduced, active):  # a smaller box may end at the coefficient
             return _decision(problem, active, p, active.bias)
         return _decision(reduced, active, p, _bias(reduced, active))
 
@@ -197,14 +254,16 @@ def _adapted(active: ActiveSet, problem: DualProblem, reduced: DualProblem) -> A
     """Take an active set from the optimum of one problem to that of another; if rounding leads it astray, begin anew there."""
     active.adapt(problem, reduced)
     check()
-    if not is_good(reduced, active):
-        active.restart(reduced)
-        active.optimise(reduced)
-        check()
-    if not is_good(reduced, active):
-        solution = solve(reduced, stop=RelativeGap(GAP), resume=active.beta, max_steps=MOST_STEPS)
-        active = ActiveSet(reduced, solution.beta)
-        check()
+    if is_good(reduced, active):
+        return active
+    active.restart(reduced)
+    active.optimise(reduced)
+    check()
+    if is_good(reduced, active):
+        return active
+    solution = solve(reduced, stop=RelativeGap(GAP), resume=active.beta, max_steps=MOST_STEPS)
+    active = ActiveSet(reduced, solution.beta)
+    check()
     return active
 
 
@@ -213,9 +272,10 @@ def _decision(problem: DualProblem, active: ActiveSet, p: int, bias: float) -> f
 
 
 def _has_one_bias(problem: DualProblem, active: ActiveSet) -> bool:
-    """Whether a coefficient is inside its box, by more than rounding: if none is, the bias has an interval to itself."""
+    """Whether a coefficient is inside its box and not zero, by more than rounding; if none is, the bias has an interval."""
     E = active.free
     room = np.minimum(active.beta[E] - problem.lower[E], problem.upper[E] - active.beta[E])
+    room = np.minimum(room, np.abs(active.beta[E]))  # zero is an end where a tube is
     return problem.total is None or bool((room > INSIDE * np.abs(active.beta).max()).any())
 
 

@@ -20,11 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.duplicates import Distinct
 from zerogap.estimators import small_pairs
-from zerogap.estimators.base import KernelMachine, Outcome
-from zerogap.estimators.incremental import Rows, Training, certified, cut_short
+from zerogap.estimators.base import Outcome
+from zerogap.estimators.incremental import Incremental, Rows, Training
 from zerogap.gram import Gram
-from zerogap.kernels import Kernel
-from zerogap.limits import Exceeded, Limit, limits, unlimited
+from zerogap.limits import Exceeded, limits
 from zerogap.loop import Status
 from zerogap.problem import DualProblem
 
@@ -40,8 +39,12 @@ class _Whole(NamedTuple):
         """Return where two classes are."""
         return np.flatnonzero((self.codes == a) | (self.codes == b))
 
+    def of(self, points: np.ndarray) -> Gram:
+        """Return the part of some distinct points."""
+        return self.gram.subset(np.argsort(self.order)[points])
 
-class SVC(ClassifierMixin, KernelMachine):
+
+class SVC(ClassifierMixin, Incremental):
     """Support vector classifier with a certificate.
 
     A drop-in for ``sklearn.svm.SVC`` that says how far from the optimum it is: ``duality_gap_`` is the relative duality gap,
@@ -82,7 +85,8 @@ class SVC(ClassifierMixin, KernelMachine):
     decision_function_shape : str, default "ovr"
         Of ``decision_function`` with more than two classes: "ovr", a column a class, or "ovo", a column a pair of them.
     n_jobs : int, optional
-        Threads for pairs of classes, as joblib counts them: None is one, -1 all.
+        Threads for pairs of classes, as joblib counts them: None is one, -1 all.  Kernel values, those of predictions too, are
+        computed on as many threads as BLAS has, whatever this is.
     random_state : int or RandomState, default None
         Seed of solvers that draw points at random.
     verbose : bool, default False
@@ -198,7 +202,7 @@ class SVC(ClassifierMixin, KernelMachine):
     def _fit_rows(self, rows: Rows, points: Distinct, starts: np.ndarray | None, *, keep_gram: bool = False) -> "SVC":
         """Separate every pair of classes, from coefficients (pairs, n) if they are given; Ctrl-C leaves the rest there.
 
-        ``keep_gram``: for exchanges that follow, which need the kernel values of two classes again.
+        ``keep_gram``: for exchanges that follow, which need kernel values again, and have the last word.
         """
         pairs = list(combinations(range(self.classes_.size), 2))
         weighted = self._weighted(rows, points)
@@ -212,25 +216,35 @@ class SVC(ClassifierMixin, KernelMachine):
             elif whole is not None and self._is_plain:
                 found, moved = self._fit_small(whole, weighted, pairs, beta)
             left = [k for k, outcome in enumerate(found) if outcome is None]
-            fitted = self._each(
-                lambda k: self._fit_pair(rows, weighted, *pairs[k], None if moved[k] < 0 else beta[k], whole), left
-            )
+
+            def fit_one(i: int) -> Any:
+                k = left[i]
+                return self._fit_pair(rows, weighted, *pairs[k], None if moved[k] < 0 else beta[k], whole)
+
+            fitted = self._each(fit_one, len(left))
             for k, (coefficients, outcome, _) in zip(left, fitted, strict=True):
                 beta[k], found[k] = coefficients, replace(outcome, n_iter=outcome.n_iter + max(int(moved[k]), 0))
         outcomes: list[Outcome] = found
         training = Training(rows, points, beta)
-        if keep_gram and len(pairs) == 1:
-            training.gram = fitted[0][2] if left else cast(_Whole, whole).gram
-        coefficients = self._row_coefficients(training)
-        self._store(rows.X, rows.codes, pairs, coefficients, outcomes)
+        self._take(training, outcomes)
         if whole is not None and (len(pairs) > 1 or not left):
             self.kernel_evaluations_ += whole.gram.evaluations
-        # Nothing that comes later can ask for the rows of a kernel matrix of several classes.
-        self._training = None if self._is_precomputed and len(pairs) > 1 else training
+        self._training = training
+        if keep_gram:
+            training.outcomes, training.whole = list(outcomes), whole
+            training.evaluations = self.kernel_evaluations_ if len(pairs) > 1 else 0
+            if len(pairs) == 1:
+                training.grams = [fitted[0][2] if left else cast(_Whole, whole).gram]
+        else:
+            self._warn(outcomes)
+        return self
+
+    def _take(self, training: Training, outcomes: list[Outcome]) -> None:
+        rows, pairs = training.rows, list(combinations(range(self.classes_.size), 2))
+        coefficients = self._row_coefficients(training)
+        self._store(rows.X, rows.codes, pairs, coefficients, outcomes)
         if self.warm_start:
             self._last_beta = coefficients
-        self._warn(outcomes)
-        return self
 
     # Exact changes of a fitted model.
 
@@ -239,7 +253,7 @@ class SVC(ClassifierMixin, KernelMachine):
         """Add rows to those seen so far, and go to the exact optimum of them all by a few exchanges.
 
         The model is the one ``fit`` would give on all rows with the kernel's parameters of the first call: ``gamma="scale"``
-        is computed there.  More than two classes are fitted anew, to ``tol``, from the present coefficients.
+        is computed there.  Of several classes only the pairs change whose classes get rows.
 
         Parameters
         ----------
@@ -268,20 +282,22 @@ class SVC(ClassifierMixin, KernelMachine):
         if not np.isin(y, known).all():
             raise ValueError(f"y must hold labels out of {known.tolist()}; got {np.setdiff1d(y, known)[:5].tolist()}.")
         if is_first:
-            return self._first_fit(X, y, known, sample_weight)
+            if np.unique(y).size < known.size:
+                raise ValueError(
+                    f"The first call of partial_fit must hold points of every class {known.tolist()}; "
+                    f"got {np.unique(y).tolist()} only. Gather rows until all are there."
+                )
+            return self._first_fit(X, y, sample_weight, self.max_time if known.size == 2 else None)
         training = self._kept_training()
         weight = validation.check_weights(sample_weight, X.shape[0])
         more = Rows(X, np.searchsorted(self.classes_, y), weight)
-        if known.size > 2:
-            return self._refit(training.rows.joined(more), np.pad(training.coefficients, ((0, 0), (0, y.size))))
-        return self._change(training, lambda: training.add(self, more))
+        return self._change(training, lambda model: training.add(model, more))
 
     @available_if(lambda self: not self._is_precomputed)
     def forget(self, indices: Any) -> "SVC":
         """Take rows out of the model, as if they had never been seen.
 
-        Rows that remain keep their order and are counted anew from zero.  As with ``partial_fit``, more than two classes are
-        fitted anew.
+        Rows that remain keep their order and are counted anew from zero.
 
         Parameters
         ----------
@@ -297,107 +313,21 @@ class SVC(ClassifierMixin, KernelMachine):
         self._check_options()
         self._refuse_balanced()
         training = self._kept_training()
-        n = training.rows.codes.size
-        kept = np.setdiff1d(np.arange(n), validation.check_indices("indices", indices, n))
-        present = (
-            np.bincount(training.rows.codes[kept], weights=training.rows.weight[kept], minlength=self.classes_.size) > 0
-        )
+        kept = self._check_forgotten(training, indices)
+        left = training.rows.codes[kept]
+        present = np.bincount(left, weights=training.rows.weight[kept], minlength=self.classes_.size) > 0
         if not present.all():
             raise ValueError(
                 f"Without these rows no point of class {self.classes_[~present][0]} is left to separate from others. "
                 "Add rows of that class with partial_fit first."
             )
-        if self.classes_.size > 2:
-            return self._refit(training.rows.taken(kept), training.coefficients[:, kept])
-        return self._change(training, lambda: training.forget(self, kept) if kept.size < n else 0)
-
-    def _change(self, training: Training, change: Callable[[], int]) -> "SVC":
-        """Let the exact solution of two classes follow a change of the rows."""
-        began = time.perf_counter()
-        with training.lock, limits(self.max_time) as limit, np.errstate(over="ignore", invalid="ignore"):
-            return self._take_over(training, change(), began, limit)
-
-    def _refit(self, rows: Rows, starts: np.ndarray) -> "SVC":
-        new = self._twin()._fit_rows(rows, rows.distinct(), starts)
-        new._kept_training().is_growing = True
-        return self._become(new)
-
-    def _first_fit(self, X: Any, y: np.ndarray, classes: np.ndarray, sample_weight: Any) -> "SVC":
-        """Fit, then go to the last digits."""
-        if np.unique(y).size < classes.size:
-            raise ValueError(
-                f"The first call of partial_fit must hold points of every class {classes.tolist()}; "
-                f"got {np.unique(y).tolist()} only. Gather rows until all are there."
-            )
-        began = time.perf_counter()
-        limit_of_all = limits(self.max_time if classes.size == 2 else None)
-        with limit_of_all as limit, np.errstate(over="ignore", invalid="ignore"):
-            self._become(self._twin()._fit(X, y, sample_weight, keep_gram=True))
-            training = self._kept_training()
-            training.is_growing = True
-            if classes.size == 2 and self.status_ is not Status.UNBOUNDED and not limit.is_over:
-                self._take_over(training, int(self.n_iter_[0]), began, limit)
-        return self
-
-    def _take_over(self, training: Training, entered: int, began: float, limit: Limit) -> "SVC":
-        """Make the exact solution of the rows the model's own."""
-        outcome = self._exact(training, entered, began, limit)
-        beta = self._row_coefficients(training, outcome.beta[None])
-        new = self._twin()
-        new._store(training.rows.X, training.rows.codes, [(0, 1)], beta, [outcome])
-        if self.warm_start:
-            new._last_beta = beta
-        self._become(new)
-        self._warn([outcome])
-        return self
-
-    def _exact(self, training: Training, entered: int, began: float, limit: Limit) -> Outcome:
-        """Return the exact solution of two classes, or at a limit the point reached."""
-        with suppress(Exceeded):
-            training.solve(self)
-        with unlimited():
-            problem = training.problem(self)
-            outcome = certified(problem, training, entered, began, self.tol)
-        if outcome.status is not Status.STALLED:
-            return outcome
-        if (status := cut_short(limit)) is not None:
-            return replace(outcome, status=status)
-        # Rounding has led the exchanges astray: solve, from where they ended.
-        is_known = np.isfinite(outcome.certificate.gap)
-        solution = self._solve(problem, outcome.beta if is_known else None, "exchanges")
-        if solution.status is Status.STALLED:
-            solution = self._solve(problem, None, "exchanges")
-        training.beta, training.exact = solution.beta[None], None
-        return Outcome.of(solution)
-
-    def _kept_training(self) -> Training:
-        """Return what the model remembers of its training."""
-        training = getattr(self, "_training", None)
-        if training is None:
-            raise ValueError(
-                "This model no longer holds its training rows: it was loaded from a file, or not made by fit. Fit it again."
-            )
-        asked = self._asked_kernel()
-        if not _may_be(asked, self._kernel):
-            raise ValueError(
-                f"kernel was changed since the model was fitted: it has {self._kernel!r}, and is asked for {asked!r}. "
-                "Fit it again."
-            )
-        return training
+        return self._change(training, lambda model: training.forget(model, kept))
 
     def _refuse_balanced(self) -> None:
         if self.class_weight == "balanced":
             raise ValueError(
                 'class_weight="balanced" changes the weight of every row with every call. Give the weights as a dict.'
             )
-
-    def __getstate__(self) -> Any:
-        """A model of ``fit`` alone is stored without its training rows; one that has grown keeps them, to grow further."""
-        state = dict(super().__getstate__())
-        training = state.get("_training")
-        if training is not None and not training.is_growing:
-            state["_training"] = None
-        return state
 
     def _check_options(self) -> None:
         super()._check_options()
@@ -407,20 +337,29 @@ class SVC(ClassifierMixin, KernelMachine):
 
     # The fit.
 
-    def _row_coefficients(self, training: Training, beta: np.ndarray | None = None) -> np.ndarray:
+    def _pieces(self, rows: Rows, points: Distinct) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the points of every pair of classes, with more than two one class after the other, and their signs."""
+        code, k = rows.codes[points.rows], self.classes_.size
+        if k == 2:
+            return [(np.arange(code.size), np.where(code == 1, 1.0, -1.0))]
+        members = [np.flatnonzero(code == c) for c in range(k)]
+        pairs = combinations(members, 2)
+        return [(np.concatenate([a, b]), np.repeat([1.0, -1.0], [a.size, b.size])) for a, b in pairs]
+
+    def _row_coefficients(self, training: Training) -> np.ndarray:
         """Return coefficients over the rows, (pairs of classes, n), from those over the distinct points."""
-        rows, points, beta = training.rows, training.points, training.beta if beta is None else beta
+        rows, points, beta = training.rows, training.points, training.beta
         if self.loss != "hinge":  # a ridge shares them by weight
             return points.spread(beta)
         weight = np.where(rows.weight > 0, rows.weight, 1.0)  # those without weight have no part in it
         caps = self.C * weight * self._class_factors(rows.codes, rows.weight)[rows.codes]
         return points.on_few(beta, caps)
 
-    def _each(self, work: Callable[[int], Any], numbers: list[int]) -> list[Any]:
-        """Return ``work(k)`` for some numbers k, on ``n_jobs`` threads; limits hold in all of them."""
-        if len(numbers) <= 1 or effective_n_jobs(self.n_jobs) == 1:
-            return [work(k) for k in numbers]
-        tasks = (delayed(copy_context().run)(work, k) for k in numbers)
+    def _each(self, work: Callable[[int], Any], count: int) -> list[Any]:
+        """Return ``work(k)`` for k up to a count, on ``n_jobs`` threads; limits hold in all of them."""
+        if count <= 1 or effective_n_jobs(self.n_jobs) == 1:
+            return [work(k) for k in range(count)]
+        tasks = (delayed(copy_context().run)(work, k) for k in range(count))
         return Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(tasks)
 
     def _whole_gram(self, rows: Rows, points: Distinct) -> _Whole | None:
@@ -583,12 +522,7 @@ class SVC(ClassifierMixin, KernelMachine):
             For two classes positive for ``classes_[1]``; else a column a class, or a pair of classes with "ovo".
         """
         now = self._twin()  # another thread may store another model meanwhile
-        decisions = now._pair_decisions(X)
-        if now.classes_.size == 2:
-            return decisions.ravel()
-        if now.decision_function_shape == "ovo":
-            return decisions
-        return _ovr_decision_function(decisions < 0, -decisions, now.classes_.size)
+        return now._shaped(now._pair_decisions(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each point.
@@ -604,14 +538,27 @@ class SVC(ClassifierMixin, KernelMachine):
             Labels; with more than two classes the one most pairs vote for.
         """
         now = self._twin()  # another thread may store another model meanwhile
-        decisions = now._pair_decisions(X)
-        if now.classes_.size == 2:
-            return now.classes_[(decisions.ravel() > 0).astype(int)]
-        votes = np.zeros((decisions.shape[0], now.classes_.size), dtype=int)
-        for p, (a, b) in enumerate(combinations(range(now.classes_.size), 2)):
+        voted = now._voted(now._pair_decisions(X))
+        return now.classes_[voted]
+
+    def _shaped(self, decisions: np.ndarray) -> np.ndarray:
+        """Return the decision values of pairs of classes in the shape that is asked for."""
+        if self.classes_.size == 2:
+            return decisions.ravel()
+        if self.decision_function_shape == "ovo":
+            return decisions
+        return _ovr_decision_function(decisions < 0, -decisions, self.classes_.size)
+
+    def _voted(self, decisions: np.ndarray) -> np.ndarray:
+        """Return the number of the class that most pairs vote for."""
+        k = self.classes_.size
+        if k == 2:
+            return (decisions.ravel() > 0).astype(int)
+        votes = np.zeros((len(decisions), k), dtype=int)
+        for p, (a, b) in enumerate(combinations(range(k), 2)):
             votes[:, a] += decisions[:, p] > 0
             votes[:, b] += decisions[:, p] <= 0
-        return now.classes_[votes.argmax(axis=1)]
+        return votes.argmax(axis=1)
 
     def _weights(self) -> np.ndarray:
         points = self._kernel.moved(self.support_vectors_)
@@ -627,10 +574,3 @@ class SVC(ClassifierMixin, KernelMachine):
             of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
             row[of_a], row[of_b] = self.dual_coef_[b - 1, of_a], self.dual_coef_[a, of_b]
         return rows
-
-
-def _may_be(asked: Kernel, fitted: Kernel) -> bool:
-    """Whether a fitted kernel is one the parameters ask for; a gamma that has a name was computed once, and stays."""
-    values = {name: getattr(asked, name, None) for name in ("gamma", "degree", "coef0")}
-    given = {name: value for name, value in values.items() if value is not None and not isinstance(value, str)}
-    return type(asked) is type(fitted) and all(getattr(fitted, name) == value for name, value in given.items())

@@ -5,15 +5,19 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
-from zerogap.estimators.base import KernelMachine
+from zerogap.duplicates import Distinct
+from zerogap.estimators.base import Outcome
+from zerogap.estimators.incremental import Incremental, Rows, Training
+from zerogap.gram import Gram
 from zerogap.limits import limits
 from zerogap.problem import DualProblem
 
 
-class SVR(RegressorMixin, KernelMachine):
+class SVR(RegressorMixin, Incremental):
     """Support vector regression with a certificate.
 
     A drop-in for ``sklearn.svm.SVR`` that says how far from the optimum it is.
@@ -144,41 +148,107 @@ class SVR(RegressorMixin, KernelMachine):
         """
         return self._become(self._twin()._fit(X, y, sample_weight))
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> "SVR":
+    def _fit(self, X: Any, y: Any, sample_weight: Any, *, keep_gram: bool = False) -> "SVR":
         began = time.perf_counter()
         self._check_options()
-        validation.check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
-        X, y = self._check_points(X, y, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
-        weight = validation.check_weights(sample_weight, X.shape[0])
+        X, y = self._check_points(X, y, y_numeric=True, copy=True)
+        y = np.array(y, dtype=np.float64)
+        weight = validation.check_weights(sample_weight, X.shape[0]).copy()
         points = self._prepare(X, y, weight)
         last = getattr(self, "_last_beta", None) if self.warm_start else None
         start = points.gather(last) if last is not None and last.shape == y.shape else None
         with limits(self._time_left(began)):
-            problem = getattr(DualProblem, self.loss)(
-                self._gram(X, points.rows),
-                y[points.rows],
-                self.C,
-                self.epsilon,
-                sample_weight=points.weight,
-                fit_intercept=self.fit_intercept,
-            )
-            solution = self._solve(problem, start, "fit")
-        self._warn([solution])
-        is_boxed = self.loss == "epsilon_insensitive"  # a ridge shares coefficients by weight
-        beta = points.on_few(solution.beta, self.C * weight) if is_boxed else points.spread(solution.beta)
-        if self.warm_start:
-            self._last_beta = beta
-
-        self._store_support(X, np.flatnonzero(beta))
-        self.dual_coef_ = beta[None, self.support_]
-        self._set_biases([solution.bias])
-        self.n_support_ = np.array([self.support_.size], dtype=np.int32)
-        self.n_iter_ = solution.n_iter
-        self.certificate_, self.status_, self.trace_ = solution.certificate, solution.status, solution.trace
-        self.duality_gap_ = solution.certificate.relative_gap
-        self.kernel_evaluations_ = problem.gram.evaluations
+            problem = self._problem(self._gram(X, points.rows), y[points.rows], points.weight)
+            outcome = Outcome.of(self._solve(problem, start, "fit"))
+        training = self._training = Training(Rows(X, y, weight), points, outcome.beta[None].copy())
+        self._take(training, [outcome])
+        if keep_gram:
+            training.outcomes, training.grams = [outcome], [problem.gram]
+        else:
+            self._warn([outcome])
         return self
+
+    def _take(self, training: Training, outcomes: list[Outcome]) -> None:
+        (outcome,), (beta,), points = outcomes, training.beta, training.points
+        is_boxed = self.loss == "epsilon_insensitive"  # a ridge shares coefficients by weight
+        caps = self.C * training.rows.weight
+        of_rows = points.on_few(beta, caps) if is_boxed else points.spread(beta)
+        if self.warm_start:
+            self._last_beta = of_rows
+        self._store_support(training.rows.X, np.flatnonzero(of_rows))
+        self.dual_coef_ = of_rows[None, self.support_]
+        self._set_biases([outcome.bias])
+        self.n_support_ = np.array([self.support_.size], dtype=np.int32)
+        self.n_iter_ = outcome.n_iter
+        self.certificate_, self.status_, self.trace_ = outcome.certificate, outcome.status, outcome.trace
+        self.duality_gap_ = outcome.certificate.relative_gap
+        self.kernel_evaluations_ = outcome.kernel_evaluations
+
+    def _pieces(self, rows: Rows, points: Distinct) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [(np.arange(points.rows.size), rows.y[points.rows])]
+
+    def _problem(self, gram: Gram, target: np.ndarray, weight: np.ndarray) -> DualProblem:
+        build = getattr(DualProblem, self.loss)
+        return build(gram, target, self.C, self.epsilon, sample_weight=weight, fit_intercept=self.fit_intercept)
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        validation.check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
+
+    # Exact changes of a fitted model.
+
+    @available_if(lambda self: not self._is_precomputed)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVR":
+        """Add rows to those seen so far, and go to the exact optimum of them all by a few exchanges.
+
+        The model is the one ``fit`` would give on all rows with the kernel's parameters of the first call: ``gamma="scale"``
+        is computed there.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            More points.
+        y : array of shape (n,)
+            Their targets.
+        sample_weight : array of shape (n,), optional
+            A point of weight two counts as two points.
+
+        Returns
+        -------
+        SVR
+            The fitted model itself.
+        """
+        self._check_options()
+        if not hasattr(self, "support_"):
+            return self._first_fit(X, y, sample_weight, self.max_time)
+        training = self._kept_training()
+        X, y = self._check_points(X, y, y_numeric=True, reset=False)
+        more = Rows(X, np.asarray(y, dtype=np.float64), validation.check_weights(sample_weight, X.shape[0]))
+        return self._change(training, lambda model: training.add(model, more))
+
+    @available_if(lambda self: not self._is_precomputed)
+    def forget(self, indices: Any) -> "SVR":
+        """Take rows out of the model, as if they had never been seen.
+
+        Rows that remain keep their order and are counted anew from zero.
+
+        Parameters
+        ----------
+        indices : int, array of int, or mask
+            Rows among those that the model holds, in the order they came.
+
+        Returns
+        -------
+        SVR
+            The fitted model itself.
+        """
+        check_is_fitted(self)
+        self._check_options()
+        training = self._kept_training()
+        kept = self._check_forgotten(training, indices)
+        if not training.rows.weight[kept].any():
+            raise ValueError("Without these rows no point is left to fit. Add rows with partial_fit first.")
+        return self._change(training, lambda model: training.forget(model, kept))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return f(x).

@@ -314,10 +314,12 @@ class Path:
         """
         return self._for_each(C, self._coefficients_at)
 
-    def _coefficients_at(self, C: float) -> np.ndarray:
-        points, beta = self.points, self.points.spread(self.beta_at(C), C)
+    def _coefficients_at(self, C: float, *, on_few: bool = False) -> np.ndarray:
+        """Return coefficients over the rows: duplicates share theirs by weight, or as few as may be have them."""
+        points, beta = self.points, self.beta_at(C)
         cap = C * np.where(points.group >= 0, points.share * points.weight[points.group], 0.0)
-        return with_sum_zero(beta, cap, *self._visibility(C, points.group))
+        rows = points.on_few(beta, cap) if on_few else points.spread(beta, C)
+        return with_sum_zero(rows, cap, *self._visibility(C, points.group))
 
     def beta_at(self, C: float) -> np.ndarray:
         """Return beta over the distinct points, within the box; what rounding left of sum(beta) is put right."""
