@@ -27,6 +27,7 @@ from zerogap.solvers.pair import Iterate
 from zerogap.solvers.smo import descend
 
 MOST_POINTS = 600  # of a problem: with more of them ``solve`` has better ways
+MOST_SECONDS = 0.1  # that a problem takes: far more than any does
 POINTS_AT_ONCE = 1500  # of the problems that a thread takes
 VIOLATION = 1e-3  # to begin with; labels are two apart
 NEARER = 0.3  # of the violation that would do, if the gap were proportional to it

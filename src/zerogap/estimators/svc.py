@@ -383,8 +383,8 @@ class SVC(ClassifierMixin, Incremental):
     @property
     def _is_plain(self) -> bool:
         """Whether nothing is asked for that problems of few points have no need of."""
-        has_limit = self.max_iter != -1 or self.max_time is not None
-        return self.solver == "auto" and self.loss == "hinge" and not has_limit
+        is_unlimited = self.max_iter == -1 and (self.max_time is None or self.max_time >= small_pairs.MOST_SECONDS)
+        return self.solver == "auto" and self.loss == "hinge" and is_unlimited
 
     def _fit_small(
         self, whole: _Whole, points: Distinct, pairs: list[tuple[int, int]], beta: np.ndarray

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from zerogap import precision
-from zerogap.certificate import Certificate, Residual, dual_error, stretched_gap, summed_gap
+from zerogap.certificate import Certificate, Residual, measured, stretched_gap
 from zerogap.kernels import UNIT
 from zerogap.problem import DualProblem
 
@@ -41,23 +41,17 @@ def appraised(problem: DualProblem, pair: Compared) -> Certificate:
     plain = r.high + r.low
     if not np.isfinite(plain @ beta + pair.residual.high @ beta + pair.distance):
         return Certificate.nothing()
-    residual = plain - problem.ridge * beta
-    objective = 0.5 * float(precision.dot(beta, problem.target + residual))
-    dual = objective - problem.eps * float(np.abs(beta).sum())
+    box = problem.lower, problem.upper, problem.ridge, problem.eps
+    found = measured(beta, problem.target, *r.arrays(), *box, pair.bias)
     if problem.is_hard:  # stretched until every margin holds: what it is with its own intercept
-        gap, rounding = stretched_gap(problem.loss, problem.target, beta, pair.residual, pair.bias)
+        gap, error = stretched_gap(problem.loss, problem.target, beta, pair.residual, pair.bias)
     else:
-        gap, rounding = summed_gap(problem.loss, beta, pair.residual, pair.bias)
-    excess = problem.excess(beta)
-    loose = abs(pair.bias * excess)
-    rounding += dual_error(problem.loss, problem.target, beta, r, objective) + 2.0 * loose + pair.distance_error
-    gap += loose + pair.distance
-    primal = dual + gap
-    rounding += UNIT * (abs(primal) + abs(dual) + 3.0 * gap)  # of the sums here
-    b_up, b_low = problem.bias_interval(beta, residual)
-    if not np.isfinite(dual) or np.isnan(primal + rounding):
-        return Certificate.nothing()
-    return Certificate(primal, dual, gap, rounding, max(b_up - b_low, 0.0), (b_up, b_low), pair.bias, excess)
+        own = measured(beta, problem.target, *pair.residual.arrays(), *box, pair.bias)
+        gap, error = own.gap, own.gap_error
+    gap, error = gap + pair.distance, error + pair.distance_error
+    error += UNIT * (2.0 * abs(found.dual) + 4.0 * gap)  # of the sums here
+    found = found._replace(gap=gap, gap_error=error)
+    return Certificate.of(found, pair.bias, problem.excess(beta), has_bias=problem.total is not None)
 
 
 def expansion_certificate(problem: DualProblem, coefficients: np.ndarray, bias: float, beta: np.ndarray) -> Certificate:
