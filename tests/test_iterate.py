@@ -232,6 +232,43 @@ def test_ctrl_c_raises_and_the_steps_can_be_gone_on_with(problem):
     assert steps.solution.status is Status.CONVERGED
 
 
+class Pressing(RelativeGap):
+    """A rule in the middle of which Ctrl-C is pressed, when it is asked for the third time."""
+
+    asked = 0
+
+    def is_met(self, now, before):
+        type(self).asked += 1
+        if self.asked == 3:
+            signal.raise_signal(signal.SIGINT)
+        return super().is_met(now, before)
+
+
+def test_ctrl_c_between_two_moves_raises_too(problem):
+    steps = iterate(problem, "smo", stop=Pressing(1e-6))
+    with pytest.raises(KeyboardInterrupt):
+        list(steps)
+    assert steps.status is None
+    seen = [info.step for _, info in steps]
+    assert seen == list(range(seen[0], seen[0] + len(seen)))
+    assert steps.solution.status is Status.CONVERGED
+
+
+class Idle(Presses):
+    """Does nothing in every second step."""
+
+    def step(self, problem, state, max_steps, kkt_target):
+        self.calls += 1
+        if self.calls % 2:
+            return state, Info(0)
+        return self.solver.step(problem, state, max_steps, kkt_target)
+
+
+def test_a_step_in_which_nothing_moves_is_not_shown(problem):
+    steps = iterate(problem, Idle(SOLVERS["smo"].make()), max_steps=8)
+    assert [info.step for _, info in steps] == list(range(1, 9))
+
+
 def test_wrong_options_are_refused_at_once(problem):
     with pytest.raises(ValueError, match="max_steps must be a whole number"):
         iterate(problem, max_steps=-1)
