@@ -19,7 +19,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from zerogap import ticker
-from zerogap.cli import main, messages, report
+from zerogap.cli import bench, main, messages, report
 from zerogap.loop import Status
 
 
@@ -270,6 +270,17 @@ def test_bench_tells_the_time_to_a_gap(run, monkeypatch):
     code, out, _ = run("bench", "diabetes_regression", "--regression", "--C", 1, "--gap", "1e-3", "--repeats", 1)
     assert code == 0
     assert re.search(r"^ +1 +1e-03 +\d+\.\d+ +\d+\.\d+ +\d+\.\dx$", out, flags=re.MULTILINE)
+
+
+def test_faster_is_than_the_better_peer_that_has_reached_the_gap():
+    def outcomes(**found):
+        return {name: bench.Outcome(word, bench.Run(1e-3, 1e-6, seconds)) for name, (word, seconds) in found.items()}
+
+    reached = outcomes(zerogap=("reached", 2.0), a=("reached", 6.0), b=("reached", 5.0), c=("never", 1.0))
+    line = bench._line((10.0, 1e-6, reached))
+    assert line.split() == ["10", "1e-06", "2.0000", "6.0000", "5.0000", "never", "(1.0e-06)", "2.5x"]
+    late = bench._line((10.0, 1e-6, outcomes(zerogap=("late", 60.0), a=("reached", 6.0))))
+    assert late.split() == ["10", "1e-06", ">", "60", "6.0000", "-"]
 
 
 # Progress.

@@ -408,7 +408,7 @@ def press_before(monkeypatch, name, count):
 
 @pytest.mark.filterwarnings("always:.*stopped:sklearn.exceptions.ConvergenceWarning")
 def test_an_interrupted_fit_shows_what_there_is(monkeypatch, capsys):
-    press_before(monkeypatch, "zerogap.estimators.base.solve", 4)  # the first three are there to compile
+    press_before(monkeypatch, "zerogap.estimators.base.solve", 4)  # three pairs of classes are there to compile
     assert main(["fit", "iris", "--solver", "smo"]) == 130
     out, err = capsys.readouterr()
     assert "certified gap" in out

@@ -5,6 +5,7 @@ names the file, the row and the column.
 """
 
 import bz2
+import contextlib
 import csv
 import gzip
 import io
@@ -547,6 +548,9 @@ class _Parts:
                     self.chunks[k].append(values)
 
     def _numbers(self, cells: Sequence[str]) -> np.ndarray | None:
+        if self.decimal == "." and not any("_" in cell for cell in cells):
+            with contextlib.suppress(ValueError):
+                return np.array([float(cell or "nan") for cell in cells])
         values = [_number(cell, self.decimal) for cell in cells]
         return None if any(value is None for value in values) else np.array(values, dtype=np.float64)
 
@@ -561,7 +565,10 @@ def find_delimiter(lines: Sequence[str]) -> str:
     """Return the delimiter that cuts every line into as many cells, as many of them numbers as possible."""
     best, found = (0.0, 0), ","
     for delimiter in (*DELIMITERS, SPACE):
-        rows = [line.split() for line in lines] if delimiter == SPACE else list(csv.reader(lines, delimiter=delimiter))
+        try:
+            rows = [line.split() for line in lines] if delimiter == SPACE else [*csv.reader(lines, delimiter=delimiter)]
+        except csv.Error:  # a field without end: it is told where rows are read
+            continue
         width = len(rows[-1]) if rows else 0
         # Some lines may be wrong, and are told; the last, the header and most others agree on the right one.
         alike = sum(len(row) == width or (len(row) == width + 1 and not row[-1].strip()) for row in rows)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from zerogap import __version__
+from zerogap import __version__, tables
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
 LOSSES = ("hinge", "squared_hinge")
@@ -161,7 +161,7 @@ def add_file(parser: Parser, default: str | None = "breast_cancer") -> None:
         **optional,  # type: ignore[arg-type]
     )
     group = parser.add_argument_group("the file")
-    group.add_argument("--format", choices=("csv", "tsv", "svmlight", "parquet"), help="default: by name and content")
+    group.add_argument("--format", choices=tables.FORMATS, help="default: by name and content")
     group.add_argument(
         "--target", metavar="COLUMN", help="name or number, from 1 on, of the target (default: the last)"
     )

@@ -19,6 +19,7 @@ _PHRASES = (
     ("np.inf", "inf"),
     (" (StandardScaler)", " (leave out --raw)"),
     ("raise it, or resume from this solution", "raise it"),
+    ("loosen the tolerance, or resume from this solution", "or loosen the tolerance"),
     ("interrupted; resume from this solution to go on", "interrupted"),
     ("use another, such as 'simple-svm'", "use another, such as --solver simple-svm"),
     ("use a solver with a guarantee, such as 'smo'", "use one with a guarantee, such as --solver smo"),
