@@ -105,7 +105,7 @@ def _machine(
 
 def _of_nu(part: NuClassifier | NuRegressor, tol: float, max_time: float | None) -> tuple[np.ndarray, dict[str, float]]:
     """Return the exact coefficients of a nu problem, and the C or epsilon that has this nu."""
-    exact = part.exact(0.1 * tol, max_time)
+    exact = part.exact(tol, max_time)
     if isinstance(part, NuClassifier) and not exact.s > 0:
         raise ValueError(
             f"nu={part.nu:g} is too small for this data: the classes cannot be told apart with so few errors, and the optimum "
