@@ -63,6 +63,8 @@ def polish(
     True
     """
     validation.check_positive("tol", tol, advice="It is a relative duality gap, for instance 1e-9.")
+    if max_time is not None:
+        validation.check_positive("max_time", max_time, advice="It is in seconds; use None for no limit.")
     core = core_of(model, X, y)
     training = Training(core.model, core.X, core.y, sample_weight)
     if training.kind == "OneClassSVM":
@@ -105,7 +107,7 @@ def _machine(
 
 def _of_nu(part: NuClassifier | NuRegressor, tol: float, max_time: float | None) -> tuple[np.ndarray, dict[str, float]]:
     """Return the exact coefficients of a nu problem, and the C or epsilon that has this nu."""
-    exact = part.exact(0.1 * tol, max_time)
+    exact = part.exact(tol, max_time)
     if isinstance(part, NuClassifier) and not exact.s > 0:
         raise ValueError(
             f"nu={part.nu:g} is too small for this data: the classes cannot be told apart with so few errors, and the optimum "
