@@ -50,7 +50,10 @@ TESTS = {
     "active_set.py": ("active_set", "simple_svm", "incremental", "leave_one_out"),
     "free_system.py": ("free_system", "active_set", "simple_svm", "path"),
     "path": ("path_events", "path_guards", "path_limits", "path_proof", "path", "path_engines"),
-    "estimators": ("estimators", "incremental", "leave_one_out", "model_storage", "path", "gaussian_process"),
+    "estimators": (
+        *("estimators", "incremental", "incremental_regression", "several_classes", "leave_one_out", "model_storage"),
+        *("path", "gaussian_process"),
+    ),
 }
 
 # These see no more of those files than the others do: they are about other modules, or run the same code in the large.
@@ -69,6 +72,7 @@ UNSEEN = {
         "free_system",
         "gaussian_process",
         "incremental",
+        "incremental_regression",
         "leave_one_out",
         "properties",
         "rounding",

@@ -26,7 +26,8 @@ FIRST = (
     "test_cli",
     "test_leave_one_out",
 )
-FIRST += ("test_incremental", "test_simple_svm", "test_path_engines", "test_solution_set")
+FIRST += ("test_incremental", "test_several_classes", "test_incremental_regression")
+FIRST += ("test_simple_svm", "test_path_engines", "test_solution_set")
 MIDDLE = tuple(  # of test_limits_in_solvers
     f"{name}-roomy-soon" for name in ("rosen", "gradient-ascent", "smo-keerthi", "smo-platt")
 )

@@ -158,9 +158,11 @@ def test_parameters_are_those_of_now(change):
     model = SVR(gamma=0.5).partial_fit(X[:50], y[:50])
     model.set_params(**change).partial_fit(X[50:], y[50:])
     assert_is_refit(model, X, y)
-    model = SVR(gamma=0.5).fit(X, y).set_params(**change)
+    model = SVR(gamma=0.5).partial_fit(X, y).set_params(**change)
     expected = leave_one_out(SVR(gamma=0.5, **change).fit(X, y)).predictions
     np.testing.assert_allclose(leave_one_out(model).predictions, expected, atol=1e-8)
+    model = SVR(gamma=0.5).partial_fit(X, y).set_params(**change)
+    assert_is_refit(model.forget([]), X, y)
 
 
 def test_sparse_rows_a_small_cache_and_a_stored_model(tmp_path):
@@ -267,6 +269,10 @@ def test_a_bias_with_an_interval_to_itself_is_its_middle():
     assert result.predictions[-1] == pytest.approx(
         SVR(gamma=1.0, epsilon=0.5, **EXACT).fit(X[:3], y[:3]).predict(X[3:])[0]
     )
+    two = leave_one_out(
+        SVR(kernel="linear", epsilon=0.25, C=10.0).fit([[3.0], [2.0]], [0.0, 2.0])
+    )  # one row is in its tube
+    np.testing.assert_allclose(two.predictions, [2.0, 0.0], atol=1e-12)
     flat = leave_one_out(
         SVR(gamma=1.0, epsilon=9.0).fit(X, y, np.array([1.0, 1.0, 1.0, 0.0]))
     )  # nobody supports anything

@@ -360,6 +360,9 @@ def test_what_breaks_off_half_way_leaves_the_model_as_it_was(step, monkeypatch):
     monkeypatch.undo()
     np.testing.assert_array_equal(model.decision_function(X), before)
     assert model._training.rows.y.size == 80
+    twin = pickle.loads(pickle.dumps(model))
+    assert_is_refit(model.forget([]), X[:80], y[:80])  # and nothing that has moved is taken for its solution
+    model = twin
     change()
     assert_is_refit(model, *((X, y) if step == "add" else (X[9:80], y[9:80])))
 
