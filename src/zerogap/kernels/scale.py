@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from zerogap import validation
+from zerogap.kernels.base import dense_if_cheap
 
 
 def check_gamma(gamma: Any) -> float | str:
@@ -57,7 +58,8 @@ def _differ(X: Any) -> bool:
 
 
 def _variance(X: Any, weight: np.ndarray) -> float:
-    """Return the variance of all entries of X."""
+    """Return the variance of all entries of X; of sparse points that are solved as dense ones to the same bit."""
+    X = dense_if_cheap(X)
     entries = weight.sum() * X.shape[1]
     if sp.issparse(X):
         weights = np.repeat(weight, np.diff(X.indptr))  # of the entries that are stored; the others are zero
