@@ -498,11 +498,3 @@ def test_an_exception_must_fail_and_as_it_is_said():
     for name in ("test_one[NuSVC]", "test_two[SVC]"):
         report, met = judged("failed", "what is seen", name)
         assert (report.outcome, met) == ("failed", 0)
-
-
-@pytest.mark.long
-def test_scikit_learns_own_tests_pass_but_for_the_exceptions():
-    from subprocess import run
-
-    done = run([sys.executable, sklearn_tests.__file__], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
