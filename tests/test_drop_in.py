@@ -20,6 +20,7 @@ from sklearn.model_selection import cross_val_score
 
 from zerogap import SVC, SVR, DualProblem, Gram, Status, SVCPath, leave_one_out, load
 from zerogap.estimators import calibration
+from zerogap.kernels import gamma_value
 from zerogap.solvers import SMO, Auto
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
@@ -147,6 +148,16 @@ def test_sparse_points_of_any_format_are_the_same_model(model, form):
     if model.kernel == "linear":
         assert sp.issparse(sparse.coef_)
         np.testing.assert_allclose(sparse.coef_.toarray(), dense.coef_, rtol=1e-14)
+
+
+@pytest.mark.parametrize("rows_bytes", [8_000_000, 100])
+def test_gamma_of_sparse_points_that_are_made_dense_is_the_same_to_the_last_bit(rows_bytes, monkeypatch):
+    """Or the two fits would take other steps, and end elsewhere within tol."""
+    monkeypatch.setattr("zerogap.kernels.scale.ROWS_BYTES", rows_bytes)
+    rng = np.random.default_rng(1)
+    for points in (X, rng.normal(size=(40, 300)) * 1e5 + 1e4):
+        weight = rng.uniform(size=len(points))
+        assert gamma_value("scale", sp.csr_matrix(points), weight) == gamma_value("scale", points, weight)
 
 
 def wide_points():
