@@ -325,6 +325,8 @@ def test_where_no_function_is_within_the_tube_that_is_said():
         model = SVR(C=np.inf).fit(points, [0.0, 1.0, 0.0])
     assert (model.status_, model.fit_status_) == (Status.UNBOUNDED, 1)
     assert np.isfinite(model.predict(points)).all()
+    with pytest.warns(ConvergenceWarning, match="SVR stopped after 1 steps"):  # which says nothing of the tube
+        assert SVR(C=np.inf, max_iter=1).fit(X, X[:, 0]).status_ is Status.MAX_STEPS
     assert SVR(C=np.inf, epsilon=0.6).fit(points, [0.0, 1.0, 0.0]).status_ is Status.CONVERGED
 
 

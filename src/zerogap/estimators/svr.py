@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.estimators.base import KernelMachine, Outcome
 from zerogap.gram import Gram
-from zerogap.limits import is_over, limits
+from zerogap.limits import limits
 from zerogap.loop import Solution, Status
 from zerogap.problem import DualProblem
 
@@ -219,7 +219,8 @@ class SVR(RegressorMixin, KernelMachine):
     def _solve_hard_tube(self, gram: Gram, target: np.ndarray, start: np.ndarray | None) -> tuple[float, Solution]:
         """Solve with a C that grows until no coefficient is near it: the penalty is exact then, and all is within the tube.
 
-        Where no function of the kernel is within the tube coefficients grow with C, as the dual has no bound.
+        Where no function of the kernel is within the tube coefficients grow with C, as the dual has no bound.  A solution
+        short of ``tol`` tells nothing, and a larger C is harder to solve for: it is the last.
         """
         weight = np.ones(target.size)  # a deviation that costs infinitely much has no weight
         size = float(np.abs(target - np.median(target)).max()) / max(float(gram.diagonal.max()), TINY)
@@ -228,7 +229,7 @@ class SVR(RegressorMixin, KernelMachine):
             C *= GROWTH if k else 1.0
             solution = self._solve(self._problem(gram, target, weight, C), start, "fit")
             start = solution.beta
-            if float(np.abs(start).max()) < BELOW_CAP * C or is_over() or solution.status is Status.MAX_STEPS:
+            if solution.status is not Status.CONVERGED or float(np.abs(start).max()) < BELOW_CAP * C:
                 return C, solution
         return C, replace(solution, status=Status.UNBOUNDED)
 
