@@ -335,7 +335,7 @@ def test_where_no_function_is_within_the_tube_that_is_said():
 
 @pytest.mark.parametrize("labels", [Y, np.array(["one", "two", "three"])[Y]], ids=["numbers", "texts"])
 @pytest.mark.parametrize("part", [slice(None), slice(50, None)], ids=["three", "two"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.long), True])
 def test_probabilities_are_those_that_scikit_learn_advises(labels, part, weighted):
     points, y = X[part], labels[part]
     weight = np.random.default_rng(0).uniform(0.5, 2.0, size=len(y)) if weighted else None
