@@ -360,8 +360,8 @@ def test_bad_data_is_refused():
         SVC(kernel="precomputed").fit(sp.csr_matrix(rbf_kernel(X)), y)
     with pytest.raises(ValueError, match="epsilon must be at least 0"):
         SVR(epsilon=-0.1).fit(X, y)
-    with pytest.raises(ValueError, match="C must be above 0 and finite"):
-        SVR(C=np.inf).fit(X, y)
+    with pytest.raises(ValueError, match="C must be above 0; got"):
+        SVR(C=0.0).fit(X, y)
     with pytest.raises(NotFittedError):
         SVC().predict(X)
 
@@ -390,11 +390,10 @@ def test_progress_shows_on_long_fits(capsys, monkeypatch):
         (lambda a, b: (a @ b.T)[:, 0], r"of shape \(1, 1\); got \(1,\)"),
         (lambda a, b: (a @ b.T)[:, :1], r"of shape \(\d+, \d+\); got \(\d+, 1\)"),
         (lambda a, b: np.full((len(a), len(b)), np.nan), "returned NaN"),
-        (lambda a, b: sp.csr_matrix(a @ b.T), "real numbers; got csr_matrix"),
         (lambda a, b: [["k"] * len(b)] * len(a), "real numbers; got values of type <U1"),
         (lambda a, b: None, "real numbers; got NoneType"),
     ],
-    ids=["complex", "scalar", "vector", "column", "nan", "sparse", "text", "none"],
+    ids=["complex", "scalar", "vector", "column", "nan", "text", "none"],
 )
 @pytest.mark.parametrize("model", [SVC, SVR, GaussianProcessRegressor])
 def test_kernel_functions_that_return_something_else_are_refused(kernel, message, model):

@@ -499,7 +499,7 @@ def test_csr_points_far_from_zero_keep_their_digits_as_dense_ones_do(form):
     assert sparse.status_ is Status.CONVERGED
     assert sparse.certificate_ == dense.certificate_
     assert sparse.certificate_.primal == pytest.approx(plain.certificate_.primal, rel=1e-8)
-    np.testing.assert_array_equal(sparse.coef_, dense.coef_)
+    np.testing.assert_array_equal(sparse.coef_.toarray(), dense.coef_)
     np.testing.assert_array_equal(sparse.decision_function(form(shifted)), dense.decision_function(shifted))
     np.testing.assert_array_equal(sparse.predict(shifted), dense.predict(shifted))
     paths = [svm_path(points, y, kernel="linear", C_max=10.0) for points in (shifted, form(shifted))]

@@ -85,7 +85,11 @@ def outputs(model):
     """Everything a model says, as a list of arrays."""
     data = (X @ X.T if model.shape_fit_[0] == 150 else X2 @ X2.T) if model._is_precomputed else X
     data = data[:, : model.n_features_in_]
-    found = [model.predict(data), model.dual_coef_, model.intercept_ if hasattr(model, "intercept_") else model.noise]
+    found = [
+        model.predict(data),
+        model._coefficients,
+        model.intercept_ if hasattr(model, "intercept_") else model.noise,
+    ]
     found += [model.support_, model.n_iter_, model.duality_gap_]
     found += [trace["gap"] for trace in (model.trace_ if isinstance(model.trace_, list) else [model.trace_])]
     if isinstance(model, SVC):

@@ -467,8 +467,13 @@ def _pair_coefficients(model: Any, a: int, b: int, n: int) -> np.ndarray:
     edges = np.concatenate([[0], np.cumsum(model.n_support_)])
     for own, other in ((a, b), (b, a)):
         part = slice(edges[own], edges[own + 1])
-        beta[np.asarray(model.support_)[part]] = model.dual_coef_[other - (other > own), part]
+        beta[np.asarray(model.support_)[part]] = _dense(model.dual_coef_)[other - (other > own), part]
     return beta
+
+
+def _dense(values: Any) -> np.ndarray:
+    """Coefficients of sparse points are sparse, too."""
+    return np.asarray(values.toarray() if hasattr(values, "toarray") else values)
 
 
 def check_values(check: Checker, problem: Problem, beta: np.ndarray, bias: float, values: np.ndarray) -> None:
@@ -548,7 +553,7 @@ def _regressor(check: Checker, model: Any, values: np.ndarray) -> None:
         case.data.get("w"), facts["has_bias"],
     )  # fmt: skip
     beta = np.zeros(problem.n)
-    beta[model.support_] = model.dual_coef_[0]
+    beta[model.support_] = _dense(model.dual_coef_)[0]
     bias = float(model.intercept_[0]) if hasattr(model, "intercept_") else 0.0
     _estimated(check, problem, beta, bias, model.certificate_, model.status_, facts["tol"])
     check_values(check, problem, beta, bias, values)

@@ -77,7 +77,7 @@ def check_coef0(coef0: Any) -> float:
 def check_kernel_values(values: Any, shape: tuple[int, int], name: str) -> np.ndarray:
     """Return what a user's kernel gave for two sets of points: a real number for each pair of them."""
     expected = f"The {name} kernel must return the matrix of kernel values between two sets of points"
-    array = np.empty(0, dtype=object) if sp.issparse(values) else np.asarray(values)
+    array = values.toarray() if sp.issparse(values) else np.asarray(values)  # a product of sparse points is one
     if array.dtype.kind not in "fiub":
         kind = type(values).__name__ if array.dtype == object else f"values of type {array.dtype}"
         raise ValueError(f"{expected}, an array of real numbers; got {kind}.")
@@ -190,10 +190,7 @@ def check_precomputed(K: Any) -> np.ndarray:
         raise ValueError(
             f"A precomputed kernel with values up to {scale:.2g} overflows float64 when they are summed. Divide it by that."
         )
-    skew = max(
-        (np.abs(K[a : a + 512] - K[:, a : a + 512].T).max() for a in range(0, K.shape[0], 512)),
-        default=0.0,
-    )
+    skew = _skew(K)
     if skew > tolerance * scale:
         raise ValueError(
             f"A precomputed kernel must be symmetric; entries differ from their mirror image by up to {skew:.2g}. "
@@ -206,6 +203,24 @@ def check_precomputed(K: Any) -> np.ndarray:
             + _float32_hint(K, tolerance)
         )
     return K
+
+
+def _skew(K: np.ndarray) -> float:
+    """Return by how much entries differ from their mirror image."""
+    return max(
+        (float(np.abs(K[a : a + 512] - K[:, a : a + 512].T).max()) for a in range(0, K.shape[0], 512)), default=0.0
+    )
+
+
+def check_symmetric(K: np.ndarray) -> np.ndarray:
+    """Return the matrix that a user's function gave for all training points, symmetric to the last bit; refuse others."""
+    skew = _skew(K)
+    if skew > ROUNDING * np.abs(K).max():
+        raise ValueError(
+            f"The kernel function gives a matrix that is not symmetric for the training points: entries differ from their "
+            f"mirror image by up to {skew:.2g}. A kernel is the same number with its two points exchanged."
+        )
+    return 0.5 * K + 0.5 * K.T
 
 
 def _float32_hint(K: np.ndarray, tolerance: float) -> str:
@@ -221,7 +236,7 @@ def _float32_hint(K: np.ndarray, tolerance: float) -> str:
 def refuse_sparse_kernel(K: Any) -> None:
     """Refuse a sparse matrix of kernel values: hardly any of them is zero."""
     if sp.issparse(K):
-        raise TypeError("A precomputed kernel must be a dense array; got a sparse matrix. Pass K.toarray().")
+        raise TypeError("Sparse precomputed kernels are not supported, only dense arrays. Pass K.toarray().")
 
 
 def is_positive_semidefinite(K: np.ndarray, tolerance: float = ROUNDING) -> bool:

@@ -1,25 +1,26 @@
 """What the estimators share: the way from rows to a solved problem, and kernels for new points."""
 
+import copy
 import math
 import os
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from zerogap import validation
 from zerogap.certificate import Certificate
 from zerogap.duplicates import Distinct, distinct
 from zerogap.gram import Gram
-from zerogap.kernels import Kernel, as_kernel, is_precomputed
+from zerogap.kernels import Function, Kernel, as_kernel, is_precomputed
 from zerogap.limits import Exceeded
 from zerogap.loop import Solution, Status, Trace, default_max_steps, solve
 from zerogap.problem import DualProblem
@@ -70,6 +71,8 @@ class KernelMachine(BaseEstimator):
     max_time: float | None
     random_state: Any
     verbose: Any
+    _objects: Any = None  # the training points, if they are no rows of numbers
+    _kernel: Kernel
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -136,7 +139,7 @@ class KernelMachine(BaseEstimator):
         get_solver(self._chosen_solver())
         if self.max_iter != -1:
             validation.check_count("max_iter", self.max_iter, advice="Use -1 for no limit.")
-        for name in ("fit_intercept", "warm_start", "normalize_y"):
+        for name in ("fit_intercept", "warm_start", "normalize_y", "shrinking", "break_ties"):
             if hasattr(self, name):
                 validation.check_flag(name, getattr(self, name))
         if self.max_time is not None:
@@ -147,8 +150,38 @@ class KernelMachine(BaseEstimator):
         return None if self.max_time is None else max(self.max_time - (time.perf_counter() - began), 0.0)
 
     def _chosen_solver(self) -> Any:
-        """Return the name of a solver, or a configured one."""
-        return self.solver
+        """Return the name of a solver, or a configured one; those that set points aside do not without ``shrinking``."""
+        if getattr(self, "shrinking", True) or not isinstance(self.solver, str):
+            return self.solver
+        solver: Any = get_solver(self.solver)
+        may_shrink = is_dataclass(solver) and any(field.name == "shrinking" for field in fields(solver))
+        return replace(solver, shrinking=False) if may_shrink else self.solver
+
+    def _check_training(self, X: Any, y: Any, **options: Any) -> Any:
+        """Return X and y as ``_check_points`` does; a function as kernel may take points that are no rows of numbers.
+
+        Such objects are kept as they are, and stand for themselves by their numbers: whoever works with the rows has an array.
+        """
+        self._objects = None
+        if not isinstance(self._asked_kernel(), Function) or _are_numbers(X):
+            return self._check_points(X, y, **options)
+        check_consistent_length(X, y)
+        y = column_or_1d(y, warn=True)
+        self._objects = copy.copy(X)  # what the caller does to it later is no part of the model
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        return np.arange(y.size, dtype=np.float64)[:, None], y
+
+    def _object_values(self, kernel: Kernel, X: Any) -> np.ndarray:
+        """Return kernel values of objects against those of the training, which the function sees whole, as in scikit-learn."""
+        values = kernel.values(X, self._objects)
+        return validation.check_kernel_values(values, (len(X), len(self._objects)), kernel.name)
+
+    def _release_objects(self) -> None:
+        """Let go of the kernel matrix of objects: predictions ask the function, and nothing else can ask for rows."""
+        if self._objects is not None:
+            self._kernel = self._asked_kernel()
+            self.__dict__.pop("_training", None)
 
     def _check_points(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
         """Return X (and y) as scikit-learn wants them checked, in float64."""
@@ -179,6 +212,10 @@ class KernelMachine(BaseEstimator):
         return points
 
     def _fix_kernel(self, X: Any, weight: np.ndarray | None = None) -> None:
+        if self._objects is not None:
+            K = self._object_values(self._asked_kernel(), self._objects)
+            self._kernel = Function(_Table(validation.check_symmetric(K)))
+            return
         kernel = self._asked_kernel().resolved(X, weight)
         self._kernel = kernel.centred(X) if self._has_bias else kernel
 
@@ -246,14 +283,25 @@ class KernelMachine(BaseEstimator):
 
     def _store_support(self, X: Any, support: np.ndarray) -> None:
         self.support_ = support.astype(np.int32)
-        self.shape_fit_ = X.shape
-        self.support_vectors_ = np.empty((0, 0)) if self._is_precomputed else X[support]
+        has_rows = not self._is_precomputed and self._objects is None
+        self.shape_fit_ = X.shape if self._objects is None else X.shape[:1]
+        self.support_vectors_ = X[support] if has_rows else np.empty((0, 0))
+
+    def _sparse_if_points_are(self, values: np.ndarray) -> Any:
+        """Return coefficients in the form that scikit-learn gives them: CSR beside sparse support vectors."""
+        return type(self.support_vectors_)(values) if sp.issparse(self.support_vectors_) else values
+
+    @property
+    def _coefficients(self) -> np.ndarray:
+        """``dual_coef_`` as an array."""
+        return self.dual_coef_.toarray() if sp.issparse(self.dual_coef_) else self.dual_coef_
 
     def _products(self, X: Any, groups: list[tuple[slice, np.ndarray]]) -> list[np.ndarray]:
         """Return kernel values against groups of support vectors times their coefficients (s, k), for every group."""
-        X = self._check_points(X, reset=False)
-        if self._is_precomputed:
-            K = X[:, self.support_]
+        if self._objects is None:
+            X = self._check_points(X, reset=False)
+        if self._is_precomputed or self._objects is not None:
+            K = (X if self._objects is None else self._object_values(self._kernel, X))[:, self.support_]
             return [K[:, group] @ coefficients for group, coefficients in groups]
         if self.support_.size == 0:
             return [np.zeros((X.shape[0], coefficients.shape[1])) for _, coefficients in groups]
@@ -291,11 +339,18 @@ class KernelMachine(BaseEstimator):
             yield part, values
 
     @property
-    def coef_(self) -> np.ndarray:
-        """Weights of the features; only for the linear kernel."""
+    def coef_(self) -> Any:
+        """Weights of the features; only for the linear kernel.  They follow from ``dual_coef_``, and are to be read only."""
         if not self._asked_kernel().is_linear:
             raise AttributeError(f"coef_ is there for the linear kernel only; this model has kernel={self.kernel!r}.")
-        return self._weights() + self._centre_correction()
+        if not sp.issparse(self.dual_coef_):
+            weights: Any = self._weights() + self._centre_correction()
+        elif self._kernel.centre is None:  # there may be very many features, and few of them in use
+            weights = self._sparse_if_points_are(self._pair_coefficients()) @ self.support_vectors_
+        else:
+            weights = self._sparse_if_points_are(self._weights() + self._centre_correction())
+        (weights.data if sp.issparse(weights) else weights).flags.writeable = False
+        return weights
 
     def _weights(self) -> np.ndarray:
         """Return w of the points about the kernel's centre."""
@@ -303,7 +358,7 @@ class KernelMachine(BaseEstimator):
 
     def _pair_coefficients(self) -> np.ndarray:
         """Return the coefficients of the support vectors, a row for every pair of classes."""
-        return self.dual_coef_
+        return self._coefficients
 
     def _centre_correction(self) -> Any:
         """Return what w is more about the origin: far from it one sees that coefficients sum to zero only but for rounding."""
@@ -322,6 +377,30 @@ class KernelMachine(BaseEstimator):
     def _biases(self) -> np.ndarray:
         """The biases that go with the kernel as it is, and with them a change that was made to ``intercept_``."""
         return self._exact_biases + (self.intercept_ - (self._exact_biases - self._shift))
+
+
+class _Table:
+    """Kernel values of objects that have numbers, looked up."""
+
+    def __init__(self, K: np.ndarray):
+        self.K = K
+
+    def __call__(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+        """Return the values of some objects against others, whose numbers are in columns."""
+        return self.K[np.ix_(X[:, 0].astype(np.int64), Z[:, 0].astype(np.int64))]
+
+
+def _are_numbers(X: Any) -> bool:
+    """Whether these are rows of numbers; all else is for a kernel that is a function to understand."""
+    if sp.issparse(X):
+        return True
+    try:
+        X = np.asarray(X)
+        if X.ndim == 2 and X.dtype.kind not in "fiubc":
+            X.astype(np.float64)
+    except (ValueError, TypeError):  # rows of different lengths, and what no number can be made of
+        return False
+    return X.ndim == 2
 
 
 def _alike(X: Any, Z: Any) -> Any:

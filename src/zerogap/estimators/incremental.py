@@ -413,7 +413,8 @@ class Incremental(KernelMachine):
         training = getattr(self, "_training", None)
         if training is None:
             raise ValueError(
-                "This model no longer holds its training rows: it was loaded from a file, or not made by fit. Fit it again."
+                "This model no longer holds its training rows: it was loaded from a file, or not made by fit, or its points "
+                "are no rows of numbers. Fit it again."
             )
         asked = self._asked_kernel()
         if not _may_be(asked, self._kernel):

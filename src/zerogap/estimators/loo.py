@@ -132,7 +132,7 @@ def _classified(model: SVC, codes: np.ndarray, values: np.ndarray, found: np.nda
     shaped = _shaped(model, codes[found], values[found])
     decisions = np.full((found.size, *shaped.shape[1:]), np.nan)
     decisions[found] = shaped
-    voted = model._voted(values[found])
+    voted = model._chosen(values[found])
     error = float(np.mean(voted != codes[found])) if found.any() else np.nan
     predictions = model.classes_[voted] if found.all() else np.full(found.size, None, dtype=object)
     predictions[found] = model.classes_[voted]

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
@@ -12,19 +12,20 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.metaestimators import available_if
+from sklearn.utils.metaestimators import _safe_split, available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.duplicates import Distinct
-from zerogap.estimators import small_pairs
+from zerogap.estimators import calibration, small_pairs
 from zerogap.estimators.base import Outcome
 from zerogap.estimators.incremental import Incremental, Rows, Training
 from zerogap.gram import Gram
-from zerogap.limits import Exceeded, limits
-from zerogap.loop import Status
+from zerogap.limits import Exceeded, Limit, limits
+from zerogap.loop import Solution, Status
 from zerogap.problem import DualProblem
 
 
@@ -56,10 +57,12 @@ class SVC(ClassifierMixin, Incremental):
         Cost of a violated margin; ``np.inf`` is the hard margin.
     kernel : str, callable or Kernel, default "rbf"
         "linear", "poly", "rbf", "sigmoid", "precomputed", a function of two sets of points, or a kernel object with its own
-        parameters, such as ``zerogap.kernels.RBF(0.5) + zerogap.kernels.Linear()``.
+        parameters, such as ``zerogap.kernels.RBF(0.5) + zerogap.kernels.Linear()``.  A function may take points that are no
+        rows of numbers, such as texts: it is then called with all of them, and the whole matrix is kept while fitting.
     gamma : float or str, default "scale"
         Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.  Beside other
-        names and functions it has no effect, as in scikit-learn; beside a kernel object it is refused.
+        names and functions it has no effect, as in scikit-learn; beside a kernel object it is refused.  In X.var() a row of
+        ``sample_weight`` two counts twice; ``class_weight`` has no part in it.
     degree : int, default 3
         Degree of the polynomial kernel.
     coef0 : float, default 0.0
@@ -74,6 +77,11 @@ class SVC(ClassifierMixin, Incremental):
         Whether the bias is free; else it is zero.
     class_weight : dict or "balanced", default None
         Multiplies C per class.
+    shrinking : bool, default True
+        Whether solvers that can, "auto" and "smo", set points aside that are at a bound; a configured solver has its own.
+    probability : bool, default False
+        Whether ``fit`` calibrates probabilities too, as ``CalibratedClassifierCV(SVC(), ensemble=False)`` does: a sigmoid of
+        the decision values that models of five folds have for the rows they have not seen.
     cache_size : float, default 1000
         Memory for kernel rows in megabytes.
     max_iter : int, default -1
@@ -84,11 +92,15 @@ class SVC(ClassifierMixin, Incremental):
         Start from the coefficients of the last fit, if the data has as many rows.
     decision_function_shape : str, default "ovr"
         Of ``decision_function`` with more than two classes: "ovr", a column a class, or "ovo", a column a pair of them.
+    break_ties : bool, default False
+        Whether ``predict`` takes the class with the largest decision value of "ovr" where there are more than two, not the
+        first of those with the most votes.
     n_jobs : int, optional
         Threads for pairs of classes, as joblib counts them: None is one, -1 all.  Kernel values, those of predictions too, are
         computed on as many threads as BLAS has, whatever this is.
     random_state : int or RandomState, default None
-        Seed of solvers that draw points at random.
+        Seed of solvers that draw points at random, and with ``probability`` of the folds, which follow the order of the rows
+        without it.
     verbose : bool, default False
         Show progress on fits that take longer than a second.
 
@@ -96,18 +108,27 @@ class SVC(ClassifierMixin, Incremental):
     ----------
     support_ : array of shape (s,)
         Rows of the support vectors.
-    support_vectors_ : array of shape (s, d)
-        The support vectors.
+    support_vectors_ : array or CSR matrix of shape (s, d)
+        The support vectors; none with a precomputed kernel, or if points are no rows of numbers.
     n_support_ : array
         Their number in each class.
-    dual_coef_ : array of shape (n_classes - 1, s)
-        Signed coefficients, laid out as in scikit-learn.
+    dual_coef_ : array or CSR matrix of shape (n_classes - 1, s)
+        Signed coefficients, laid out as in scikit-learn; CSR if the support vectors are.
     intercept_ : array
         The bias, one for each pair of classes.
-    coef_ : array
-        Weights of the features; only for the linear kernel.
+    coef_ : array or CSR matrix
+        Weights of the features, to be read only; only for the linear kernel.
     classes_ : array
         The labels, sorted.
+    class_weight_ : array of shape (n_classes,)
+        What multiplies C for each class.
+    calibration_ : array of shape (1 or n_classes, 2), or None
+        A and B of p = 1 / (1 + exp(A f + B)), for ``classes_[1]`` or each class against the others; None without
+        ``probability``, and after ``partial_fit`` or ``forget``.
+    fit_status_ : int
+        0 if every pair of classes has converged, else 1; ``status_`` says more.
+    shape_fit_ : tuple
+        Shape of the training points.
     n_iter_ : array
         Steps of the solver, for each pair of classes.
     certificate_, status_, trace_ : Certificate, Status and Trace
@@ -127,6 +148,8 @@ class SVC(ClassifierMixin, Incremental):
     True
     """
 
+    _is_fold = False  # whether it is one of those that probabilities are calibrated with
+
     def __init__(
         self,
         C: float = 1.0,
@@ -140,11 +163,14 @@ class SVC(ClassifierMixin, Incremental):
         solver: Any = "auto",
         fit_intercept: bool = True,
         class_weight: Any = None,
+        shrinking: bool = True,
+        probability: bool = False,
         cache_size: float = 1000,
         max_iter: int = -1,
         max_time: float | None = None,
         warm_start: bool = False,
         decision_function_shape: str = "ovr",
+        break_ties: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: Any = False,
@@ -159,11 +185,14 @@ class SVC(ClassifierMixin, Incremental):
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.shrinking = shrinking
+        self.probability = probability
         self.cache_size = cache_size
         self.max_iter = max_iter
         self.max_time = max_time
         self.warm_start = warm_start
         self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -173,8 +202,9 @@ class SVC(ClassifierMixin, Incremental):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
-            Training points, or their kernel matrix (n, n) with ``kernel="precomputed"``.
+        X : array or sparse matrix of shape (n, d)
+            Training points, or their kernel matrix (n, n) with ``kernel="precomputed"``.  If the kernel is a function, any
+            list of points that it takes.
         y : array of shape (n,)
             Labels, of two or more classes.
         sample_weight : array of shape (n,), optional
@@ -185,19 +215,26 @@ class SVC(ClassifierMixin, Incremental):
         SVC
             The fitted model itself.
         """
-        return self._become(self._twin()._fit(X, y, sample_weight))
+        if not self._is_calibrated:
+            return self._become(self._twin()._fit(X, y, sample_weight))
+        with limits() as limit:
+            new = self._twin()._fit(X, y, sample_weight)
+            new._calibrate(X, y, sample_weight, limit)
+        return self._become(new)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, *, keep_gram: bool = False) -> "SVC":
         began = time.perf_counter()
         self._check_options()
-        X, y = self._check_points(X, y, copy=True)
+        X, y = self._check_training(X, y, copy=True)
         validation.check_labels(y)
         weight = validation.check_weights(sample_weight, X.shape[0]).copy()
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._check_classes(codes, weight)
         points = self._prepare(X, codes.astype(np.float64), weight)
         with limits(self._time_left(began) if self.classes_.size == 2 else None):
-            return self._fit_rows(Rows(X, codes, weight), points, self._starts(X.shape[0]), keep_gram=keep_gram)
+            self._fit_rows(Rows(X, codes, weight), points, self._starts(X.shape[0]), keep_gram=keep_gram)
+        self._release_objects()
+        return self
 
     def _fit_rows(self, rows: Rows, points: Distinct, starts: np.ndarray | None, *, keep_gram: bool = False) -> "SVC":
         """Separate every pair of classes, from coefficients (pairs, n) if they are given; Ctrl-C leaves the rest there.
@@ -241,6 +278,7 @@ class SVC(ClassifierMixin, Incremental):
 
     def _take(self, training: Training, outcomes: list[Outcome]) -> None:
         rows, pairs = training.rows, list(combinations(range(self.classes_.size), 2))
+        self.class_weight_ = self._class_factors(rows.codes, rows.weight)
         coefficients = self._row_coefficients(training)
         self._store(rows.X, rows.codes, pairs, coefficients, outcomes)
         if self.warm_start:
@@ -334,6 +372,8 @@ class SVC(ClassifierMixin, Incremental):
         validation.check_positive("C", self.C, infinite=True, advice="Use np.inf for the hard margin.")
         validation.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
         validation.check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        if self.probability != "deprecated":  # what scikit-learn 1.9 has as its default
+            validation.check_flag("probability", self.probability)
 
     # The fit.
 
@@ -481,11 +521,12 @@ class SVC(ClassifierMixin, Incremental):
         self._store_support(X, support)
         owner = codes[support]
         self.n_support_ = np.bincount(owner, minlength=self.classes_.size).astype(np.int32)
-        self.dual_coef_ = np.zeros((self.classes_.size - 1, support.size))
-        used, edges = beta[:, support], np.cumsum([0, *self.n_support_])
+        coefficients, used = np.zeros((self.classes_.size - 1, support.size)), beta[:, support]
+        edges = np.cumsum([0, *self.n_support_])
         for k, (a, b) in enumerate(pairs):
             of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
-            self.dual_coef_[b - 1, of_a], self.dual_coef_[a, of_b] = used[k, of_a], used[k, of_b]
+            coefficients[b - 1, of_a], coefficients[a, of_b] = used[k, of_a], used[k, of_b]
+        self.dual_coef_ = self._sparse_if_points_are(coefficients)
         self._set_biases([outcome.bias for outcome in outcomes])
         self.n_iter_ = np.array([outcome.n_iter for outcome in outcomes], dtype=np.int32)
         certificates = [outcome.certificate for outcome in outcomes]
@@ -497,14 +538,17 @@ class SVC(ClassifierMixin, Incremental):
         self.certificate_ = certificates[0] if is_one else certificates
         self.status_: Status | list[Status] = statuses[0] if is_one else statuses
         self.trace_ = traces[0] if is_one else traces
+        self.fit_status_ = int(any(status is not Status.CONVERGED for status in statuses))
+        self.calibration_: np.ndarray | None = None  # that of another model, if there is one
 
     def _pair_decisions(self, X: Any) -> np.ndarray:
         """Return f(x) for every pair of classes, LIBSVM's way: positive for the first (with two classes the second)."""
         check_is_fitted(self)
+        coefficients = self._coefficients
         if self.classes_.size == 2:
-            return self._products(X, [(slice(None), self.dual_coef_.T)])[0] + self._biases
+            return self._products(X, [(slice(None), coefficients.T)])[0] + self._biases
         groups = [slice(a, b) for a, b in pairwise([0, *np.cumsum(self.n_support_)])]
-        of_class = self._products(X, [(group, self.dual_coef_[:, group].T) for group in groups])
+        of_class = self._products(X, [(group, coefficients[:, group].T) for group in groups])
         pairs = combinations(range(self.classes_.size), 2)
         return np.stack([of_class[a][:, b - 1] + of_class[b][:, a] for a, b in pairs], axis=1) + self._biases
 
@@ -535,25 +579,37 @@ class SVC(ClassifierMixin, Incremental):
         Returns
         -------
         array of shape (n,)
-            Labels; with more than two classes the one most pairs vote for.
+            Labels; with more than two classes the one most pairs vote for, or with ``break_ties`` the one of the largest
+            decision value.
         """
         now = self._twin()  # another thread may store another model meanwhile
-        voted = now._voted(now._pair_decisions(X))
-        return now.classes_[voted]
+        check_is_fitted(now)
+        if now.break_ties and now.decision_function_shape == "ovo":
+            raise ValueError(
+                "break_ties must be False when decision_function_shape is 'ovo': with a column for each pair no class has "
+                'the largest value. Use decision_function_shape="ovr".'
+            )
+        return now.classes_[now._chosen(now._pair_decisions(X))]
 
     def _shaped(self, decisions: np.ndarray) -> np.ndarray:
         """Return the decision values of pairs of classes in the shape that is asked for."""
         if self.classes_.size == 2:
             return decisions.ravel()
-        if self.decision_function_shape == "ovo":
+        return decisions if self.decision_function_shape == "ovo" else self._by_class(decisions)
+
+    def _by_class(self, decisions: np.ndarray) -> np.ndarray:
+        """Return a column for each class from one for each pair of them; two classes have one column either way."""
+        if self.classes_.size == 2:
             return decisions
         return _ovr_decision_function(decisions < 0, -decisions, self.classes_.size)
 
-    def _voted(self, decisions: np.ndarray) -> np.ndarray:
-        """Return the number of the class that most pairs vote for."""
+    def _chosen(self, decisions: np.ndarray) -> np.ndarray:
+        """Return the number of the class that most pairs vote for, or with ``break_ties`` that of the largest value."""
         k = self.classes_.size
         if k == 2:
             return (decisions.ravel() > 0).astype(int)
+        if self.break_ties:
+            return self._by_class(decisions).argmax(axis=1)
         votes = np.zeros((len(decisions), k), dtype=int)
         for p, (a, b) in enumerate(combinations(range(k), 2)):
             votes[:, a] += decisions[:, p] > 0
@@ -566,11 +622,112 @@ class SVC(ClassifierMixin, Incremental):
 
     def _pair_coefficients(self) -> np.ndarray:
         """Return the coefficients of all support vectors for every pair of classes."""
+        of_class = self._coefficients
         if self.classes_.size == 2:
-            return self.dual_coef_
+            return of_class
         edges = np.concatenate([[0], np.cumsum(self.n_support_)])
         rows = np.zeros((self.classes_.size * (self.classes_.size - 1) // 2, edges[-1]))
         for row, (a, b) in zip(rows, combinations(range(self.classes_.size), 2), strict=True):
             of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
-            row[of_a], row[of_b] = self.dual_coef_[b - 1, of_a], self.dual_coef_[a, of_b]
+            row[of_a], row[of_b] = of_class[b - 1, of_a], of_class[a, of_b]
         return rows
+
+    # Probabilities.
+
+    @property
+    def _is_calibrated(self) -> bool:
+        """Whether probabilities are asked for."""
+        return self.probability != "deprecated" and bool(self.probability)
+
+    def _check_calibrated(self) -> bool:
+        """Say whether there are probabilities: ``hasattr`` asks."""
+        if not self._is_calibrated:
+            raise AttributeError("predict_proba is not available when probability=False.")
+        return True
+
+    @available_if(_check_calibrated)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class; the model is fitted with ``probability=True``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Points, or kernel values against the training points with ``kernel="precomputed"``.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            Probabilities, which sum to one.  The largest need not be that of the class that ``predict`` returns.
+        """
+        now = self._twin()  # another thread may store another model meanwhile
+        check_is_fitted(now)
+        if now.calibration_ is None:
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False, when the fit was interrupted, and after "
+                "partial_fit and forget, whose rows it knows nothing of. Fit the model again with probability=True."
+            )
+        return calibration.probabilities(now._by_class(now._pair_decisions(X)), now.calibration_)
+
+    @available_if(_check_calibrated)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Points, or kernel values against the training points with ``kernel="precomputed"``.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            Logarithms of what ``predict_proba`` returns.
+        """
+        with np.errstate(divide="ignore"):  # of a probability below the least number of float64
+            return np.log(self.predict_proba(X))
+
+    def _calibrate(self, X: Any, y: Any, sample_weight: Any, limit: Limit) -> None:
+        """Fit sigmoids to what models of five folds say of the rows they have not seen; none if Ctrl-C was pressed."""
+        X = self._check_points(X, reset=False) if self._objects is None else X
+        codes = np.searchsorted(self.classes_, np.asarray(y).ravel())
+        weight = validation.check_weights(sample_weight, codes.size)
+        seen = np.flatnonzero(weight > 0)
+        decisions = np.zeros((codes.size, self.classes_.size * (self.classes_.size - 1) // 2))
+        for others, fold in calibration.folds(codes[seen], self.random_state):
+            if limit.was_interrupted:
+                break
+            decisions[seen[fold]] = self._decisions_without(X, codes, weight, seen[others], seen[fold])
+        if not limit.was_interrupted:
+            self.calibration_ = calibration.sigmoids(self._by_class(decisions[seen]), codes[seen], weight[seen])
+
+    def _shortfall(self, status: Status, outcomes: Sequence[Outcome | Solution], count: int) -> str:
+        message = super()._shortfall(status, outcomes, count)
+        return f"One of the folds for probabilities: {message}" if self._is_fold else message
+
+    def _decisions_without(
+        self, X: Any, codes: np.ndarray, weight: np.ndarray, rows: np.ndarray, unseen: np.ndarray
+    ) -> np.ndarray:
+        """Return the pairs' decision values for rows that a model of other rows has not seen.
+
+        If that has no row of one class of a pair it decides for the other, by a margin of one, as LIBSVM does.
+        """
+        n_classes, present = self.classes_.size, np.unique(codes[rows])
+        pairs = np.array(list(combinations(range(n_classes), 2)))
+        is_there = np.isin(pairs, present)
+        for_second = is_there[:, 1].astype(float) - is_there[:, 0]
+        decisions = np.tile(for_second if n_classes == 2 else -for_second, (unseen.size, 1))
+        if present.size > 1:
+            model, labels = self._fold_model(present), self.classes_[codes]
+            points, of_points = _safe_split(model, X, labels, rows)
+            model._fit(points, of_points, weight[rows])
+            found = model._pair_decisions(_safe_split(model, X, labels, unseen, rows)[0])
+            # Two classes have the second for the positive one, more have the first.
+            decisions[:, is_there.all(axis=1)] = found if (present.size == 2) == (n_classes == 2) else -found
+        return decisions
+
+    def _fold_model(self, present: np.ndarray) -> "SVC":
+        """Return a model of the same parameters for some of the classes."""
+        model = self._twin()
+        model._is_fold, model.probability, model.warm_start = True, False, False
+        if isinstance(self.class_weight, dict):
+            model.class_weight = dict(zip(self.classes_[present], self.class_weight_[present], strict=True))
+        return model

@@ -198,6 +198,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         gamma = getattr(self._kernel, "gamma", self.gamma) if isinstance(self.kernel, str) else self.gamma
         model = SVC(C=C, kernel=self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, tol=1e-9)
         model.classes_, model._kernel, model.n_features_in_ = self.classes_, self._kernel, self.n_features_in_
+        model.class_weight_ = np.ones(2)
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         assert path.gram is not None

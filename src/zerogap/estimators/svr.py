@@ -1,6 +1,8 @@
 """Support vector regression."""
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,13 @@ from zerogap.estimators.base import Outcome
 from zerogap.estimators.incremental import Incremental, Rows, Training
 from zerogap.gram import Gram
 from zerogap.limits import limits
+from zerogap.loop import Solution, Status
 from zerogap.problem import DualProblem
+
+# C = inf, in units of the largest target over the largest k(x, x): the first C, what it grows by, and how often at most.  A
+# solution is one for every larger C if its coefficients are below this share of it.
+FIRST_COST, GROWTH, MOST_COSTS, BELOW_CAP = 1e6, 100.0, 4, 0.5
+TINY = 1e-100
 
 
 class SVR(RegressorMixin, Incremental):
@@ -25,14 +33,18 @@ class SVR(RegressorMixin, Incremental):
     Parameters
     ----------
     C : float, default 1.0
-        Cost of a deviation beyond the tube.
+        Cost of a deviation beyond the tube; ``np.inf`` allows none.  That is solved with a C so large that no coefficient
+        reaches it, so that a larger one changes nothing; the certificate is that of this C.
     epsilon : float, default 0.1
         Half width of the tube within which deviations are free.
     kernel : str, callable or Kernel, default "rbf"
-        "linear", "poly", "rbf", "sigmoid", "precomputed", or a function of two sets of points.
+        "linear", "poly", "rbf", "sigmoid", "precomputed", a function of two sets of points, or a kernel object with its own
+        parameters.  A function may take points that are no rows of numbers, such as texts: it is then called with all of
+        them, and the whole matrix is kept while fitting.
     gamma : float or str, default "scale"
         Coefficient of rbf, poly and sigmoid; "scale" is 1 / (n_features * X.var()), "auto" is 1 / n_features.  Beside other
-        names and functions it has no effect, as in scikit-learn; beside a kernel object it is refused.
+        names and functions it has no effect, as in scikit-learn; beside a kernel object it is refused.  In X.var() a row of
+        ``sample_weight`` two counts twice.
     degree : int, default 3
         Degree of the polynomial kernel.
     coef0 : float, default 0.0
@@ -46,6 +58,8 @@ class SVR(RegressorMixin, Incremental):
         Name of a solver, or a configured one.
     fit_intercept : bool, default True
         Whether the bias is free; else it is zero.
+    shrinking : bool, default True
+        Whether solvers that can, "auto" and "smo", set points aside that are at a bound; a configured solver has its own.
     cache_size : float, default 1000
         Memory for kernel rows in megabytes.
     max_iter : int, default -1
@@ -63,22 +77,26 @@ class SVR(RegressorMixin, Incremental):
     ----------
     support_ : array of shape (s,)
         Rows of the support vectors.
-    support_vectors_ : array of shape (s, d)
-        The support vectors.
+    support_vectors_ : array or CSR matrix of shape (s, d)
+        The support vectors; none with a precomputed kernel, or if points are no rows of numbers.
     n_support_ : array
         Their number.
-    dual_coef_ : array of shape (1, s)
-        Signed coefficients, laid out as in scikit-learn.
+    dual_coef_ : array or CSR matrix of shape (1, s)
+        Signed coefficients, laid out as in scikit-learn; CSR if the support vectors are.
     intercept_ : array
         The bias.
-    coef_ : array
-        Weights of the features; only for the linear kernel.
+    coef_ : array or CSR matrix
+        Weights of the features, to be read only; only for the linear kernel.
     n_iter_ : int
         Steps of the solver.
     certificate_, status_, trace_ : Certificate, Status and Trace
         Of the solution.
     duality_gap_ : float
         The relative duality gap.
+    fit_status_ : int
+        0 if the solution has converged, else 1; ``status_`` says more.
+    shape_fit_ : tuple
+        Shape of the training points.
     kernel_evaluations_ : int
         Kernel values computed.
 
@@ -105,6 +123,7 @@ class SVR(RegressorMixin, Incremental):
         tol: float = 1e-4,
         solver: Any = "auto",
         fit_intercept: bool = True,
+        shrinking: bool = True,
         cache_size: float = 1000,
         max_iter: int = -1,
         max_time: float | None = None,
@@ -122,6 +141,7 @@ class SVR(RegressorMixin, Incremental):
         self.tol = tol
         self.solver = solver
         self.fit_intercept = fit_intercept
+        self.shrinking = shrinking
         self.cache_size = cache_size
         self.max_iter = max_iter
         self.max_time = max_time
@@ -134,8 +154,9 @@ class SVR(RegressorMixin, Incremental):
 
         Parameters
         ----------
-        X : array or CSR matrix of shape (n, d)
-            Training points, or their kernel matrix (n, n) with ``kernel="precomputed"``.
+        X : array or sparse matrix of shape (n, d)
+            Training points, or their kernel matrix (n, n) with ``kernel="precomputed"``.  If the kernel is a function, any
+            list of points that it takes.
         y : array of shape (n,)
             Targets.
         sample_weight : array of shape (n,), optional
@@ -148,54 +169,106 @@ class SVR(RegressorMixin, Incremental):
         """
         return self._become(self._twin()._fit(X, y, sample_weight))
 
+    def _check_options(self) -> None:
+        super()._check_options()
+        validation.check_positive(
+            "C", self.C, infinite=True, advice="Use np.inf to allow no deviation beyond the tube."
+        )
+        validation.check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
+
     def _fit(self, X: Any, y: Any, sample_weight: Any, *, keep_gram: bool = False) -> "SVR":
         began = time.perf_counter()
         self._check_options()
-        X, y = self._check_points(X, y, y_numeric=True, copy=True)
+        X, y = self._check_training(X, y, y_numeric=True, copy=True)
         y = np.array(y, dtype=np.float64)
         weight = validation.check_weights(sample_weight, X.shape[0]).copy()
         points = self._prepare(X, y, weight)
         last = getattr(self, "_last_beta", None) if self.warm_start else None
         start = points.gather(last) if last is not None and last.shape == y.shape else None
         with limits(self._time_left(began)):
-            problem = self._problem(self._gram(X, points.rows), y[points.rows], points.weight)
-            outcome = Outcome.of(self._solve(problem, start, "fit"))
+            gram, target = self._gram(X, points.rows), y[points.rows]
+            if np.isinf(self.C):
+                self._cost, solution = self._solve_hard_tube(gram, target, start)
+            else:
+                self._cost = self.C
+                solution = self._solve(self._problem(gram, target, points.weight), start, "fit")
+        outcome = Outcome.of(solution)
         training = self._training = Training(Rows(X, y, weight), points, outcome.beta[None].copy())
         self._take(training, [outcome])
         if keep_gram:
-            training.outcomes, training.grams = [outcome], [problem.gram]
+            training.outcomes, training.grams = [outcome], [gram]
         else:
             self._warn([outcome])
+        self._release_objects()
         return self
 
     def _take(self, training: Training, outcomes: list[Outcome]) -> None:
         (outcome,), (beta,), points = outcomes, training.beta, training.points
-        is_boxed = self.loss == "epsilon_insensitive"  # a ridge shares coefficients by weight
-        caps = self.C * training.rows.weight
+        is_boxed = self._solved_loss == "epsilon_insensitive"  # a ridge shares coefficients by weight
+        weight = training.rows.weight
+        caps = self._cost * np.where(weight > 0, 1.0, 0.0) if np.isinf(self.C) else self.C * weight
         of_rows = points.on_few(beta, caps) if is_boxed else points.spread(beta)
         if self.warm_start:
             self._last_beta = of_rows
         self._store_support(training.rows.X, np.flatnonzero(of_rows))
-        self.dual_coef_ = of_rows[None, self.support_]
+        self.dual_coef_ = self._sparse_if_points_are(of_rows[None, self.support_])
         self._set_biases([outcome.bias])
         self.n_support_ = np.array([self.support_.size], dtype=np.int32)
         self.n_iter_ = outcome.n_iter
         self.certificate_, self.status_, self.trace_ = outcome.certificate, outcome.status, outcome.trace
         self.duality_gap_ = outcome.certificate.relative_gap
+        self.fit_status_ = int(outcome.status is not Status.CONVERGED)
         self.kernel_evaluations_ = outcome.kernel_evaluations
 
     def _pieces(self, rows: Rows, points: Distinct) -> list[tuple[np.ndarray, np.ndarray]]:
         return [(np.arange(points.rows.size), rows.y[points.rows])]
 
-    def _problem(self, gram: Gram, target: np.ndarray, weight: np.ndarray) -> DualProblem:
-        build = getattr(DualProblem, self.loss)
-        return build(gram, target, self.C, self.epsilon, sample_weight=weight, fit_intercept=self.fit_intercept)
+    @property
+    def _solved_loss(self) -> str:
+        """The loss that is solved for: where no deviation is allowed both are the same, and this one has the bound C."""
+        return "epsilon_insensitive" if np.isinf(self.C) else self.loss
 
-    def _check_options(self) -> None:
-        super()._check_options()
-        validation.check_choice("loss", self.loss, ("epsilon_insensitive", "squared_epsilon_insensitive"))
+    def _problem(self, gram: Gram, target: np.ndarray, weight: np.ndarray, C: float | None = None) -> DualProblem:
+        build, C = getattr(DualProblem, self._solved_loss), self.C if C is None else C
+        return build(gram, target, C, self.epsilon, sample_weight=weight, fit_intercept=self.fit_intercept)
+
+    def _solve_hard_tube(self, gram: Gram, target: np.ndarray, start: np.ndarray | None) -> tuple[float, Solution]:
+        """Solve with a C that grows until no coefficient is near it: the penalty is exact then, and all is within the tube.
+
+        Where no function of the kernel is within the tube coefficients grow with C, as the dual has no bound.  A solution
+        short of ``tol`` tells nothing, and a larger C is harder to solve for: it is the last.
+        """
+        weight = np.ones(target.size)  # a deviation that costs infinitely much has no weight
+        size = float(np.abs(target - np.median(target)).max()) / max(float(gram.diagonal.max()), TINY)
+        C = FIRST_COST * max(size, TINY)
+        for k in range(MOST_COSTS):
+            C *= GROWTH if k else 1.0
+            solution = self._solve(self._problem(gram, target, weight, C), start, "fit")
+            start = solution.beta
+            if solution.status is not Status.CONVERGED or float(np.abs(start).max()) < BELOW_CAP * C:
+                return C, solution
+        return C, replace(solution, status=Status.UNBOUNDED)
+
+    def _shortfall(self, status: Status, outcomes: Sequence[Outcome | Solution], count: int) -> str:
+        if status is not Status.UNBOUNDED or not np.isinf(self.C):
+            return super()._shortfall(status, outcomes, count)
+        return (
+            f"SVR(C=inf) found no function of this kernel within epsilon={self.epsilon:g} of every target: rows may be the "
+            "same but for their targets, or the kernel too simple. Use a finite C, or a larger epsilon."
+        )
 
     # Exact changes of a fitted model.
+
+    def _kept_training(self) -> Training:
+        self._refuse_hard_tube()
+        return super()._kept_training()
+
+    def _refuse_hard_tube(self) -> None:
+        if np.isinf(self.C):
+            raise ValueError(
+                "The rows of SVR(C=inf) cannot come and go one by one: without a bound on the coefficients there is no exact "
+                "way from one model to the next. Use a finite C, or fit the model to the rows you want."
+            )
 
     @available_if(lambda self: not self._is_precomputed)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVR":
@@ -219,6 +292,7 @@ class SVR(RegressorMixin, Incremental):
             The fitted model itself.
         """
         self._check_options()
+        self._refuse_hard_tube()
         if not hasattr(self, "support_"):
             return self._first_fit(X, y, sample_weight, self.max_time)
         training = self._kept_training()
@@ -265,7 +339,7 @@ class SVR(RegressorMixin, Incremental):
         """
         now = self._twin()  # another thread may store another model meanwhile
         check_is_fitted(now)
-        return now._products(X, [(slice(None), now.dual_coef_.T)])[0][:, 0] + now._biases[0]
+        return now._products(X, [(slice(None), now._coefficients.T)])[0][:, 0] + now._biases[0]
 
     def _weights(self) -> np.ndarray:
-        return np.asarray(self.dual_coef_ @ self._kernel.moved(self.support_vectors_))
+        return np.asarray(self._coefficients @ self._kernel.moved(self.support_vectors_))

@@ -496,9 +496,11 @@ def read_only(X: Any) -> Any:
 
 
 def dense_if_cheap(X: Any) -> Any:
-    """Return sparse points as an array if that makes products faster: few columns, or many entries."""
-    if sp.issparse(X):
-        n, d = X.shape
-        if 8 * n * d <= DENSE_BYTES and (d <= 256 or X.nnz >= 0.1 * n * d):
-            return X.toarray()
-    return X
+    """Return sparse points as an array if that makes products faster."""
+    return X.toarray() if sp.issparse(X) and is_dense_cheap(X) else X
+
+
+def is_dense_cheap(X: Any) -> bool:
+    """Whether sparse points are better made dense: few columns, or many entries."""
+    n, d = X.shape
+    return 8 * n * d <= DENSE_BYTES and (d <= 256 or X.nnz >= 0.1 * n * d)

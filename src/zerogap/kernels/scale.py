@@ -1,11 +1,15 @@
 """gamma: a number, or what the data make of it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from zerogap import validation
+from zerogap.kernels.base import is_dense_cheap
+
+ROWS_BYTES = 8_000_000  # of sparse points made dense at a time
 
 
 def check_gamma(gamma: Any) -> float | str:
@@ -57,12 +61,23 @@ def _differ(X: Any) -> bool:
 
 
 def _variance(X: Any, weight: np.ndarray) -> float:
-    """Return the variance of all entries of X."""
+    """Return the variance of all entries of X; of sparse points that are solved as dense ones to the same bit."""
     entries = weight.sum() * X.shape[1]
-    if sp.issparse(X):
+    if sp.issparse(X) and not is_dense_cheap(X):
         weights = np.repeat(weight, np.diff(X.indptr))  # of the entries that are stored; the others are zero
         mean = float(weights @ X.data) / entries
         return (float(weights @ (X.data - mean) ** 2) + (entries - float(weights.sum())) * mean**2) / entries
-    mean = float(weight @ X.sum(axis=1)) / entries
-    centred = X - mean
-    return float(weight @ np.einsum("ij,ij->i", centred, centred)) / entries
+    mean = float(weight @ _of_rows(X, lambda rows: rows.sum(axis=1))) / entries
+    return float(weight @ _of_rows(X, lambda rows: _squares(rows - mean))) / entries
+
+
+def _squares(rows: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", rows, rows)
+
+
+def _of_rows(X: Any, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return what a function makes of every row; sparse ones are made dense some at a time."""
+    if not sp.issparse(X):
+        return function(X)
+    step = max(ROWS_BYTES // (8 * X.shape[1]), 1)
+    return np.concatenate([function(X[a : a + step].toarray()) for a in range(0, X.shape[0], step)])

@@ -99,6 +99,8 @@ class Auto:
     ----------
     whole : int
         Number of points up to which the whole kernel matrix is computed, if memory holds it; 12000 by default.
+    shrinking : bool
+        Whether pairs set points aside where there are many; True by default.
 
     Examples
     --------
@@ -109,6 +111,7 @@ class Auto:
     """
 
     whole: int = WHOLE
+    shrinking: bool = True
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero."""
@@ -161,7 +164,7 @@ class Auto:
     ) -> tuple[PairState, Info]:
         if not problem.gram.is_complete:
             if not self._is_large(problem):
-                return SMO().step(problem, state, max_steps, kkt_target)
+                return SMO(shrinking=self.shrinking).step(problem, state, max_steps, kkt_target)
             return state, self._work_on_part(problem, state, max_steps, kkt_target)
         memory, violation = state.memory, _violation(problem, state)
         rough = max(memory.rough, kkt_target)
@@ -179,7 +182,7 @@ class Auto:
             memory.may_exchange, memory.spent, left = is_better, 0, math.inf
             if is_better or is_unbounded:
                 return state, Info(max(entered, 1), is_unbounded=is_unbounded)
-        may_shrink = problem.n >= MANY and _fits(problem, smo.WORTH_SHRINKING * problem.n)
+        may_shrink = self.shrinking and problem.n >= MANY and _fits(problem, smo.WORTH_SHRINKING * problem.n)
         pairs = SMO() if may_shrink else PAIRS
         _, info = pairs.step(problem, state, _at_most(max_steps, left), kkt_target)
         memory.spent += info.iterations
