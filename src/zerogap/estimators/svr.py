@@ -22,6 +22,8 @@ from zerogap.problem import DualProblem
 # C = inf, in units of the largest target over the largest k(x, x): the first C, what it grows by, and how often at most.  A
 # solution is one for every larger C if its coefficients are below this share of it.
 FIRST_COST, GROWTH, MOST_COSTS, BELOW_CAP = 1e6, 100.0, 4, 0.5
+# What is beyond the tube, summed, is at most the gap over C, and there should be nothing: this share of tol, if it can be had.
+FINER, FINEST = 1e-4, 1e-12
 TINY = 1e-100
 
 
@@ -240,11 +242,14 @@ class SVR(RegressorMixin, Incremental):
         """
         weight = np.ones(target.size)  # a deviation that costs infinitely much has no weight
         size = float(np.abs(target - np.median(target)).max()) / max(float(gram.diagonal.max()), TINY)
-        C = FIRST_COST * max(size, TINY)
+        C, finer = FIRST_COST * max(size, TINY), self._twin()
+        finer.tol = max(FINER * self.tol, FINEST)
         for k in range(MOST_COSTS):
             C *= GROWTH if k else 1.0
-            solution = self._solve(self._problem(gram, target, weight, C), start, "fit")
+            solution = finer._solve(self._problem(gram, target, weight, C), start, "fit")
             start = solution.beta
+            if solution.certificate.relative_gap <= self.tol:
+                solution = replace(solution, status=Status.CONVERGED)
             if solution.status is not Status.CONVERGED or float(np.abs(start).max()) < BELOW_CAP * C:
                 return C, solution
         return C, replace(solution, status=Status.UNBOUNDED)
