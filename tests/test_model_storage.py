@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import skops.io
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import zerogap
@@ -201,3 +201,13 @@ def test_a_stored_status_is_its_name():
     assert b"time limit" not in pickle.dumps(Status.MAX_TIME)
     with pytest.raises(ValueError, match="NEVER"):
         Status("NEVER")
+
+
+def test_a_model_of_an_older_version_has_new_parameters_at_their_defaults():
+    X, y = make_moons(40, random_state=0)
+    state = SVC(C=3.0).fit(X, y).__getstate__()
+    del state["break_ties"], state["shrinking"], state["probability"]
+    model = SVC.__new__(SVC)
+    model.__setstate__(state)
+    assert (model.C, model.break_ties, model.shrinking) == (3.0, False, True)
+    np.testing.assert_array_equal(model.predict(X), SVC(C=3.0).fit(X, y).predict(X))

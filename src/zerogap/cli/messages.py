@@ -20,7 +20,7 @@ _PHRASES = (
     (" (StandardScaler)", " (leave out --raw)"),
     ("raise it, or resume from this solution", "raise it"),
     ("loosen the tolerance, or resume from this solution", "or loosen the tolerance"),
-    ("interrupted; resume from this solution to go on", "interrupted"),
+    ("; resume from this solution to go on", ""),
     ("use another, such as 'simple-svm'", "use another, such as --solver simple-svm"),
     ("use a solver with a guarantee, such as 'smo'", "use one with a guarantee, such as --solver smo"),
     (" (max_iter=-1, that is ten million)", " (ten million)"),

@@ -1,6 +1,7 @@
 """What the estimators share: the way from rows to a solved problem, and kernels for new points."""
 
 import copy
+import inspect
 import math
 import os
 import time
@@ -116,6 +117,12 @@ class KernelMachine(BaseEstimator):
                 f"{os.fspath(file)} holds {type(model).__name__}; {cls.__name__} was asked for. zerogap.load reads any of them."
             )
         return model
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Parameters that came since an older version stored the model have their defaults."""
+        parameters = inspect.signature(type(self).__init__).parameters.values()
+        defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        super().__setstate__(defaults | state)
 
     def _twin(self) -> Any:
         """Return the model as it is now, with every attribute its own: what is stored in one is not seen in the other."""
