@@ -1,6 +1,7 @@
 """Rows added, forgotten and left out of a model of several classes: every pair of them is a problem of its own."""
 
 import copy
+import math
 import pickle
 import signal
 import warnings
@@ -533,3 +534,14 @@ def test_at_a_limit_the_rows_done_are_returned():
     assert result.status is Status.INTERRUPTED
     assert np.isnan(result.decision_values).all()
     assert result.decision_values.shape == (60, 3)
+
+
+@pytest.mark.filterwarnings("ignore:The poly kernel is not positive semidefinite")
+def test_a_pair_that_a_change_leaves_alone_keeps_the_coefficients_that_were_certified():
+    small = -9.423431753706845e-09
+    X = np.array([[small, 0.0], [small, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, 0.00607949655352682]])
+    y = np.array([0, 1, 0, 2, 1])
+    model = SVC(1.82, kernel="poly", gamma=0.7, degree=1, coef0=-0.5)
+    model.partial_fit(X[[2, 4, 3]], y[[2, 4, 3]]).partial_fit(X[[1, 0]], y[[1, 0]]).forget([4])
+    for coefficients, certificate in zip(model._pair_coefficients(), model.certificate_, strict=True):
+        assert abs(math.fsum(coefficients)) <= abs(certificate.sum_residual) + 4e-16 * np.abs(coefficients).sum()

@@ -546,17 +546,29 @@ def _check_variant(check: Checker, variant: str, model: Any, other: Any) -> None
         check.require(same or one.primal != one.primal, variant, lambda o=one, t=two: f"another result: {o} and {t}")
 
 
-def _regressor(check: Checker, model: Any, values: np.ndarray) -> None:
-    case, facts = check.case, check.case.facts
-    problem = formulated(
-        facts["formulation"], spec(case, *_gamma_and_tau(model)), raw(case), case.data["y"], facts["C"], facts["eps"],
-        case.data.get("w"), facts["has_bias"],
+def _regression_problem(case: Case, model: Any, rows: np.ndarray) -> Problem:
+    facts, w = case.facts, case.data.get("w")
+    points = _rows(raw(case), rows, case.facts["kernel"] in ("precomputed", "callable"))
+    return formulated(
+        facts["formulation"], spec(case, *_gamma_and_tau(model)), points, case.data["y"][rows], facts["C"], facts["eps"],
+        None if w is None else w[rows], facts["has_bias"],
     )  # fmt: skip
-    beta = np.zeros(problem.n)
+
+
+def _regression_coefficients(model: Any, n: int) -> np.ndarray:
+    beta = np.zeros(n)
     beta[model.support_] = _dense(model.dual_coef_)[0]
+    return beta
+
+
+def _regressor(check: Checker, model: Any, values: np.ndarray | None, rows: np.ndarray | None = None) -> None:
+    case = check.case
+    problem = _regression_problem(case, model, np.arange(case.data["y"].size) if rows is None else rows)
+    beta = _regression_coefficients(model, problem.n)
     bias = float(model.intercept_[0]) if hasattr(model, "intercept_") else 0.0
-    _estimated(check, problem, beta, bias, model.certificate_, model.status_, facts["tol"])
-    check_values(check, problem, beta, bias, values)
+    _estimated(check, problem, beta, bias, model.certificate_, model.status_, case.facts["tol"])
+    if values is not None:
+        check_values(check, problem, beta, bias, values)
     check.notes["status"] = model.status_.name
 
 
@@ -568,28 +580,51 @@ def check_gp(check: Checker, scope: dict[str, Any]) -> None:
 
 def check_incremental(check: Checker, scope: dict[str, Any]) -> None:
     case, model, fresh = check.case, scope["model"], scope["fresh"]
-    rows = np.array(case.facts["held"])
-    _classifier(check, fresh, rows, case.facts["tol"])
-    _classifier(check, model, rows, case.facts["tol"])
-    *_, problem = next(iter(_pair_problems(case, model, rows)))
-    statuses = {model.status_.name, fresh.status_.name}
+    rows, is_regressor = np.array(case.facts["held"]), case.about["estimator"] == "SVR"
+    for one in (fresh, model):
+        if is_regressor:
+            _regressor(check, one, None, rows)
+        else:
+            _classifier(check, one, rows, case.facts["tol"])
+    statuses = {status.name for m in (model, fresh) for status in _listed(m.status_)}
+    parts = list(_parts(case, model, fresh, rows))
     if statuses == {"CONVERGED"} and not check.failures:
-        _models_agree(check, problem, model, fresh)
-        if case.facts["left_out"] is not None and not problem.is_indefinite and problem.has_finite_kernel:
-            _check_left_out(check, problem, scope)
-    elif "UNBOUNDED" in statuses and "CONVERGED" in statuses and not problem.is_indefinite:
-        # Without convexity a start may lead to a stationary point, and another to a ray on which the objective rises for ever.
-        check.fail("incremental", f"model says {model.status_.name}, a fresh fit {fresh.status_.name}")
+        for part in parts:
+            _models_agree(check, *part)
+        if case.facts["left_out"] is not None and not any(
+            problem.is_indefinite or not problem.has_finite_kernel for problem, *_ in parts
+        ):
+            _check_left_out(check, scope)
+        return
+    for p, (problem, *_) in enumerate(parts):
+        both = {_listed(m.status_)[p].name for m in (model, fresh)}
+        if both >= {"UNBOUNDED", "CONVERGED"} and not problem.is_indefinite:
+            # Without convexity one start may lead to a stationary point, another to a ray on which the objective rises.
+            check.fail("incremental", f"of a model and a fresh fit one says UNBOUNDED, and one CONVERGED, of pair {p}")
 
 
-def _models_agree(check: Checker, problem: Problem, model: Any, fresh: Any) -> None:
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _parts(case: Case, model: Any, fresh: Any, rows: np.ndarray) -> Any:
+    """Yield every problem, with both models' coefficients and intercepts."""
+    if case.about["estimator"] == "SVR":
+        problem = _regression_problem(case, model, rows)
+        yield problem, *((_regression_coefficients(m, rows.size), float(m.intercept_[0])) for m in (model, fresh))
+        return
+    for p, (a, b, ours, problem) in enumerate(_pair_problems(case, model, rows)):
+        points = ((_pair_coefficients(m, a, b, rows.size)[ours], float(m.intercept_[p])) for m in (model, fresh))
+        yield problem, *points
+
+
+def _models_agree(
+    check: Checker, problem: Problem, one: tuple[np.ndarray, float], two: tuple[np.ndarray, float]
+) -> None:
     if problem.is_indefinite or not problem.has_finite_kernel:
         return
-    betas = [_pair_coefficients(m, 0, 1, problem.n) for m in (model, fresh)]
-    one, two = (
-        evaluate(problem, beta, float(m.intercept_[0]), Long) for beta, m in zip(betas, (model, fresh), strict=True)
-    )
-    for first, second, beta in ((one, two, betas[0]), (two, one, betas[1])):
+    first_truth, second_truth = (evaluate(problem, beta, bias, Long) for beta, bias in (one, two))
+    for first, second, beta in ((first_truth, second_truth, one[0]), (second_truth, first_truth, two[0])):
         excess = float(first.dual - second.primal) - first.dual_error - second.primal_error
         size = abs(float(first.dual)) + abs(float(second.primal))
         allowed = 1e-10 * size + _stray(problem, beta, second)
@@ -598,27 +633,42 @@ def _models_agree(check: Checker, problem: Problem, model: Any, fresh: Any) -> N
         )
 
 
-def _check_left_out(check: Checker, problem: Problem, scope: dict[str, Any]) -> None:
-    """f(x) of two optima differs by at most sqrt(2 gap k(x, x)); the bias by its interval and as much again at other points."""
-    case, row = check.case, check.case.facts["left_out"]
-    value, without = float(scope["left_out"].decision_values[row]), scope["without"]
-    if without.status_.name != "CONVERGED":
+def _check_left_out(check: Checker, scope: dict[str, Any]) -> None:
+    """What is said of a row without it is what a fit without it says, of every pair of classes."""
+    case, left_out, without = check.case, scope["left_out"], scope["without"]
+    if any(status.name != "CONVERGED" for status in _listed(without.status_)):
         return
-    if math.isnan(value) and scope["left_out"].status.name == "MAX_TIME":
-        return  # it says that it did not come to this row
-    held = np.array(case.facts["held"])
+    row, held = case.facts["left_out"], np.array(case.facts["held"])
     rest = np.delete(np.arange(held.size), row)
-    K = np.asarray(problem.matrix(Long), dtype=np.longdouble)
-    beta = _pair_coefficients(without, 0, 1, rest.size)
-    expected = float(K[row, rest] @ beta) + float(without.intercept_[0])
-    certificate = without.certificate_
+    is_regressor = case.about["estimator"] == "SVR"
+    found = np.atleast_1d((left_out.predictions if is_regressor else left_out.decision_values)[row])
+    if left_out.status.name == "MAX_TIME" and np.isnan(found.astype(float)).any():
+        return  # it says that it did not come to this row
+    points = _rows(raw(case), held, case.facts["kernel"] == "callable")
+    K = np.asarray(spec(case, *_gamma_and_tau(scope["model"])).values(points, points, Long), dtype=np.longdouble)
+    if is_regressor:
+        betas = [_regression_coefficients(without, rest.size)]
+    else:
+        pairs = combinations(range(without.classes_.size), 2)
+        betas = [_pair_coefficients(without, a, b, rest.size) for a, b in pairs]
+    for p, beta in enumerate(betas):
+        bias, certificate = float(without.intercept_[p]), _listed(without.certificate_)[p]
+        _check_left_out_value(check, K, row, rest, beta, bias, certificate, float(found[p]))
+
+
+def _check_left_out_value(
+    check: Checker, K: np.ndarray, row: int, rest: np.ndarray, beta: np.ndarray, bias: float, certificate: Any, value: float
+) -> None:  # fmt: skip
+    """f(x) of two optima differs by at most sqrt(2 gap k(x, x)); the bias by its interval and as much again at other points."""
+    expected = float(K[row, rest] @ beta) + bias
     low, high = certificate.bias_interval
     gap = certificate.gap + rounding_of(certificate)
     reach = math.sqrt(2 * gap * float(np.diagonal(K).max()))
-    # The value may be read off a residual, t - f(x) with a target of one.
-    noise = 64 * held.size * UNIT * float((np.abs(K) @ np.abs(np.insert(beta, row, 0.0))).max()) + 4 * UNIT
+    # The value may be read off a residual, t - f(x) with a target of one, or of its own size.
+    target = float(np.abs(check.case.data["y"]).max())
+    noise = 64 * len(K) * UNIT * float((np.abs(K) @ np.abs(np.insert(beta, row, 0.0))).max()) + 4 * UNIT * target
     free = bool(((np.abs(beta) > 1e-9 * np.abs(beta).max()) & (np.abs(beta) < 0.999 * np.abs(beta).max())).any())
-    if not case.facts["has_bias"]:
+    if not check.case.facts["has_bias"]:
         allowed = 4 * reach + noise
     elif not free:
         return  # the bias has an interval of its own, of which either side is right

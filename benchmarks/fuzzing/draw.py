@@ -450,22 +450,37 @@ def _incremental(case: Case, rng: np.random.Generator) -> None:
         case.facts["is_indefinite"] = True
     if "gamma='" in options:
         options = options.replace("gamma='scale'", "gamma=0.7").replace("gamma='auto'", "gamma=0.7")
-    y = _signs(rng, X)
+    eps, kind = 0.0, rng.random()
+    if kind < 0.2:
+        y, estimator = _targets(rng, X), "SVR"
+        loss, eps = (
+            str(rng.choice(["epsilon_insensitive", "squared_epsilon_insensitive"])),
+            float(rng.choice([0.0, 0.1])),
+        )
+    else:
+        y, estimator = _signs(rng, X), "SVC"
+        if kind < 0.45:
+            y = rng.integers(0, 4, size=n)
+            y[:2] = 0, 1  # of some no row may be left
+        loss = str(rng.choice(["hinge", "hinge", "squared_hinge"]))
     case.data["y"] = y
-    loss = str(rng.choice(["hinge", "hinge", "squared_hinge"]))
     C = (
         float("inf")
-        if rng.random() < 0.05
+        if rng.random() < 0.05 and estimator == "SVC"
         else _power_of_ten(rng, -8, 8)
         if rng.random() < 0.4
         else _power_of_ten(rng, -2, 3)
     )
     has_bias = bool(rng.random() < 0.8)
     tol = _power_of_ten(rng, -9, -3)
-    held, lines = _history(rng, n, y)
-    make = f"zerogap.SVC({'np.inf' if np.isinf(C) else repr(C)}, kernel={options}, loss={loss!r}, fit_intercept={has_bias}, "
-    case.about.update(formulation=loss, n=n, C=C, bias=has_bias, tol=tol)
-    case.facts.update(formulation=loss, C=C, eps=0.0, has_bias=has_bias, tol=tol, held=held)
+    held, lines = _history(rng, n, y if estimator == "SVC" else np.zeros(n))
+    more = "decision_function_shape='ovo', " if estimator == "SVC" else f"epsilon={eps!r}, "
+    make = (
+        f"zerogap.{estimator}(C={'np.inf' if np.isinf(C) else repr(C)}, kernel={options}, loss={loss!r}, {more}"
+        f"fit_intercept={has_bias}, "
+    )
+    case.about.update(estimator=estimator, formulation=loss, n=n, C=C, bias=has_bias, tol=tol)
+    case.facts.update(formulation=loss, C=C, eps=eps, has_bias=has_bias, tol=tol, held=held)
     case.code += [f"data = {data}", f"model = {make}tol={tol!r}, max_iter={MOST_STEPS}, max_time={MOST_SECONDS})"]
     case.code += lines
     case.code.append(f"held = {held}")
@@ -476,7 +491,7 @@ def _incremental(case: Case, rng: np.random.Generator) -> None:
     if rng.random() < 0.3:
         row = int(rng.integers(len(held)))
         rest = [k for i, k in enumerate(held) if i != row]
-        if np.unique(y[rest]).size == 2:
+        if rest and (estimator == "SVR" or np.unique(y[rest]).size == np.unique(y).size):
             case.facts["left_out"] = row
             case.code.append("left_out = zerogap.leave_one_out(model)")
             case.code.append(
@@ -489,7 +504,7 @@ def _history(rng: np.random.Generator, n: int, y: np.ndarray) -> tuple[list[int]
     order = rng.permutation(n)
     first = np.unique(y[order], return_index=True)[1]
     order = np.concatenate([order[first], np.delete(order, first)])
-    held = list(map(int, order[: max(2, int(rng.integers(2, n + 1)))]))
+    held = list(map(int, order[: max(2, first.size, int(rng.integers(2, n + 1)))]))
     waiting = list(map(int, order[len(held) :]))
     lines = [f"model.partial_fit(data[{held}], y[{held}])"]
     for _ in range(int(rng.integers(1, 5))):
@@ -500,7 +515,7 @@ def _history(rng: np.random.Generator, n: int, y: np.ndarray) -> tuple[list[int]
         elif len(held) > 2:
             gone = sorted(map(int, rng.choice(len(held), int(rng.integers(1, max(2, len(held) // 2))), replace=False)))
             left = [k for i, k in enumerate(held) if i not in gone]
-            if np.unique(y[left]).size < 2:
+            if np.unique(y[left]).size < first.size:
                 continue
             waiting += [held[i] for i in gone]
             held = left
@@ -517,10 +532,13 @@ def _estimator(case: Case, rng: np.random.Generator) -> None:
     C = _power_of_ten(rng, -8, 8) if rng.random() < 0.4 else _power_of_ten(rng, -2, 3)
     tol, has_bias = _tolerance(rng, case), bool(rng.random() < 0.8)
     left_out = (*LINEAR_SYSTEM, *HULLS, *(ONE_AT_A_TIME if has_bias else ()))
-    solver = str(rng.choice([s for s in SOLVERS if s not in left_out]))
+    # As users leave it every other time: small classes are then solved by compiled code of their own.
+    is_plain = bool(rng.random() < 0.5)
+    solver = "auto" if is_plain else str(rng.choice([s for s in SOLVERS if s not in left_out]))
     steps = STEPS.get(solver, MOST_STEPS)
+    limit = "" if is_plain else f"max_iter={steps}, "
     common = (
-        f"kernel={options}, tol={tol!r}, solver={solver!r}, fit_intercept={has_bias}, max_iter={steps}, "
+        f"kernel={options}, tol={tol!r}, solver={solver!r}, fit_intercept={has_bias}, {limit}"
         f"max_time={MOST_SECONDS}, random_state=0"
     )
     w = _weights(rng, n)
@@ -530,7 +548,7 @@ def _estimator(case: Case, rng: np.random.Generator) -> None:
         case.data["y"] = _targets(rng, X)
         make = f"zerogap.SVR({C!r}, {eps!r}, loss={loss!r}, {common})"
     else:
-        loss, eps = str(rng.choice(["hinge", "squared_hinge"])), 0.0
+        loss, eps = str(rng.choice(["hinge", "hinge", "squared_hinge"])), 0.0
         classes = int(rng.choice([2, 3, 4])) if n >= 4 else 2
         y = rng.integers(0, classes, size=n)
         y[rng.choice(n, classes, replace=False)] = np.arange(classes)

@@ -199,7 +199,9 @@ class Training:
         try:
             problem, active = old.solve(model, k, before)
             if _are_same(before, piece, origin):
-                self.exact[k], self.outcomes[k], self.beta[k, piece.which] = old.exact[k], old.outcomes[k], active.beta
+                last = old.outcomes[k]
+                self.exact[k], self.outcomes[k] = old.exact[k], last
+                self.beta[k, piece.which] = active.beta if last is None else last.beta  # what was certified, to the last digit
                 return 0
             old.exact[k] = None  # its active set is about to move
             if active.is_unbounded:  # from coefficients without bound no way leads to another point
