@@ -201,7 +201,9 @@ class Training:
             if _are_same(before, piece, origin):
                 last = old.outcomes[k]
                 self.exact[k], self.outcomes[k] = old.exact[k], last
-                self.beta[k, piece.which] = active.beta if last is None else last.beta  # what was certified, to the last digit
+                self.beta[k, piece.which] = (
+                    active.beta if last is None else last.beta
+                )  # what was certified, to the last digit
                 return 0
             old.exact[k] = None  # its active set is about to move
             if active.is_unbounded:  # from coefficients without bound no way leads to another point
