@@ -47,7 +47,7 @@ def test_to_the_last_digits(name):
     assert solution.certificate.dual == pytest.approx(-reference_objective(problem), rel=1e-7)
 
 
-@pytest.mark.parametrize("tol", [1e-3, 1e-9])
+@pytest.mark.parametrize("tol", [pytest.param(1e-3, marks=pytest.mark.long), 1e-9])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_part_by_part_to_the_same_optimum(name, tol, small_parts):
     problem = dict(problems(cache_size=0.3))[name]

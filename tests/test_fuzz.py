@@ -16,7 +16,7 @@ from fuzzing.pool import campaign
 from fuzzing.run import run, write_snippet
 from fuzzing.truth import Digits, KernelSpec, Long, evaluate
 
-SEED, QUICK, CASES, CHUNK = 2026, 250, 1000, 25
+SEED, QUICK, CASES, CHUNK = 2026, 150, 1000, 25
 LIMIT = 60.0  # seconds of processor time; a case needs some hundredths, once its code is compiled
 
 

@@ -101,7 +101,9 @@ def outputs(model):
     return found
 
 
-@pytest.mark.parametrize("way", [by_file, by_skops, pytest.param(by_pickle, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "way", [by_file, *(pytest.param(way, marks=pytest.mark.long) for way in (by_skops, by_pickle))]
+)
 @pytest.mark.parametrize("state", STATES)
 def test_what_is_read_is_what_was_written(state, way, tmp_path):
     model = STATES[state]()

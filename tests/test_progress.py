@@ -178,7 +178,7 @@ def awkward(n=24):
 
 @pytest.mark.parametrize("solver", ALL_SOLVERS.values(), ids=ALL_SOLVERS)
 @pytest.mark.parametrize("kernel", INDEFINITE)
-@pytest.mark.parametrize("max_steps", [1_000, pytest.param(300_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("max_steps", [300, pytest.param(300_000, marks=pytest.mark.long)])
 def test_indefinite_kernels_end_with_a_feasible_point_and_an_honest_status(kernel, solver, max_steps):
     X, y, t = awkward()
     for name, formulation in [*FORMULATIONS.items(), ("gp", None)]:

@@ -45,7 +45,10 @@ def data():
 
 @pytest.mark.parametrize(
     "solver",
-    ["smo", "rosen", "simple-svm", *(pytest.param(s, marks=pytest.mark.long) for s in ("smo-platt", "decomposition"))],
+    [
+        "rosen",
+        *(pytest.param(s, marks=pytest.mark.long) for s in ("smo", "simple-svm", "smo-platt", "decomposition")),
+    ],
 )
 def test_one_problem(data, solver):
     X, y = data

@@ -216,9 +216,10 @@ def _solve(problem, part, tol, beta):
         top, rounding = top + upper[i], rounding + 1e-13 * drops[i]
     point, cache = Iterate(beta, residual, up_offset, low_offset), RowCache(part.K, slots, stamps)
     moved, violation, bias, excess = 0, VIOLATION, 0.0, 0.0
+    second_order = m > 0  # always so, but no constant: for that everything would be compiled a second time
     while True:
         most = MOST_PAIRS * m - moved
-        _, count, _, _ = descend(problem, point, cache, problem.kernel_diagonal, zero, True, most, violation)
+        _, count, _, _ = descend(problem, point, cache, problem.kernel_diagonal, zero, second_order, most, violation)
         moved += count
         if not problem.has_fixed_bias:
             excess = _restore_sum(beta, lower, upper)
