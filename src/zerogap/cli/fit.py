@@ -18,7 +18,7 @@ EXAMPLES = """\
   zerogap fit houses.parquet --target price --regression --epsilon 0.5
   zcat data.csv.gz | zerogap fit - --no-peer --json -    JSON on standard output, and nothing else"""
 SHOWN = 3  # certificates of pairs of classes
-TOY = 60  # points that load the code
+TOY, TOY_TOL = 200, 1e-12  # points that load the code, and how far: there is code that only the last digits need
 PEER_ITERATIONS = 10_000_000
 REGRESSION_LOSS = {"hinge": "epsilon_insensitive", "squared_hinge": "squared_epsilon_insensitive"}
 
@@ -103,7 +103,7 @@ def _fitted(options: argparse.Namespace, settings: dict[str, Any], parts: Split,
     )
     shown = f"C={options.C:g}, kernel={options.kernel!r}, loss={settings['loss']!r}, tol={options.tol:g}"
     report.say(f"{kind.__name__}({shown})\n")
-    warm = kind(**settings, max_time=solving.WARM_UP_SECONDS)
+    warm = kind(**settings, tol=TOY_TOL, max_time=solving.WARM_UP_SECONDS)
     X, y = solving.toy(n_features, TOY, min(np.unique(parts.y_train).size, 3))
     solving.warm_up(report, lambda: warm.fit(sp.csr_matrix(X) if sp.issparse(parts.train) else X, y))
     model = kind(**settings, tol=options.tol, max_time=options.max_time, verbose=options.verbose or report.is_live)
