@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from zerogap import ticker
 from zerogap.cli import bench, main, messages, report
-from zerogap.loop import Status
+from zerogap.solution import Status
 
 
 @pytest.fixture

@@ -24,9 +24,9 @@ from zerogap import (
 )
 from zerogap.estimators.loo import LeaveOneOut
 from zerogap.kernels import RBF, Linear
-from zerogap.loop import TraceRow
 from zerogap.notebook import MOST_POINTS, Scale, card
 from zerogap.path import Event, ScoreCurve
+from zerogap.solution import TraceRow
 from zerogap.wording import count, duration, number, objectives
 
 

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from zerogap.comparison import Comparison
     from zerogap.estimators.loo import LeaveOneOut
     from zerogap.gram import Gram
-    from zerogap.loop import Solution, Status, Trace
     from zerogap.path.curve import ScoreCurve
     from zerogap.path.result import Path
     from zerogap.problem import DualProblem
+    from zerogap.solution import Solution, Status, Trace
 
 BLUE, ORANGE = "#2f8fc6", "#dd7a1a"
 MOST_POINTS = 200  # of a curve: a page needs no more

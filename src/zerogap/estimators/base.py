@@ -23,9 +23,10 @@ from zerogap.duplicates import Distinct, distinct
 from zerogap.gram import Gram
 from zerogap.kernels import Function, Kernel, as_kernel, is_precomputed
 from zerogap.limits import Exceeded
-from zerogap.loop import Solution, Status, Trace, default_max_steps, solve
+from zerogap.loop import default_max_steps, solve
 from zerogap.problem import DualProblem
 from zerogap.progress import GapProgress
+from zerogap.solution import Solution, Status, Trace
 from zerogap.solvers import get_solver
 from zerogap.stopping import RelativeGap
 

@@ -17,12 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.active_set import ActiveSet
-from zerogap.estimators.incremental import Incremental, Piece, Training, cut_short, is_good
+from zerogap.estimators.incremental import Incremental, Piece, Training, is_good
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
 from zerogap.limits import Exceeded, check, limits
-from zerogap.loop import Status, solve
+from zerogap.loop import solve
 from zerogap.problem import DualProblem
+from zerogap.solution import Status, cut_short
 from zerogap.stopping import RelativeGap
 
 GAP, MOST_STEPS = 1e-9, 1_000_000  # of the solver that takes over where exchanges lead nowhere

@@ -25,8 +25,8 @@ from zerogap.estimators.base import Outcome
 from zerogap.estimators.incremental import Incremental, Rows, Training
 from zerogap.gram import Gram
 from zerogap.limits import Exceeded, Limit, limits
-from zerogap.loop import Solution, Status
 from zerogap.problem import DualProblem
+from zerogap.solution import Solution, Status
 
 
 class _Whole(NamedTuple):

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.estimators.base import KernelMachine, Outcome
 from zerogap.estimators.svc import SVC
-from zerogap.loop import Status, Trace
 from zerogap.path import ScoreCurve, score_curve, svm_path
+from zerogap.solution import Status, Trace
 
 
 class SVCPath(ClassifierMixin, KernelMachine):

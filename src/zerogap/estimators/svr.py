@@ -16,8 +16,8 @@ from zerogap.estimators.base import Outcome
 from zerogap.estimators.incremental import Incremental, Rows, Training
 from zerogap.gram import Gram
 from zerogap.limits import limits
-from zerogap.loop import Solution, Status
 from zerogap.problem import DualProblem
+from zerogap.solution import Solution, Status
 
 # C = inf, in units of the largest target over the largest k(x, x): the first C, what it grows by, and how often at most.  A
 # solution is one for every larger C if its coefficients are below this share of it.

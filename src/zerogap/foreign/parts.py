@@ -13,8 +13,9 @@ from zerogap.certificate import Certificate
 from zerogap.foreign.gap import expansion_certificate, vector_certificate
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
-from zerogap.loop import Solution, default_max_steps, solve
+from zerogap.loop import default_max_steps, solve
 from zerogap.problem import DualProblem
+from zerogap.solution import Solution
 from zerogap.stopping import RelativeGap
 
 LOOKED_AT, SOLVED = 64.0, 1000.0  # megabytes for kernel rows: to look at a point, and to solve
