@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from zerogap.cli.arguments import UsageError
+from zerogap.estimators.pairs import coefficients, pairs_of
 
 KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
 TYPES = {"c_svc": False, "epsilon_svr": True}  # whether it is a regression
@@ -105,16 +105,16 @@ def certificates(
             else DualProblem.hinge(gram, part.target, C)
         )
         found.append(problem.certify(problem.restore_sum(np.clip(part.beta, problem.lower, problem.upper))))
-    pairs = [f"{a:g} against {b:g}" for a, b in combinations(model.labels, 2)]
+    pairs = [f"{model.labels[a]:g} against {model.labels[b]:g}" for a, b in pairs_of(model.labels.size)]
     return ["" for _ in found] if model.is_regression else pairs, found
 
 
 def _pairs(dual: np.ndarray, codes: np.ndarray) -> Iterator[Part]:
-    """Yield the pairs of classes a < b: row b - 1 holds the coefficients of a, row a those of b, and a is positive."""
-    for a, b in combinations(range(len(dual) + 1), 2):
+    """Yield the pairs of classes a < b; in its own files a is positive even if there are only two."""
+    for a, b in pairs_of(len(dual) + 1):
         rows = np.flatnonzero((codes == a) | (codes == b))
         is_a = codes[rows] == a
-        yield Part(rows, np.where(is_a, 1.0, -1.0), np.where(is_a, dual[b - 1, rows], dual[a, rows]))
+        yield Part(rows, np.where(is_a, 1.0, -1.0), coefficients(dual[:, rows], codes[rows], a, b))
 
 
 def _rows(model: Model, X: Any, y: np.ndarray, base: int) -> np.ndarray:

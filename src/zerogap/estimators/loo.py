@@ -8,7 +8,6 @@ Of several classes only the pairs change that the row's class is one of.
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.active_set import ActiveSet
 from zerogap.estimators.incremental import Incremental, Piece, Training, is_good
+from zerogap.estimators.pairs import pairs_of
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
 from zerogap.limits import Exceeded, check, limits
@@ -148,7 +148,7 @@ def _shaped(model: SVC, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
     k, alone = model.classes_.size, np.flatnonzero(np.isinf(values).any(axis=1))
     if k == 2 or model.decision_function_shape == "ovo" or not alone.size:
         return model._shaped(values)
-    shaped, pairs = np.empty((len(values), k)), np.array(list(combinations(range(k), 2)))
+    shaped, pairs = np.empty((len(values), k)), np.array(pairs_of(k))
     shaped[~np.isin(np.arange(len(values)), alone)] = model._shaped(np.delete(values, alone, axis=0))
     for row in alone:
         others = values[row : row + 1, (pairs != codes[row]).all(axis=1)]
