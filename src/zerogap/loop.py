@@ -306,5 +306,4 @@ def check_limits(stop: Any, max_steps: Any, max_time: Any, trace_every: Any) -> 
     for name, value in (("max_steps", max_steps), ("trace_every", trace_every)):
         if value is not None and (not isinstance(value, int | np.integer) or value < (name == "trace_every")):
             raise ValueError(f"{name} must be a whole number of iterations, or None for no limit; got {value!r}.")
-    if max_time is not None:
-        validation.check_positive("max_time", max_time, zero=True, infinite=True, advice="It is in seconds.")
+    validation.check_max_time(max_time, zero=True, infinite=True)

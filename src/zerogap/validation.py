@@ -41,6 +41,13 @@ def check_count(name: str, value: Any, *, advice: str = "") -> int:
     return int(value)
 
 
+def check_max_time(max_time: Any, *, zero: bool = False, infinite: bool = False) -> None:
+    """Refuse a time limit that is none; None is no limit."""
+    if max_time is not None:
+        advice = "It is in seconds; use None for no limit."
+        check_positive("max_time", max_time, zero=zero, infinite=infinite, advice=advice)
+
+
 def check_flag(name: str, value: Any) -> bool:
     """Return True or False."""
     if not isinstance(value, bool | np.bool_):

@@ -77,18 +77,23 @@ def read_file(options: argparse.Namespace, report: Report, text: Any) -> tables.
     return found
 
 
-def load(options: argparse.Namespace, report: Report, is_regression: bool = False) -> Data:
-    """Read the data to train on; the source was checked before."""
+def load_set(options: argparse.Namespace, report: Report) -> tuple[Any, np.ndarray]:
+    """Return points and targets of a data set that goes by its name."""
     from zerogap import datasets
 
+    with report.working(f"loading {options.data}"):
+        return datasets.load(options.data.removeprefix(OPENML))
+
+
+def load(options: argparse.Namespace, report: Report, is_regression: bool = False) -> Data:
+    """Read the data to train on; the source was checked before."""
     kind = source_of(options.data)
     if kind == "file":
         data = _of_file(options, report, is_regression)
     else:
         if options.target is not None:
             raise UsageError(f"--target is for files; the data set {options.data} has its own")
-        with report.working(f"loading {options.data}"):
-            X, y = datasets.load(options.data.removeprefix(OPENML))
+        X, y = load_set(options, report)
         names = [str(k + 1) for k in range(X.shape[1])]
         preparation = Preparation(names, place=len(names), base=1, is_sparse=sp.issparse(X))
         data = Data(options.data, X, y, preparation)
@@ -241,6 +246,13 @@ class Split:
     test: Any
     y_test: np.ndarray
     preparation: Preparation
+
+    @property
+    def scored(self) -> tuple[str, Any, np.ndarray]:
+        """Which points a score is of, "test" or "training", and these; a single point has no R²."""
+        if self.y_test.size > int(self.preparation.is_regression):
+            return "test", self.test, self.y_test
+        return "training", self.train, self.y_train
 
 
 def split(data: Data, test_size: float, is_scaled: bool, report: Report) -> Split:

@@ -100,8 +100,7 @@ def leave_one_out(model: SVC | SVR, *, max_time: float | None = None) -> LeaveOn
     True
     """
     training = _checked(model)
-    if max_time is not None:
-        validation.check_positive("max_time", max_time, advice="It is in seconds; use None for no limit.")
+    validation.check_max_time(max_time)
     own = None if model.max_time is None else model.max_time * len(training.beta)
     with training.lock, limits(own), limits(max_time) as limit:
         values = np.full((training.rows.y.size, len(training.beta)), np.nan)
