@@ -144,6 +144,15 @@ def check_labels(y: np.ndarray) -> None:
         check_classification_targets(y)
 
 
+def check_known_labels(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the numbers of the classes of labels, among those that are known, sorted."""
+    is_known = np.isin(y, classes)
+    if not is_known.all():
+        unknown = np.unique(y[~is_known])[:5].tolist()
+        raise ValueError(f"y must hold labels out of {classes.tolist()[:5]}; got {unknown}.")
+    return np.searchsorted(classes, y)
+
+
 def check_weights(sample_weight: Any, n: int) -> np.ndarray:
     """Return one finite weight per point, none negative, not all zero."""
     if sample_weight is None:

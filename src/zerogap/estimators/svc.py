@@ -316,8 +316,7 @@ class SVC(ClassifierMixin, Calibrated):
         known = np.unique(y if classes is None else classes) if is_first else self.classes_
         if classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(f"classes must be those of the first call, {known.tolist()}; got {list(classes)}.")
-        if not np.isin(y, known).all():
-            raise ValueError(f"y must hold labels out of {known.tolist()}; got {np.setdiff1d(y, known)[:5].tolist()}.")
+        codes = validation.check_known_labels(y, known)
         if is_first:
             if np.unique(y).size < known.size:
                 raise ValueError(
@@ -327,7 +326,7 @@ class SVC(ClassifierMixin, Calibrated):
             return self._first_fit(X, y, sample_weight, self.max_time if known.size == 2 else None)
         training = self._kept_training()
         weight = validation.check_weights(sample_weight, X.shape[0])
-        more = Rows(X, np.searchsorted(self.classes_, y), weight)
+        more = Rows(X, codes, weight)
         return self._change(training, lambda model: training.add(model, more))
 
     @available_if(lambda self: not self._is_precomputed)

@@ -63,7 +63,7 @@ class Training:
         if self.y.shape != (self.n,):
             raise ValueError(f"y must hold one entry for each of the {self.n} rows of X; got shape {self.y.shape}.")
         if self.kind in CLASSIFIERS:
-            self.classes, self.codes = model.classes_, _codes(model.classes_, self.y)
+            self.classes, self.codes = model.classes_, validation.check_known_labels(self.y, model.classes_)
         elif self.kind in REGRESSORS:
             self.y = validation.check_target(self.y, self.n)
 
@@ -126,13 +126,6 @@ class Training:
             "The support vectors of the model are not the rows of X that it names (support_). Pass the very data it was fitted "
             "on, rows in that order, and its sample_weight if there was one."
         )
-
-
-def _codes(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
-    is_known = np.isin(y, classes)
-    if not is_known.all():
-        raise ValueError(f"y must hold labels out of {classes.tolist()[:5]}; got {y[~is_known][:5].tolist()}.")
-    return np.searchsorted(classes, y)
 
 
 def _agree(X: Any, rows: np.ndarray, vectors: Any) -> bool:
@@ -247,10 +240,8 @@ def _linear_classifier(training: Training) -> Iterator[Part]:
         )
     X, scale = _augmented(training)
     gram = functools.partial(Gram.of_checked, X, as_kernel("linear"))
-    coef, intercept = (
-        np.atleast_2d(model.coef_),
-        np.broadcast_to(model.intercept_, (np.atleast_2d(model.coef_).shape[0],)),
-    )
+    coef = np.atleast_2d(model.coef_)
+    intercept = np.broadcast_to(model.intercept_, coef.shape[:1])
     squared = model.loss == "squared_hinge"
     build, C = (DualProblem.squared_hinge, 2.0 * model.C) if squared else (DualProblem.hinge, model.C)
     for k in range(coef.shape[0]):
