@@ -61,9 +61,14 @@ class LeaveOneOut:
     error: float
     status: Status = Status.CONVERGED
 
+    @property
+    def _n_done(self) -> int:
+        """Number of rows there is a decision value for."""
+        values = self.decision_values.reshape(len(self.decision_values), -1)
+        return int(np.count_nonzero(~np.isnan(values).any(axis=1)))
+
     def __repr__(self) -> str:
-        n = len(self.decision_values)
-        done = np.count_nonzero(~np.isnan(self.decision_values.reshape(n, -1)).any(axis=1))
+        done, n = self._n_done, len(self.decision_values)
         return f"LeaveOneOut(error {self.error:.6g} over {done} rows{'' if done == n else f' of {n}'})"
 
     def _repr_html_(self) -> str:
