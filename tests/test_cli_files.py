@@ -488,6 +488,9 @@ def test_a_regression_is_fitted_saved_and_certified(run, tmp_path):
     assert "R² 0.9" in err
     assert run("certify", "m", "data.csv")[0] == 0
     refused(run("predict", "m", "data.csv", "--decision"), "--decision is for classifiers", code=2)
+    code, out, _ = run("fit", "data.csv", "--regression", "--C", "inf", "--save", "hard", "--json", "-")
+    assert (code, json.loads(out)["scikit_learn"]) == (0, None)  # it is left out where there is no bound
+    assert run("certify", "hard", "data.csv", "--gap", 1e-6)[0] == 0
     (tmp_path / "text.csv").write_text(csv_text())
     refused(
         run("fit", "text.csv", "--regression"),

@@ -30,9 +30,7 @@ def add(commands: Any) -> None:
     arguments.add_file(parser)
     arguments.add_columns(parser)
     arguments.add_kernel(parser)
-    parser.add_argument(
-        "--C", type=arguments.cost, default=10.0, help="cost of an error; inf is the hard margin (default 10)"
-    )
+    parser.add_argument("--C", type=arguments.cost, default=10.0, help="cost of an error; inf allows none (default 10)")
     parser.add_argument("--loss", default="hinge", choices=arguments.LOSSES, help="default hinge; of errors beyond")
     parser.add_argument("--regression", action="store_true", help="the target is a number to be estimated")
     parser.add_argument("--epsilon", type=arguments.not_negative, help="of --regression: errors that are free (0.1)")
@@ -80,14 +78,15 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
         raise UsageError("--epsilon is for --regression")
     settings = {"C": options.C, **arguments.kernel_options(options), "solver": options.solver, "loss": options.loss}
     if options.regression:
-        if not np.isfinite(options.C):
-            raise UsageError("--C inf is a hard margin, and --regression has none; give a finite --C")
         settings |= {
             "loss": REGRESSION_LOSS[options.loss],
             "epsilon": arguments.EPSILON if options.epsilon is None else options.epsilon,
         }
-    tube = (settings["epsilon"],) if options.regression else ()
-    solving.check_solver(options.solver, settings["loss"], options.C, *tube)
+    if options.regression:
+        # Without a bound on the cost SVR solves for a large one.
+        solving.check_solver(options.solver, settings["loss"], min(options.C, 1.0), settings["epsilon"])
+    else:
+        solving.check_solver(options.solver, settings["loss"], options.C)
     return settings
 
 

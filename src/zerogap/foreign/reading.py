@@ -177,10 +177,13 @@ def _of_all(training: Training) -> Part:
 
 
 def _regression(training: Training, gram: Gram, epsilon: float) -> DualProblem:
-    model = training.model
-    build = getattr(DualProblem, model.loss) if isinstance(model, SVR) else DualProblem.epsilon_insensitive
+    model, C, weight = training.model, training.model.C, training.weight
+    is_ours = isinstance(model, SVR)
+    if is_ours and np.isinf(C):  # solved with a cost that no coefficient reaches, the same for every row
+        C, weight = model._cost, np.sign(weight)
+    build = getattr(DualProblem, model._solved_loss) if is_ours else DualProblem.epsilon_insensitive
     fit_intercept = getattr(model, "fit_intercept", True)
-    return build(gram, training.y, model.C, epsilon, sample_weight=training.weight, fit_intercept=fit_intercept)
+    return build(gram, training.y, C, epsilon, sample_weight=weight, fit_intercept=fit_intercept)
 
 
 def _pair(training: Training, k: int, a: int, b: int) -> Part:
