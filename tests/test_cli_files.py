@@ -245,7 +245,7 @@ REFUSED = {
     "one-class.csv": (b"a,kind\n1,x\n2,x\n", "column 'kind' holds one class only, x"),
     "lone.csv": (b"a,kind\n1,x\n2,x\n3,y\n", "one row of class y", "--test-size 0"),
     "numbers.csv": (b"a,size\n1,2.5\n2,3.5\n3,1\n", "no classes, such as 2.5", "--regression", "--target"),
-    "short.csv": (b"a,b,kind\n1,2,x\n3,y\n", "line 3: expected 3 values as in the header, separated by ','; got 2"),
+    "short.csv": (b"a,b,kind\n1,2,x\n3,y\n", "line 3: expected 3 values as in the header, separated by commas; got 2"),
     "long.csv": (b"a,b,kind\n1,2,x\n3,4,5,y\n", "line 3: expected 3 values", "got 4", "quotes"),
     "quote.csv": (b'a,kind\n1,x\n"2,y\n', "line 3", "quote left open"),
     "infinite.csv": (b"a,kind\n1,x\n1e999,y\n", "row 2 (line 3), column 'a': the number is infinite"),

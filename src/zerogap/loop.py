@@ -115,7 +115,7 @@ def iterate(
     stop : Stop, default RelativeGap(1e-4)
         When to stop; the steps end where a certificate says that it is met.
     max_steps : int, optional
-        Limit on the solver's iterations in this call.
+        Limit on the solver's iterations in this call; those of the run that ``resume`` goes on with do not count.
     max_time : float, optional
         Limit on the seconds of the solver; what is done between two steps does not count.
     resume : Solution or array of shape (n,), optional

@@ -119,9 +119,7 @@ class Table:
     @property
     def described(self) -> str:
         """Words for what the file was taken for."""
-        kind = {",": "commas", ";": "semicolons", "\t": "tabs", SPACE: "white space"}.get(
-            self.delimiter, self.delimiter
-        )
+        kind = _delimiter_in_words(self.delimiter)
         named = "names in the first line" if self.is_named else "no header"
         return f"{named}, separated by {kind}" if kind else "Parquet"
 
@@ -202,6 +200,11 @@ def column_index(names: Sequence[str], column: str, source: str, doubled: frozen
     known = ", ".join(names[:20]) + (f", ... ({len(names)} in all)" if len(names) > 20 else "")
     numbered = f", numbered from 1 to {len(names)}" if re.fullmatch(r"-?\d+", column) else ""
     raise NoColumn(f"{source} has no column {column!r}; it has {known}{numbered}.")
+
+
+def _delimiter_in_words(delimiter: str) -> str:
+    words = {",": "commas", ";": "semicolons", "\t": "tabs", SPACE: "white space"}
+    return words.get(delimiter, delimiter)
 
 
 def is_missing(cell: str) -> bool:
@@ -502,10 +505,9 @@ class _Reader:
     def _wrong_width(self, row: list[str], number: int) -> str:
         what = "the header" if self.is_named else "the first row"
         hint = " Text with the delimiter in it needs quotes." if len(row) > len(self.names) else ""
-        shown = {"\t": "tabs", SPACE: "white space"}.get(self.delimiter, repr(self.delimiter))
         return (
-            f"{self.name}, line {number}: expected {len(self.names)} values as in {what}, separated by {shown}; "
-            f"got {len(row)}.{hint}"
+            f"{self.name}, line {number}: expected {len(self.names)} values as in {what}, separated by "
+            f"{_delimiter_in_words(self.delimiter)}; got {len(row)}.{hint}"
         )
 
 
