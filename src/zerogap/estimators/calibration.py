@@ -25,7 +25,7 @@ from zerogap.solution import Solution, Status
 FOLDS = 5
 MOST_STEPS = 100  # of Newton's method; some ten are enough
 SHORTEST = 1e-10  # step of the line search
-UNIT = np.finfo(float).eps
+EPS = np.finfo(float).eps
 RIDGE = 1e-12  # of the second derivatives: values that are all the same say nothing of A
 
 
@@ -202,9 +202,9 @@ def _sigmoid(f: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> tupl
         curvature = (design * (weight * p * (1.0 - p))) @ design.T + RIDGE * weight.sum() * np.eye(2)
         direction = -np.linalg.solve(curvature, gradient)
         step, slope = 1.0, float(gradient @ direction)
-        while step > SHORTEST and entropy(x + step * direction) > least + 1e-4 * step * slope + f.size * UNIT * least:
+        while step > SHORTEST and entropy(x + step * direction) > least + 1e-4 * step * slope + f.size * EPS * least:
             step *= 0.5
         x, least = x + step * direction, entropy(x + step * direction)
-        if -slope <= UNIT * UNIT * weight.sum():  # the gradient is rounding
+        if -slope <= EPS * EPS * weight.sum():  # the gradient is rounding
             break
     return float(x[0] / scale), float(x[1])
