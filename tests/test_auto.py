@@ -7,7 +7,7 @@ import pytest
 from naive import reference_objective
 from sklearn.datasets import make_classification, make_moons
 
-from zerogap import DualProblem, Gram, RelativeGap, Status, loop, solve
+from zerogap import DualProblem, Gram, RelativeGap, Status, run, solve
 from zerogap.solvers import Auto, auto
 
 X, y = make_classification(240, 6, n_informative=4, flip_y=0.15, random_state=0)
@@ -139,9 +139,9 @@ def test_compiled_exchanges_keep_the_residual_in_step(name):
 
 
 def test_a_residual_that_is_vouched_for_is_not_computed_again(small_parts, monkeypatch):
-    monkeypatch.setattr(loop, "WORK_PAST_LIMIT", 0)  # so that it would take long
+    monkeypatch.setattr(run, "WORK_PAST_LIMIT", 0)  # so that it would take long
     refreshed = []
-    monkeypatch.setattr(loop._Run, "_refresh", lambda run, **_: refreshed.append(run))
+    monkeypatch.setattr(run.SolverRun, "_refresh", lambda run, **_: refreshed.append(run))
     for name in ("hinge", "regression", "squared hinge"):
         problem = dict(problems(cache_size=0.3))[name]
         solution = solve(problem, Auto(), stop=RelativeGap(1e-3))
@@ -167,7 +167,7 @@ class Careless:
 
 
 def test_who_vouches_for_a_wrong_residual_is_not_believed(small_parts, monkeypatch):
-    monkeypatch.setattr(loop, "WORK_PAST_LIMIT", 0)
+    monkeypatch.setattr(run, "WORK_PAST_LIMIT", 0)
     problem = dict(problems(cache_size=0.3))["hinge"]
     solution = solve(problem, Careless(), stop=RelativeGap(0.1), max_steps=10_000)
     true = problem.certify(solution.beta, precisely=True)
@@ -176,7 +176,7 @@ def test_who_vouches_for_a_wrong_residual_is_not_believed(small_parts, monkeypat
 
 def test_a_part_that_takes_long_is_no_standstill(small_parts, monkeypatch):
     """Its points move before it is solved, and the others hear of it in time."""
-    monkeypatch.setattr(loop, "UNMOVED_AFTER", 0)
+    monkeypatch.setattr(run, "UNMOVED_AFTER", 0)
     monkeypatch.setattr(auto, "PAIR", 1e-15)  # pairs cost nothing: no exchanges
     monkeypatch.setattr(auto, "PER_POINT", 0.0)
     problem = dict(problems(cache_size=0.3))["large C"]
@@ -205,7 +205,7 @@ class Cautious(Careless):
 
 
 def test_what_a_solver_tells_of_its_residual_counts(small_parts, monkeypatch):
-    monkeypatch.setattr(loop, "WORK_PAST_LIMIT", 0)
+    monkeypatch.setattr(run, "WORK_PAST_LIMIT", 0)
     problem = dict(problems(cache_size=0.3))["hinge"]
     solution = solve(problem, Cautious(), stop=RelativeGap(0.1), max_steps=10_000)
     assert solution.status is Status.CONVERGED

@@ -245,7 +245,7 @@ REFUSED = {
     "one-class.csv": (b"a,kind\n1,x\n2,x\n", "column 'kind' holds one class only, x"),
     "lone.csv": (b"a,kind\n1,x\n2,x\n3,y\n", "one row of class y", "--test-size 0"),
     "numbers.csv": (b"a,size\n1,2.5\n2,3.5\n3,1\n", "no classes, such as 2.5", "--regression", "--target"),
-    "short.csv": (b"a,b,kind\n1,2,x\n3,y\n", "line 3: expected 3 values as in the header, separated by ','; got 2"),
+    "short.csv": (b"a,b,kind\n1,2,x\n3,y\n", "line 3: expected 3 values as in the header, separated by commas; got 2"),
     "long.csv": (b"a,b,kind\n1,2,x\n3,4,5,y\n", "line 3: expected 3 values", "got 4", "quotes"),
     "quote.csv": (b'a,kind\n1,x\n"2,y\n', "line 3", "quote left open"),
     "infinite.csv": (b"a,kind\n1,x\n1e999,y\n", "row 2 (line 3), column 'a': the number is infinite"),
@@ -488,6 +488,9 @@ def test_a_regression_is_fitted_saved_and_certified(run, tmp_path):
     assert "R² 0.9" in err
     assert run("certify", "m", "data.csv")[0] == 0
     refused(run("predict", "m", "data.csv", "--decision"), "--decision is for classifiers", code=2)
+    code, out, _ = run("fit", "data.csv", "--regression", "--C", "inf", "--save", "hard", "--json", "-")
+    assert (code, json.loads(out)["scikit_learn"]) == (0, None)  # it is left out where there is no bound
+    assert run("certify", "hard", "data.csv", "--gap", 1e-6)[0] == 0
     (tmp_path / "text.csv").write_text(csv_text())
     refused(
         run("fit", "text.csv", "--regression"),
@@ -545,10 +548,11 @@ def test_a_model_of_skops_is_certified(run, tmp_path):
 
 def libsvm_file(peer, gamma, is_regression=False):
     """Return what svm-train writes of scikit-learn's model, which is LIBSVM's but for the signs of two classes."""
-    dual = peer.dual_coef_ if is_regression or peer.classes_.size > 2 else -peer.dual_coef_
+    sign = 1.0 if is_regression or peer.classes_.size > 2 else -1.0
+    dual = sign * peer.dual_coef_
     head = [f"svm_type {'epsilon_svr' if is_regression else 'c_svc'}", "kernel_type rbf", f"gamma {gamma!r}"]
     head += [f"nr_class {2 if is_regression else peer.classes_.size}", f"total_sv {peer.support_.size}"]
-    head += [f"rho {' '.join(map(str, -peer.intercept_))}"]
+    head += [f"rho {' '.join(map(repr, (-sign * peer.intercept_).tolist()))}"]
     if not is_regression:
         head += [f"label {' '.join(f'{label:g}' for label in peer.classes_)}"]
         head += [f"nr_sv {' '.join(map(str, peer.n_support_))}"]
@@ -573,8 +577,10 @@ def test_a_model_by_svm_train_is_certified(run, tmp_path, classes):
     (tmp_path / "data.svm").write_text(svmlight(points, labels))
     code, out, err = run("certify", "data.model", "data.svm", "--C", 10, "--json", "-")
     assert code == 0, err
-    # The model's own intercept, which certify counts, is not the best for its coefficients.
-    assert 0 < json.loads(out)["relative_gap"] <= zerogap.certify(peer, points, labels).relative_gap * (1 + 1e-6)
+    assert json.loads(out)["relative_gap"] == pytest.approx(
+        zerogap.certify(peer, points, labels).relative_gap, rel=1e-6
+    )
+    refused(run("certify", "data.model", "data.svm", "--C", 1), "are no feasible point of the problem")
     refused(run("certify", "data.model", "data.svm"), "does not keep C: give --C", code=2)
     (tmp_path / "other.svm").write_text(svmlight(points + 1.0, labels))
     refused(run("certify", "data.model", "other.svm", "--C", 10), "is no row of the data")

@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from zerogap import ticker
 from zerogap.cli import bench, main, messages, report
-from zerogap.loop import Status
+from zerogap.solution import Status
 
 
 @pytest.fixture
@@ -65,7 +65,6 @@ WRONG = [
     ("fit --test-size 1", "--test-size: must be a part of the rows, from 0 to less than 1; got 1"),
     ("fit --seed -1", "--seed: must be a whole number, 0 or more"),
     ("fit --epsilon 1", "--epsilon is for --regression"),
-    ("fit --regression --C inf", "--C inf is a hard margin, and --regression has none"),
     ("fit --regression --epsilon -1", "--epsilon: must be a number, 0 or more; got -1"),
     ("fit --raw --scale", "--scale: not allowed with argument --raw"),
     ("fit --delimiter ab", "--delimiter: must be one character, or comma, semicolon, tab, pipe or space; got 'ab'"),

@@ -25,7 +25,7 @@ NAMES = list(zerogap.__all__)
 # What public functions and methods return or take, and is not itself a name of the package.
 MORE = (
     "path.Event", "path.ScoreCurve", "path.SolutionSet", "path.score_curve", "comparison.Run", "estimators.loo.LeaveOneOut",
-    "loop.TraceRow", "solvers.get_solver", "kernels.as_kernel",
+    "solution.TraceRow", "solvers.get_solver", "kernels.as_kernel",
 )  # fmt: skip
 
 KERNELS = [f"kernels.{name}" for name, value in vars(kernels).items() if is_subclass(value, kernels.Kernel)]

@@ -553,6 +553,20 @@ def test_a_share_of_the_points_is_one(nu):
         DualProblem.one_class(Gram(X), nu)
 
 
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_a_tube_that_nothing_leaves_is_certified_at_the_cost_it_was_solved_with(loss):
+    x = np.repeat(np.linspace(0.0, 6.0, 20), 2)
+    y, weight = np.sin(x), np.resize([1.0, 0.0, 2.0], 40)  # neither duplicates nor weights change what is allowed
+    model = zerogap.SVR(C=np.inf, epsilon=0.05, loss=loss).fit(x[:, None], y, weight)
+    found = certify(model, x[:, None], y, weight)
+    assert found.relative_gap <= model.tol
+    assert found.dual <= model.certificate_.primal  # both bounds are of one optimum
+    assert model.certificate_.dual <= found.primal
+    exact = polish(model, x[:, None], y, weight)
+    assert np.isinf(exact.C)
+    assert exact.duality_gap_ <= 1e-9
+
+
 # Another library.
 
 

@@ -262,7 +262,7 @@ def test_the_radius_is_the_longest_point(plain):
 def test_a_slow_way_down_is_no_stall(monkeypatch):
     """Measured in pairs the loop would lose patience: the gap goes up and down for a while."""
     X, y, _ = points("plain")
-    monkeypatch.setattr("zerogap.loop.PATIENCE", 1000)
+    monkeypatch.setattr("zerogap.run.PATIENCE", 1000)
     runs = []
     for patience in (SOR.patience, 1):
         monkeypatch.setattr(SOR, "patience", patience)

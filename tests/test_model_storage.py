@@ -213,3 +213,11 @@ def test_a_model_of_an_older_version_has_new_parameters_at_their_defaults():
     model.__setstate__(state)
     assert (model.C, model.break_ties, model.shrinking) == (3.0, False, True)
     np.testing.assert_array_equal(model.predict(X), SVC(C=3.0).fit(X, y).predict(X))
+
+
+def test_results_are_found_where_older_versions_kept_them():
+    """Pickles name the module of a class: these were all in ``zerogap.loop`` once."""
+    from zerogap import loop, solution
+
+    for name in ("Solution", "Status", "Trace", "TraceRow"):
+        assert getattr(loop, name) is getattr(solution, name)

@@ -24,9 +24,9 @@ from zerogap import (
 )
 from zerogap.estimators.loo import LeaveOneOut
 from zerogap.kernels import RBF, Linear
-from zerogap.loop import TraceRow
 from zerogap.notebook import MOST_POINTS, Scale, card
 from zerogap.path import Event, ScoreCurve
+from zerogap.solution import TraceRow
 from zerogap.wording import count, duration, number, objectives
 
 
@@ -294,3 +294,10 @@ def test_scales_hold_their_ends_and_one_value_is_in_the_middle():
     assert scale(np.array([0.01, 1.0, 100.0]), 0, 10).tolist() == [0.0, 5.0, 10.0]
     assert scale.ends == ("0.01", "100")
     assert Scale.of(np.array([3.0, 3.0]))(np.array([3.0]), 0, 10).tolist() == [5.0]
+
+
+def test_leave_one_out_of_several_classes_counts_rows_and_not_values():
+    values = np.array([[1.0, 2.0, 3.0], [np.nan, np.nan, np.nan]])
+    found = LeaveOneOut(values, np.array([2, None]), 0.0, Status.MAX_TIME)
+    assert "over 1 rows of 2" in repr(found)
+    assert ">1 of 2<" in found._repr_html_()

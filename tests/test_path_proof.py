@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from zerogap import SVC, Gram, Path, SVCPath, svm_path
-from zerogap.loop import Status
 from zerogap.path import LP, proof
 from zerogap.path.engine import Segment, Transition
 from zerogap.path.proof import Piece, Proof
 from zerogap.path.result import LargestGap
+from zerogap.solution import Status
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from zerogap import (
     RelativeGap,
     Solution,
     Status,
-    loop,
+    run,
     solve,
 )
 from zerogap.solvers import SMO, Info, smo
@@ -175,7 +175,7 @@ def test_ctrl_c_keeps_the_point_and_gives_the_keyboard_back():
 
 def test_where_kernel_values_are_dear_a_limit_leaves_a_certificate_of_the_running_residual(monkeypatch):
     """It says how far that may be off: every iteration adds a rounding of up to n products of the largest size."""
-    monkeypatch.setattr(loop, "WORK_PAST_LIMIT", 0)
+    monkeypatch.setattr(run, "WORK_PAST_LIMIT", 0)
     X, y = moons(500)
     problem = DualProblem.hinge(Gram(X, cache_size=0.1), y, 10.0)
 
@@ -357,7 +357,7 @@ class Careless:
 def test_after_so_many_iterations_residual_and_sum_are_made_exact(plain, monkeypatch):
     X, y, _ = plain
     problem = DualProblem.hinge(Gram(X), y, 1000.0)
-    monkeypatch.setattr(loop, "REFRESH_EVERY", 50)
+    monkeypatch.setattr(run, "REFRESH_EVERY", 50)
     drift = {}
 
     def row(state, row):
@@ -406,8 +406,8 @@ class Infeasible:
 def test_a_point_that_is_not_feasible_is_refused_and_never_certified(plain, point, message, is_cut_short, monkeypatch):
     X, y, _ = plain
     if is_cut_short:  # then the running residual is certified
-        monkeypatch.setattr(loop._Run, "_is_expensive", lambda run: True)
-        monkeypatch.setattr(loop._Run, "verdict", lambda run: Status.MAX_TIME if run.steps else None)
+        monkeypatch.setattr(run.SolverRun, "_is_expensive", lambda run: True)
+        monkeypatch.setattr(run.SolverRun, "verdict", lambda run: Status.MAX_TIME if run.steps else None)
     with pytest.raises(RuntimeError, match=rf"Solver mine left a point that is not feasible: {message}"):
         solve(DualProblem.hinge(Gram(X), y, 2.0), Infeasible(point), max_steps=10)
 
@@ -449,7 +449,7 @@ class Cut:
 @pytest.mark.parametrize("is_large", [False, True])
 def test_a_certificate_that_a_limit_cuts_is_about_the_residual_it_has(is_large, monkeypatch):
     """Of a small problem it is made anew; of a large one it is made of a residual in step with the coefficients."""
-    monkeypatch.setattr(loop._Run, "_can_be_expensive", is_large)
+    monkeypatch.setattr(run.SolverRun, "_can_be_expensive", is_large)
     X, y = moons(300)
     solution = solve(DualProblem.hinge(Gram(X, cache_size=0.05), y, 1.0), Cut(0.0 if is_large else 1e-6))
     known, true = solution.certificate, DualProblem.hinge(Gram(X), y, 1.0).certify(solution.beta, precisely=True)

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out, load, score_curve
     from zerogap.foreign import ModelCertificate, certify, polish
     from zerogap.gram import Gram
-    from zerogap.loop import Solution, Status, Steps, Trace, iterate, solve
+    from zerogap.loop import Steps, iterate, solve
     from zerogap.path import Path, svm_path
     from zerogap.problem import DualProblem
+    from zerogap.solution import Solution, Status, Trace
     from zerogap.stopping import DualGrowth, FeasibilityGap, KKTViolation, RelativeGap
 
 __getattr__, __dir__ = loader(
@@ -43,10 +44,10 @@ __getattr__, __dir__ = loader(
         "FeasibilityGap": "stopping",
         "KKTViolation": "stopping",
         "RelativeGap": "stopping",
-        "Solution": "loop",
-        "Status": "loop",
+        "Solution": "solution",
+        "Status": "solution",
         "Steps": "loop",
-        "Trace": "loop",
+        "Trace": "solution",
         "iterate": "loop",
         "solve": "loop",
         "Path": "path",

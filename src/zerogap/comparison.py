@@ -12,8 +12,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from zerogap.limits import Limit, is_over, limits
-from zerogap.loop import Solution, TraceRow, check_limits, solve
+from zerogap.loop import check_limits, solve
 from zerogap.problem import DualProblem
+from zerogap.solution import Solution, TraceRow
 from zerogap.solvers import SOLVERS, Solver, get_solver, name_of
 from zerogap.stopping import RelativeGap
 

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from zerogap.comparison import Comparison
     from zerogap.estimators.loo import LeaveOneOut
     from zerogap.gram import Gram
-    from zerogap.loop import Solution, Status, Trace
     from zerogap.path.curve import ScoreCurve
     from zerogap.path.result import Path
     from zerogap.problem import DualProblem
+    from zerogap.solution import Solution, Status, Trace
 
 BLUE, ORANGE = "#2f8fc6", "#dd7a1a"
 MOST_POINTS = 200  # of a curve: a page needs no more
@@ -165,13 +165,19 @@ def picture(
     )
 
 
-def gap_picture(trace: "Trace") -> str:
-    """Return the gap over the iterations; nothing where there is nothing to be seen."""
+def drawn_gaps(trace: "Trace | dict[str, np.ndarray]") -> tuple[np.ndarray, np.ndarray] | None:
+    """Return steps, and their gaps that have a logarithm; None where they are too few for a curve."""
     step, gap = trace["step"], trace["gap"]
     shown = np.isfinite(gap) & (gap > 0)
-    if np.count_nonzero(shown) < 2:
+    return (step[shown], gap[shown]) if np.count_nonzero(shown) > 1 else None
+
+
+def gap_picture(trace: "Trace") -> str:
+    """Return the gap over the iterations; nothing where there is nothing to be seen."""
+    drawn = drawn_gaps(trace)
+    if drawn is None:
         return ""
-    step, gap = step[shown], gap[shown]
+    step, gap = drawn
     return picture("relative gap over iterations (log)", step, gap, Scale.of(step), Scale.of(gap, is_log=True))
 
 
@@ -272,11 +278,8 @@ def of_comparison(comparison: "Comparison") -> str:
 
 def _gaps(comparison: "Comparison") -> dict[str, str]:
     """Return small curves of the gap, which is logarithmic, over the iterations, all on the same scales."""
-    found = {}
-    for name, trace in comparison.traces.items():
-        shown = np.isfinite(trace["gap"]) & (trace["gap"] > 0)
-        if np.count_nonzero(shown) > 1:
-            found[name] = trace["step"][shown], trace["gap"][shown]
+    gaps_of = {name: drawn_gaps(trace) for name, trace in comparison.traces.items()}
+    found = {name: gaps for name, gaps in gaps_of.items() if gaps is not None}
     if not found:
         return {}
     steps, gaps = (np.concatenate(values) for values in zip(*found.values(), strict=True))
@@ -368,7 +371,7 @@ def of_gram(gram: "Gram") -> str:
 
 def of_leave_one_out(found: "LeaveOneOut") -> str:
     """Return the error, and of how many rows it is."""
-    done, n = int(np.count_nonzero(~np.isnan(found.decision_values))), found.decision_values.size
+    done, n = found._n_done, len(found.decision_values)
     is_good = found.status.name == "CONVERGED"
     rows = [("error", number(found.error)), ("rows", count(n) if done == n else f"{count(done)} of {count(n)}")]
     said = "exact" if is_good else f"{outcome(found.status)}: the rows that were done"

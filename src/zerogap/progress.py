@@ -6,7 +6,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from zerogap import ticker
-from zerogap.loop import TraceRow
+from zerogap.solution import TraceRow
 
 
 def _delay() -> float:

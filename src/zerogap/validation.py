@@ -41,6 +41,13 @@ def check_count(name: str, value: Any, *, advice: str = "") -> int:
     return int(value)
 
 
+def check_max_time(max_time: Any, *, zero: bool = False, infinite: bool = False) -> None:
+    """Refuse a time limit that is none; None is no limit."""
+    if max_time is not None:
+        advice = "It is in seconds; use None for no limit."
+        check_positive("max_time", max_time, zero=zero, infinite=infinite, advice=advice)
+
+
 def check_flag(name: str, value: Any) -> bool:
     """Return True or False."""
     if not isinstance(value, bool | np.bool_):
@@ -135,6 +142,15 @@ def check_labels(y: np.ndarray) -> None:
     """Refuse targets that are no labels of classes, as scikit-learn does; those that plainly are take no time."""
     if not (y.ndim == 1 and (y.dtype.kind in "biu" or (y.dtype.kind == "f" and (y == np.floor(y)).all()))):
         check_classification_targets(y)
+
+
+def check_known_labels(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the numbers of the classes of labels, among those that are known, sorted."""
+    is_known = np.isin(y, classes)
+    if not is_known.all():
+        unknown = np.unique(y[~is_known])[:5].tolist()
+        raise ValueError(f"y must hold labels out of {classes.tolist()[:5]}; got {unknown}.")
+    return np.searchsorted(classes, y)
 
 
 def check_weights(sample_weight: Any, n: int) -> np.ndarray:

@@ -93,7 +93,7 @@ def problem_in_words(problem: "DualProblem") -> str:
 
 def box_in_words(problem: "DualProblem") -> str:
     """Return how large coefficients may become."""
-    cap = np.maximum(problem.upper, -problem.lower)
+    cap = _caps(problem)
     cap = cap[cap > 0]
     if not cap.size:
         return "every coefficient is zero"
@@ -102,6 +102,11 @@ def box_in_words(problem: "DualProblem") -> str:
         if np.isinf(cap).all()
         else f"coefficients are at most {span(cap)} in absolute value"
     )
+
+
+def _caps(problem: "DualProblem") -> np.ndarray:
+    """Return the largest absolute value of each coefficient."""
+    return np.maximum(problem.upper, -problem.lower)
 
 
 def _bias(problem: "DualProblem") -> str:
@@ -114,7 +119,7 @@ def _bias(problem: "DualProblem") -> str:
 
 def _formulation(problem: "DualProblem") -> str:
     """As box, ridge and tube have it; a point of weight zero has no box."""
-    cap = np.maximum(problem.upper, -problem.lower)
+    cap = _caps(problem)
     seen = cap > 0
     cap, ridge = cap[seen], problem.ridge[seen]
     has_ridge, is_free = bool((ridge > 0).all()), bool(np.isinf(cap).all())

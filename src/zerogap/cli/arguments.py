@@ -11,6 +11,7 @@ from zerogap import __version__, tables
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid")
 LOSSES = ("hinge", "squared_hinge")
+EPSILON = 0.1  # the default of SVR, and of svm-train
 NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$|-inf$", re.IGNORECASE)  # a value, and no option
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "pipe": "|", "space": " "}
 

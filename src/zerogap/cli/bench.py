@@ -58,7 +58,9 @@ def add(commands: Any) -> None:
     parser.add_argument("--C", type=_costs, default=[1.0, 100.0], help="values joined by commas (default 1,100)")
     parser.add_argument("--gap", type=_gaps, default=[1e-3, 1e-6], help="certified relative gaps (default 1e-3,1e-6)")
     parser.add_argument("--regression", action="store_true", help="the target is a number to be estimated")
-    parser.add_argument("--epsilon", type=arguments.not_negative, default=0.1, help="of --regression (default 0.1)")
+    parser.add_argument(
+        "--epsilon", type=arguments.not_negative, default=arguments.EPSILON, help="of --regression (0.1)"
+    )
     parser.add_argument("--repeats", type=arguments.count, default=3, help="runs of which the best counts (default 3)")
     parser.add_argument("--max-time", type=arguments.positive, default=60.0, help="seconds for a fit (default 60)")
     parser.set_defaults(seed=0)
@@ -85,8 +87,7 @@ def run(options: argparse.Namespace) -> int:
     report.say(f"{parts.name}: {X.shape[0]} points, {X.shape[1]} features, kernel {options.kernel!r}")
     report.say(f"seconds to a certified relative gap, best of {options.repeats}\n")
     report.say(f"{'C':>8} {'gap':>8}" + "".join(f"{name:>16}" for name in programs) + f"{'faster':>9}")
-    with report.working("loading compiled code (the first time it is compiled)"):
-        bench.warm_up(programs)
+    solving.warm_up(report, lambda: bench.warm_up(programs))
     rows = []
     for C in options.C:
         for row in bench.measured(programs, C, report):
@@ -161,7 +162,7 @@ class _Bench:
         for gap in self.options.gap:
             model, seconds = self._timed(estimator(C=C, tol=gap, max_time=self.options.max_time, **self.settings))
             runs.append(Run(gap, float(model.duality_gap_), seconds))
-            if any(status.name == "MAX_TIME" for status in solving.as_list(model.status_)):
+            if solving.ended_by(model, "MAX_TIME"):
                 return runs, "late"
         return runs, word
 
@@ -199,9 +200,7 @@ class _Bench:
         began = time.perf_counter()
         _fitted(model, self.X, self.y)
         seconds = time.perf_counter() - began
-        if any(
-            getattr(status, "name", "") == "INTERRUPTED" for status in solving.as_list(getattr(model, "status_", []))
-        ):
+        if hasattr(model, "status_") and solving.ended_by(model, "INTERRUPTED"):
             raise KeyboardInterrupt
         return model, seconds
 

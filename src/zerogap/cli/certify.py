@@ -10,8 +10,7 @@ from zerogap.cli import arguments, libsvm, saved
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.data import Data, is_absent, load, source_of, split_rows
 from zerogap.cli.features import DROP, ERROR, Preparation
-from zerogap.cli.fit import certificate_record
-from zerogap.cli.report import Report, check_output
+from zerogap.cli.report import Report, certificate_record, check_output
 
 EXAMPLES = """\
   zerogap certify m.npz data.csv                   what zerogap fit data.csv --save m.npz wrote
@@ -42,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     check_output("--json", options.json)
     is_other = saved.check_model(options.model, lambda file: libsvm.is_model(file) or _is_skops(file))
     is_libsvm = is_other and not _is_skops(options.model)
-    if not is_libsvm and (options.C or options.epsilon) is not None:
+    if not is_libsvm and not (options.C is None and options.epsilon is None):
         raise UsageError("--C and --epsilon are for models by svm-train; others know theirs")
     source_of(options.data)
     report = Report(options.json, options.quiet)
@@ -126,7 +125,7 @@ def _of_libsvm(options: argparse.Namespace, report: Report) -> tuple[str, Any, A
     options.missing = ERROR
     data = load(options, report, model.is_regression)
     base = 1 if data.preparation.base is None else data.preparation.base
-    epsilon = 0.1 if options.epsilon is None else options.epsilon
+    epsilon = arguments.EPSILON if options.epsilon is None else options.epsilon
     with report.working("computing the certificate"):
         names, found = libsvm.certificates(model, data.X, data.y, base, options.C, epsilon)
     kind = "epsilon-SVR" if model.is_regression else "C-SVC"

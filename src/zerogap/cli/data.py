@@ -77,18 +77,23 @@ def read_file(options: argparse.Namespace, report: Report, text: Any) -> tables.
     return found
 
 
-def load(options: argparse.Namespace, report: Report, is_regression: bool = False) -> Data:
-    """Read the data to train on; the source was checked before."""
+def load_set(options: argparse.Namespace, report: Report) -> tuple[Any, np.ndarray]:
+    """Return points and targets of a data set that goes by its name."""
     from zerogap import datasets
 
+    with report.working(f"loading {options.data}"):
+        return datasets.load(options.data.removeprefix(OPENML))
+
+
+def load(options: argparse.Namespace, report: Report, is_regression: bool = False) -> Data:
+    """Read the data to train on; the source was checked before."""
     kind = source_of(options.data)
     if kind == "file":
         data = _of_file(options, report, is_regression)
     else:
         if options.target is not None:
             raise UsageError(f"--target is for files; the data set {options.data} has its own")
-        with report.working(f"loading {options.data}"):
-            X, y = datasets.load(options.data.removeprefix(OPENML))
+        X, y = load_set(options, report)
         names = [str(k + 1) for k in range(X.shape[1])]
         preparation = Preparation(names, place=len(names), base=1, is_sparse=sp.issparse(X))
         data = Data(options.data, X, y, preparation)
@@ -103,53 +108,77 @@ def load(options: argparse.Namespace, report: Report, is_regression: bool = Fals
 
 
 def _of_file(options: argparse.Namespace, report: Report, is_regression: bool) -> Data:
-    one_hot = [] if options.one_hot in ([], ["all"]) else options.one_hot
+    one_hot = [] if options.one_hot == ["all"] else options.one_hot
     found = read_file(options, report, [options.target, *one_hot])
-    if isinstance(found, tables.Points):
-        if options.target is not None:
-            raise UsageError(f"--target is for tables; {found.source} is svmlight, where the label comes first")
-        names = [str(k + found.base) for k in range(found.X.shape[1])]
-        X = tables.dense_or_sparse(found.X)
-        return Data(found.source, X, found.y, Preparation(names, base=found.base, is_sparse=sp.issparse(X)))
-    target = found.index(options.target)
-    if is_regression and found.labels(target).dtype.kind != "f":
-        try:
-            found.numbers(target)
-        except tables.NotANumber as error:
-            raise tables.TableError(f"{error} --regression needs a target of numbers; --target names one.") from error
-    dropped = {found.index(name) for name in options.drop}
+    if isinstance(found, tables.Table):
+        return _of_table(options, found, one_hot, is_regression)
+    if options.target is not None:
+        raise UsageError(f"--target is for tables; {found.source} is svmlight, where the label comes first")
+    names = [str(k + found.base) for k in range(found.X.shape[1])]
+    X = tables.dense_or_sparse(found.X)
+    return Data(found.source, X, found.y, Preparation(names, base=found.base, is_sparse=sp.issparse(X)))
+
+
+def _of_table(options: argparse.Namespace, table: tables.Table, one_hot: list[str], is_regression: bool) -> Data:
+    """Return the columns as features and target; ``one_hot`` are those that are named."""
+    target = table.index(options.target)
+    if is_regression:
+        _refuse_text(table, target)
+    dropped, hot = {table.index(name) for name in options.drop}, [table.index(name) for name in one_hot]
     if target in dropped:
-        raise UsageError(f"--drop: {found.column_place(target)} is the target")
-    if target in {found.index(name) for name in one_hot}:
-        raise UsageError(f"--one-hot: {found.column_place(target)} is the target, which may be text as it is")
-    places = [k for k in range(len(found.names)) if k != target and k not in dropped]
-    hot = [k for k in places if found.is_text(k)] if options.one_hot == ["all"] else [found.index(k) for k in one_hot]
-    categories = {found.names[k]: sorted({*found.text(k)} - {""}) for k in hot if k in places}
-    place = None if dropped else target
-    names = [found.names[k] for k in places]
-    preparation = Preparation(names, found.is_named, categories, found.names[target], place)
-    X, y = preparation.points(found, places), found.labels(target)
-    kept, notes = np.ones(len(found), dtype=bool), list(found.notes)
+        raise UsageError(f"--drop: {table.column_place(target)} is the target")
+    if target in hot:
+        raise UsageError(f"--one-hot: {table.column_place(target)} is the target, which may be text as it is")
+    places = [k for k in range(len(table.names)) if k != target and k not in dropped]
+    if options.one_hot == ["all"]:
+        hot = [k for k in places if table.is_text(k)]
+    categories = {table.names[k]: sorted({*table.text(k)} - {""}) for k in hot if k in places}
+    names, place = [table.names[k] for k in places], None if dropped else target
+    preparation = Preparation(names, table.is_named, categories, table.names[target], place)
+    X, y, notes = preparation.points(table, places), table.labels(target), list(table.notes)
     if options.missing == DROP:
         kept = ~(np.isnan(X).any(axis=1) | is_absent(y))
+        if not kept.any():
+            raise tables.TableError(f"{table.source}: every row has a missing value; --drop leaves columns out.")
         if not kept.all():
             notes.append(f"{np.sum(~kept)} of {kept.size} rows are left out, where values are missing")
-        if not kept.any():
-            raise tables.TableError(f"{found.source}: every row has a missing value; --drop leaves columns out.")
-    elif is_absent(y).any():
-        row = int(np.flatnonzero(is_absent(y))[0])
-        raise tables.TableError(
-            f"{found.place(row, target)}: the target is missing. --missing drop leaves such rows out."
-        )
+        X, y = X[kept], y[kept]
+    else:
+        _check_values(options, table, preparation, X, y, places, target)
+    last = ", the last (--target names another)" if options.target is None else ""
+    words = f"{table.source}: {table.described}; the target is {table.column_place(target)}{last}"
+    return Data(table.source, X, y, preparation, words, notes)
+
+
+def _refuse_text(table: tables.Table, target: int) -> None:
+    """Refuse a target of a regression that is no number."""
+    if table.labels(target).dtype.kind != "f":
+        try:
+            table.numbers(target)
+        except tables.NotANumber as error:
+            raise tables.TableError(f"{error} --regression needs a target of numbers; --target names one.") from error
+
+
+def _check_values(
+    options: argparse.Namespace,
+    table: tables.Table,
+    preparation: Preparation,
+    X: np.ndarray,
+    y: np.ndarray,
+    places: list[int],
+    target: int,
+) -> None:
+    """Refuse missing values where none may be, or where nothing is there to fill in."""
+    absent = np.flatnonzero(is_absent(y))
+    if absent.size:
+        where = table.place(int(absent[0]), target)
+        raise tables.TableError(f"{where}: the target is missing. --missing drop leaves such rows out.")
     if options.missing == ERROR:
-        preparation.refuse_missing(found, X, places)
+        preparation.refuse_missing(table, X, places)
     if options.missing == MEAN and (empty := np.flatnonzero(np.isnan(X).all(axis=0))).size:
         raise tables.TableError(
-            f"{found.source}: column {preparation.feature_names[empty[0]]!r} holds no value at all; --drop leaves it out."
+            f"{table.source}: column {preparation.feature_names[empty[0]]!r} holds no value at all; --drop leaves it out."
         )
-    last = ", the last (--target names another)" if options.target is None else ""
-    words = f"{found.source}: {found.described}; the target is {found.column_place(target)}{last}"
-    return Data(found.source, X[kept], y[kept], preparation, words, notes)
 
 
 def is_absent(y: np.ndarray) -> np.ndarray:
@@ -241,6 +270,13 @@ class Split:
     test: Any
     y_test: np.ndarray
     preparation: Preparation
+
+    @property
+    def scored(self) -> tuple[str, Any, np.ndarray]:
+        """Which points a score is of, "test" or "training", and these; a single point has no R²."""
+        if self.y_test.size > int(self.preparation.is_regression):
+            return "test", self.test, self.y_test
+        return "training", self.train, self.y_train
 
 
 def split(data: Data, test_size: float, is_scaled: bool, report: Report) -> Split:

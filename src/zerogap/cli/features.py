@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from zerogap import tables
+from zerogap.wording import count
 
 ERROR, DROP, MEAN = "error", "drop", "mean"
 ARRAYS = ("fill", "mean", "scale")
@@ -78,8 +79,8 @@ class Preparation:
                 cells, known = table.text(k), {*self.categories[name], ""}
                 rows = [row for row, cell in enumerate(cells) if cell not in known]
                 if rows:
-                    count = f" (and {len(rows) - 1} more such rows)" if len(rows) > 1 else ""
-                    said.append(f"{table.place(rows[0], k)}: {cells[rows[0]]!r} was not in training{count}; it is none")
+                    more = f" (and {count(len(rows) - 1, 'more such row')})" if len(rows) > 1 else ""
+                    said.append(f"{table.place(rows[0], k)}: {cells[rows[0]]!r} was not in training{more}; it is none")
         return said
 
     def refuse_missing(self, table: tables.Table, X: np.ndarray, places: Sequence[int]) -> None:
@@ -89,8 +90,8 @@ class Preparation:
             return
         widths = [len(self.categories.get(name, [""])) for name in self.columns]
         owner = np.repeat(np.arange(len(widths)), widths)
-        count = np.unique(rows).size
-        more = f", as are values in {count - 1} more row{'s' * (count > 2)}" if count > 1 else ""
+        others = np.unique(rows).size - 1
+        more = f", as are values in {count(others, 'more row')}" if others else ""
         raise tables.MissingValue(f"{table.place(rows[0], places[owner[columns[0]]])}: the value is missing{more}.")
 
     # Scale.
@@ -136,7 +137,7 @@ def places_by_training(preparation: Preparation, table: tables.Table, target: in
         if lacking:
             more = f" and {len(lacking) - SHOWN} more" if len(lacking) > SHOWN else ""
             raise tables.NoColumn(
-                f"{table.source} lacks {_plural('column', len(lacking))} {', '.join(map(repr, lacking[:SHOWN]))}{more} "
+                f"{table.source} lacks column{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking[:SHOWN]))}{more} "
                 f"that the model was trained on; it has {', '.join(table.names[:20])}."
             )
         return [table.names.index(name) for name in preparation.columns]
@@ -147,10 +148,6 @@ def places_by_training(preparation: Preparation, table: tables.Table, target: in
     if found == width + 1 and target is not None:  # by default where it was in training
         return [k for k in range(found) if k != target]
     raise tables.NoColumn(
-        f"{table.source} has {found} {_plural('column', found)}; the model was trained on {width} features"
+        f"{table.source} has {count(found, 'column')}; the model was trained on {width} features"
         f"{' and a target' if preparation.place is not None else ''}. Without names in both files, columns go by their number."
     )
-
-
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 else f"{word}s"

@@ -1,7 +1,6 @@
 """``zerogap fit``: one model with its certificate, beside scikit-learn's."""
 
 import argparse
-import time
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import scipy.sparse as sp
 from zerogap.cli import arguments, solving
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.data import Split, load, source_of, split
-from zerogap.cli.report import Report, check_output
+from zerogap.cli.report import Report, certificate_record, check_output
 
 EXAMPLES = """\
   zerogap fit                                            breast cancer, which ships with scikit-learn
@@ -31,9 +30,7 @@ def add(commands: Any) -> None:
     arguments.add_file(parser)
     arguments.add_columns(parser)
     arguments.add_kernel(parser)
-    parser.add_argument(
-        "--C", type=arguments.cost, default=10.0, help="cost of an error; inf is the hard margin (default 10)"
-    )
+    parser.add_argument("--C", type=arguments.cost, default=10.0, help="cost of an error; inf allows none (default 10)")
     parser.add_argument("--loss", default="hinge", choices=arguments.LOSSES, help="default hinge; of errors beyond")
     parser.add_argument("--regression", action="store_true", help="the target is a number to be estimated")
     parser.add_argument("--epsilon", type=arguments.not_negative, help="of --regression: errors that are free (0.1)")
@@ -56,11 +53,10 @@ def run(options: argparse.Namespace) -> int:
     test_size = (0.0 if options.save else 1 / 3) if options.test_size is None else options.test_size
     parts = split(load(options, report, options.regression), test_size, not options.raw, report)
     model, seconds = _fitted(options, settings, parts, report)
-    is_interrupted = any(status.name == "INTERRUPTED" for status in solving.as_list(model.status_))
+    is_interrupted = solving.ended_by(model, "INTERRUPTED")
     ours = _row(model, parts, seconds, model.duality_gap_)
-    theirs = None if is_interrupted or options.no_peer else _peer(options, parts, report)
-    certificates = solving.as_list(model.certificate_)
-    _show(report, model, options, ours, theirs, certificates)
+    theirs = None if is_interrupted or options.no_peer else _peer(options, settings, parts, report)
+    _show(report, model, options, parts, ours, theirs)
     saved = _save(options, model, parts, report)
     report.write(
         {
@@ -68,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
             "held_out": int(parts.y_test.size), "features": parts.preparation.feature_names, "options": _plain(settings),
             "status": [status.name for status in solving.as_list(model.status_)], **ours,
             "classes": getattr(model, "classes_", None), "kernel_evaluations": model.kernel_evaluations_,
-            "certificates": [certificate_record(certificate) for certificate in certificates], "scikit_learn": theirs,
+            "certificates": [certificate_record(certificate) for certificate in solving.as_list(model.certificate_)],
+            "scikit_learn": theirs,
             "model": saved,
         }
     )  # fmt: skip
@@ -80,16 +77,16 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     if options.epsilon is not None and not options.regression:
         raise UsageError("--epsilon is for --regression")
     settings = {"C": options.C, **arguments.kernel_options(options), "solver": options.solver, "loss": options.loss}
-    more: tuple[float, ...] = ()
     if options.regression:
-        if not np.isfinite(options.C):
-            raise UsageError("--C inf is a hard margin, and --regression has none; give a finite --C")
         settings |= {
             "loss": REGRESSION_LOSS[options.loss],
-            "epsilon": 0.1 if options.epsilon is None else options.epsilon,
+            "epsilon": arguments.EPSILON if options.epsilon is None else options.epsilon,
         }
-        more = (settings["epsilon"],)
-    solving.check_solver(options.solver, {"loss": settings["loss"], "C": options.C, "more": more})
+    if options.regression:
+        # Without a bound on the cost SVR solves for a large one.
+        solving.check_solver(options.solver, settings["loss"], min(options.C, 1.0), settings["epsilon"])
+    else:
+        solving.check_solver(options.solver, settings["loss"], options.C)
     return settings
 
 
@@ -107,45 +104,37 @@ def _fitted(options: argparse.Namespace, settings: dict[str, Any], parts: Split,
     X, y = solving.toy(n_features, TOY, min(np.unique(parts.y_train).size, 3))
     solving.warm_up(report, lambda: warm.fit(sp.csr_matrix(X) if sp.issparse(parts.train) else X, y))
     model = kind(**settings, tol=options.tol, max_time=options.max_time, verbose=options.verbose or report.is_live)
-    began = time.perf_counter()
-    with report.working("fitting"):
-        model.fit(parts.train, parts.y_train)
-    return model, time.perf_counter() - began
+    return model, solving.timed_fit(report, "fitting", model, parts.train, parts.y_train)
 
 
 def _row(model: Any, parts: Split, seconds: float, gap: float) -> dict[str, Any]:
-    is_held_out = parts.y_test.size > 1
-    X, y = (parts.test, parts.y_test) if is_held_out else (parts.train, parts.y_train)
+    _, X, y = parts.scored
     return {
         "score": float(model.score(X, y)), "support_vectors": int(model.support_.size), "relative_gap": float(gap),
         "seconds": seconds,
     }  # fmt: skip
 
 
-def _peer(options: argparse.Namespace, parts: Split, report: Report) -> dict[str, Any] | None:
+def _peer(options: argparse.Namespace, settings: dict[str, Any], parts: Split, report: Report) -> dict[str, Any] | None:
     """Fit scikit-learn's where it has the same problem, and certify what it found."""
     from sklearn.svm import SVC, SVR
 
     if options.loss != "hinge" or not np.isfinite(options.C):
         return None
-    settings = {"C": options.C, **arguments.kernel_options(options), "max_iter": PEER_ITERATIONS}
-    peer = SVR(**settings, epsilon=0.1 if options.epsilon is None else options.epsilon) if options.regression else None
-    peer = peer or SVC(**settings)
-    began = time.perf_counter()
-    with report.working("scikit-learn is fitting (--no-peer leaves it out)"):
-        peer.fit(parts.train, parts.y_train)
-    seconds = time.perf_counter() - began
+    same = {"C": options.C, **arguments.kernel_options(options), "max_iter": PEER_ITERATIONS}
+    peer = SVR(**same, epsilon=settings["epsilon"]) if options.regression else SVC(**same)
+    title = "scikit-learn is fitting (--no-peer leaves it out)"
+    seconds = solving.timed_fit(report, title, peer, parts.train, parts.y_train)
     with report.working("certifying what scikit-learn found"):
         gap = solving.certified_gap(peer, parts.train, parts.y_train)
     return _row(peer, parts, seconds, gap)
 
 
 def _show(
-    report: Report, model: Any, options: argparse.Namespace, ours: dict[str, Any], theirs: Any, certificates: list[Any]
+    report: Report, model: Any, options: argparse.Namespace, parts: Split, ours: dict[str, Any], theirs: Any
 ) -> None:
-    where = "test" if ours is not None and _is_held_out(options) else "training"
     score = "R²" if options.regression else "accuracy"
-    lines = ((f"{where} {score}", "score", ".4f"), ("support vectors", "support_vectors", "d"),
+    lines = ((f"{parts.scored[0]} {score}", "score", ".4f"), ("support vectors", "support_vectors", "d"),
              ("certified gap", "relative_gap", ".1e"), ("seconds", "seconds", ".4f"))  # fmt: skip
     peer = "" if options.no_peer else f"{'scikit-learn':>16}"
     report.say(f"  {'':<18}{'zerogap':>14}{peer}")
@@ -157,6 +146,7 @@ def _show(
         )
         report.say(f"  {title:<18}{format(ours[key], form):>14}{beside}")
     report.say()
+    certificates = solving.as_list(model.certificate_)
     for certificate in certificates[:SHOWN]:
         report.say(f"certificate: {certificate}")
     if len(certificates) > SHOWN:
@@ -164,27 +154,15 @@ def _show(
         report.say(f"... and {count} more pairs of classes; the largest gap is {model.duality_gap_:.1e}")
 
 
-def _is_held_out(options: argparse.Namespace) -> bool:
-    return not options.save if options.test_size is None else options.test_size > 0
-
-
 def _save(options: argparse.Namespace, model: Any, parts: Split, report: Report) -> str | None:
     if options.save is None:
         return None
     from zerogap.cli import saved
 
-    saved.save(model.set_params(verbose=False), parts.preparation, options.save)
-    name = options.save if options.save.endswith(".npz") else f"{options.save}.npz"
+    name = saved.save(model.set_params(verbose=False), parts.preparation, options.save)
     report.say(f"saved: {name}; zerogap predict {name} FILE")
     return name
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:
     return {key: "inf" if value == np.inf else value for key, value in settings.items()}
-
-
-def certificate_record(certificate: Any) -> dict[str, Any]:
-    """Return a certificate for JSON."""
-    from dataclasses import asdict
-
-    return {**asdict(certificate), "relative_gap": certificate.relative_gap}

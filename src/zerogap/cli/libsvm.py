@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from zerogap.cli.arguments import UsageError
+from zerogap.estimators.pairs import coefficients, pairs_of
 
 KERNELS = {"linear": "linear", "polynomial": "poly", "rbf": "rbf", "sigmoid": "sigmoid"}
 TYPES = {"c_svc": False, "epsilon_svr": True}  # whether it is a regression
@@ -27,15 +28,8 @@ class Model:
     labels: np.ndarray  # in the order of the file
     counts: np.ndarray  # of the support vectors of each class, which stand in that order
     coefficients: np.ndarray  # (classes - 1, s), of a regression (1, s)
+    biases: np.ndarray  # minus its rho, one for each pair of classes
     vectors: list[frozenset[tuple[int, float]]]
-
-
-class Part(NamedTuple):
-    """Two classes of a model, or a regression: rows, target, signed coefficients."""
-
-    rows: np.ndarray
-    target: np.ndarray
-    beta: np.ndarray
 
 
 def is_model(file: str) -> bool:
@@ -59,12 +53,15 @@ def read(file: str) -> Model:
         width = 1 if TYPES[kind] else int(words["nr_class"][0]) - 1
         coefficients = np.array([[float(cell) for cell in row[:width]] for row in rows]).T.reshape(width, len(rows))
         vectors = [frozenset(_features(row[width:])) for row in rows]
+        biases = -np.array([float(rho) for rho in words["rho"]])
         if len(rows) != int(words["total_sv"][0]):
             raise ValueError(f"{len(rows)} of {words['total_sv'][0]} support vectors")
+        if biases.size != len(pairs_of(width + 1)):
+            raise ValueError(f"{biases.size} values of rho")
         return Model(
             file, TYPES[kind], KERNELS[kernel], float(words.get("gamma", ["1"])[0]), int(words.get("degree", ["3"])[0]),
             float(words.get("coef0", ["0"])[0]), np.array([float(label) for label in words.get("label", [])]),
-            np.array([int(count) for count in words.get("nr_sv", [])], dtype=np.int64), coefficients, vectors,
+            np.array([int(count) for count in words.get("nr_sv", [])], dtype=np.int64), coefficients, biases, vectors,
         )  # fmt: skip
     except (KeyError, IndexError, ValueError) as error:
         raise ValueError(f"{file} is no whole model of LIBSVM ({error}).") from error
@@ -81,7 +78,7 @@ def certificates(
     model: Model, X: Any, y: np.ndarray, base: int, C: float, epsilon: float
 ) -> tuple[list[str], list[Any]]:
     """Return the certificates of a model on its training points, one for each pair of classes, and names for the pairs."""
-    from zerogap import DualProblem, Gram
+    from zerogap.foreign.certifying import certified
 
     if y.dtype.kind != "f" and not model.is_regression:
         raise ValueError(f"The classes of {model.file} are numbers; those of the data are text.")
@@ -90,31 +87,38 @@ def certificates(
         raise ValueError(f"The data has a class {other:g} that {model.file} does not know.")
     dual = np.zeros((len(model.coefficients), y.size))
     dual[:, _rows(model, X, y, base)] = model.coefficients
-    options: dict[str, Any] = {"gamma": model.gamma, "degree": model.degree, "coef0": model.coef0}
-    if model.is_regression:
-        parts = [Part(np.arange(y.size), y, dual[0])]
-    else:
-        codes = np.argmax(y[:, None] == model.labels, axis=1)
-        parts = list(_pairs(dual, codes))
-    found = []
-    for part in parts:
-        gram = Gram(X[part.rows], model.kernel, **options)
-        problem = (
-            DualProblem.epsilon_insensitive(gram, part.target, C, epsilon)
-            if model.is_regression
-            else DualProblem.hinge(gram, part.target, C)
-        )
-        found.append(problem.certify(problem.restore_sum(np.clip(part.beta, problem.lower, problem.upper))))
-    pairs = [f"{a:g} against {b:g}" for a, b in combinations(model.labels, 2)]
-    return ["" for _ in found] if model.is_regression else pairs, found
+    parts = [_regression(model, X, y, dual[0], C, epsilon)] if model.is_regression else _pairs(model, X, y, dual, C)
+    found = [(part.name, certified(part)) for part in parts]
+    return [name for name, _ in found], [certificate for _, certificate in found]
 
 
-def _pairs(dual: np.ndarray, codes: np.ndarray) -> Iterator[Part]:
-    """Yield the pairs of classes a < b: row b - 1 holds the coefficients of a, row a those of b, and a is positive."""
-    for a, b in combinations(range(len(dual) + 1), 2):
+def _regression(model: Model, X: Any, y: np.ndarray, beta: np.ndarray, C: float, epsilon: float) -> Any:
+    from zerogap import DualProblem
+    from zerogap.foreign.parts import LOOKED_AT, Expansion
+
+    gram, rows = partial(_gram, model, X), np.arange(y.size)
+    problem = DualProblem.epsilon_insensitive(gram(LOOKED_AT), y, C, epsilon)
+    return Expansion("", problem, rows, gram, beta, float(model.biases[0]))
+
+
+def _pairs(model: Model, X: Any, y: np.ndarray, dual: np.ndarray, C: float) -> Iterator[Any]:
+    """Yield the problems of the pairs of classes a < b; in its own files a is positive even if there are only two."""
+    from zerogap import DualProblem
+    from zerogap.foreign.parts import LOOKED_AT, Expansion
+
+    labels, codes = model.labels, np.argmax(y[:, None] == model.labels, axis=1)
+    for (a, b), bias in zip(pairs_of(labels.size), model.biases, strict=True):
         rows = np.flatnonzero((codes == a) | (codes == b))
-        is_a = codes[rows] == a
-        yield Part(rows, np.where(is_a, 1.0, -1.0), np.where(is_a, dual[b - 1, rows], dual[a, rows]))
+        gram, beta = partial(_gram, model, X[rows]), coefficients(dual[:, rows], codes[rows], a, b)
+        problem = DualProblem.hinge(gram(LOOKED_AT), np.where(codes[rows] == a, 1.0, -1.0), C)
+        yield Expansion(f"{labels[a]:g} against {labels[b]:g}", problem, rows, gram, beta, float(bias))
+
+
+def _gram(model: Model, X: Any, megabytes: float) -> Any:
+    """Return the kernel matrix within so much memory."""
+    from zerogap import Gram
+
+    return Gram(X, model.kernel, gamma=model.gamma, degree=model.degree, coef0=model.coef0, cache_size=megabytes)
 
 
 def _rows(model: Model, X: Any, y: np.ndarray, base: int) -> np.ndarray:

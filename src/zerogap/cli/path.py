@@ -96,21 +96,17 @@ def _followed(options: argparse.Namespace, settings: dict[str, Any], parts: Spli
 
     solving.warm_up(report, fit_toys)
     model = SVCPath(**settings, max_time=options.max_time, verbose=options.verbose or report.is_live)
-    began = time.perf_counter()
-    with report.working("following the path"):
-        model.fit(parts.train, parts.y_train)
-    return model, time.perf_counter() - began
+    return model, solving.timed_fit(report, "following the path", model, parts.train, parts.y_train)
 
 
 def _shown(options: argparse.Namespace, model: Any, parts: Split, seconds: float, report: Report) -> dict[str, Any]:
     """Print what was found, and return it."""
     path, gap = model.path_, model.path_.largest_gap_
-    is_held_out = parts.y_test.size > 0
-    X, y = (parts.test, parts.y_test) if is_held_out else (parts.train, parts.y_train)
+    which, X, y = parts.scored
     with report.working("scoring every C"):
         curve = model.score_curve(X, y)
     best = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in curve.best_intervals)
-    score = f"best {'test' if is_held_out else 'training'} accuracy"
+    score = f"best {which} accuracy"
     report.say(f"every C from {path.C[0]:g} to {path.C[-1]:g}, kernel {options.kernel!r}: {path.status}\n")
     report.say(f"  breakpoints            {len(path):>9}")
     report.say(f"  events                 {path.n_events:>9}")

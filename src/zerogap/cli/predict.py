@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from zerogap import tables
 from zerogap.cli import arguments
 from zerogap.cli.arguments import UsageError
-from zerogap.cli.data import is_absent, label_text, read_file, source_of
+from zerogap.cli.data import is_absent, label_text, load_set, read_file, source_of
 from zerogap.cli.features import DROP, MEAN, Preparation, places_by_training
 from zerogap.cli.report import STANDARD, Report, check_output
 
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         known = ~absent
         predicted = model.predict(X[known])
         decision = np.atleast_2d(model.decision_function(X[known]).T).T if options.decision else None
-    score = _score(predicted, y, known, preparation, model)
+    score = _score(predicted, y, known, model)
     labels = _lines(predicted, absent)
     values = None if decision is None else _lines(decision, absent)
     if options.output is not None or options.json != STANDARD:
@@ -108,10 +108,7 @@ def points(
 
 
 def _of_set(options: argparse.Namespace, report: Report, preparation: Preparation) -> Any:
-    from zerogap import datasets
-
-    with report.working(f"loading {options.data}"):
-        X, y = datasets.load(options.data.removeprefix("openml:"))
+    X, y = load_set(options, report)
     if X.shape[1] != preparation.width:
         raise tables.NoColumn(
             f"{options.data} has {X.shape[1]} features; the model was trained on {preparation.width}."
@@ -160,9 +157,7 @@ def _target(found: tables.Table, preparation: Preparation, places: list[int]) ->
     return left.pop() if len(left) == 1 else None
 
 
-def _score(
-    predicted: np.ndarray, y: Any, known: np.ndarray, preparation: Preparation | None, model: Any
-) -> dict[str, Any] | None:
+def _score(predicted: np.ndarray, y: Any, known: np.ndarray, model: Any) -> dict[str, Any] | None:
     """Return how good predictions are where the file tells; labels that no class has are none."""
     if y is None:
         return None

@@ -5,6 +5,7 @@ import math
 import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
+
+
+def certificate_record(certificate: Any) -> dict[str, Any]:
+    """Return a certificate for JSON."""
+    return {**asdict(certificate), "relative_gap": certificate.relative_gap}
 
 
 def check_output(option: str, name: str | None) -> None:

@@ -1,6 +1,7 @@
 """What the commands that solve have in common: checks, warm-up, and the certificate of another program's model."""
 
 import math
+import time
 import warnings
 from typing import Any
 
@@ -13,15 +14,14 @@ from zerogap.limits import interruptible
 WARM_UP_SECONDS = 1.0
 
 
-def check_solver(name: str, problem_options: dict[str, Any]) -> None:
+def check_solver(name: str, loss: str, C: float, *more: float) -> None:
     """Refuse a solver that is unknown, or that does not take problems of this kind."""
     from zerogap import DualProblem, Gram
     from zerogap.solvers import SOLVERS
 
     if name not in SOLVERS:
         raise UsageError(f"--solver: unknown solver {name!r}; choose one of {', '.join(SOLVERS)}")
-    loss, C = problem_options["loss"], problem_options["C"]
-    problem = getattr(DualProblem, loss)(Gram([[0.0], [1.0]], "linear"), [-1.0, 1.0], C, *problem_options["more"])
+    problem = getattr(DualProblem, loss)(Gram([[0.0], [1.0]], "linear"), [-1.0, 1.0], C, *more)
     entry = SOLVERS[name]
     if not entry.claims(problem):
         needs = (
@@ -46,6 +46,14 @@ def warm_up(report: Report, fit: Any) -> None:
         fit()
 
 
+def timed_fit(report: Report, title: str, model: Any, X: Any, y: np.ndarray) -> float:
+    """Fit a model, with a line on the terminal; return the seconds it took."""
+    began = time.perf_counter()
+    with report.working(title):
+        model.fit(X, y)
+    return time.perf_counter() - began
+
+
 def ended(is_interrupted: bool) -> int:
     """Return the exit code of a command that has shown its results, all or those there were when Ctrl-C came."""
     if is_interrupted:
@@ -56,6 +64,11 @@ def ended(is_interrupted: bool) -> int:
 def as_list(value: Any) -> list[Any]:
     """Return what a model has for each pair of classes."""
     return value if isinstance(value, list) else [value]
+
+
+def ended_by(model: Any, name: str) -> bool:
+    """Whether the fit of a model of ours, or of one of its pairs of classes, has a status of this name."""
+    return any(status.name == name for status in as_list(model.status_))
 
 
 def certified_gap(model: Any, X: Any, y: np.ndarray) -> float:

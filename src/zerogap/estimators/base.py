@@ -23,9 +23,10 @@ from zerogap.duplicates import Distinct, distinct
 from zerogap.gram import Gram
 from zerogap.kernels import Function, Kernel, as_kernel, is_precomputed
 from zerogap.limits import Exceeded
-from zerogap.loop import Solution, Status, Trace, default_max_steps, solve
+from zerogap.loop import default_max_steps, solve
 from zerogap.problem import DualProblem
 from zerogap.progress import GapProgress
+from zerogap.solution import Solution, Status, Trace
 from zerogap.solvers import get_solver
 from zerogap.stopping import RelativeGap
 
@@ -149,8 +150,7 @@ class KernelMachine(BaseEstimator):
         for name in ("fit_intercept", "warm_start", "normalize_y", "shrinking", "break_ties"):
             if hasattr(self, name):
                 validation.check_flag(name, getattr(self, name))
-        if self.max_time is not None:
-            validation.check_positive("max_time", self.max_time, advice="It is in seconds; use None for no limit.")
+        validation.check_max_time(self.max_time)
 
     def _time_left(self, began: float) -> float | None:
         """Return what is left of ``max_time``: what comes before the solver, merging duplicates above all, takes time too."""

@@ -5,18 +5,154 @@ then normalised.  The targets are Platt's (1999): a class of n rows aims at (n +
 exists even where the classes are far apart.  A Newton method finds it (Lin, Lin and Weng 2007).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
+from sklearn.utils.metaestimators import _safe_split, available_if
+from sklearn.utils.validation import check_is_fitted
+
+from zerogap import validation
+from zerogap.estimators.base import Outcome
+from zerogap.estimators.incremental import Incremental
+from zerogap.estimators.pairs import pairs_of
+from zerogap.limits import Limit
+from zerogap.solution import Solution, Status
 
 FOLDS = 5
 MOST_STEPS = 100  # of Newton's method; some ten are enough
 SHORTEST = 1e-10  # step of the line search
-UNIT = np.finfo(float).eps
+EPS = np.finfo(float).eps
 RIDGE = 1e-12  # of the second derivatives: values that are all the same say nothing of A
+
+
+class Calibrated(Incremental):
+    """Base of the classifier that has probabilities, if they are asked for."""
+
+    probability: Any
+    class_weight: Any
+    classes_: np.ndarray
+    class_weight_: np.ndarray
+    calibration_: np.ndarray | None
+    _is_fold = False  # whether it is one of those that probabilities are calibrated with
+
+    # What a classifier has to say.
+
+    def _pair_decisions(self, X: Any) -> np.ndarray:
+        """Return f(x) for every pair of classes."""
+        raise NotImplementedError
+
+    def _by_class(self, decisions: np.ndarray) -> np.ndarray:
+        """Return a column for each class from one for each pair of them."""
+        raise NotImplementedError
+
+    # Probabilities.
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        if self.probability != "deprecated":  # what scikit-learn 1.9 has as its default
+            validation.check_flag("probability", self.probability)
+
+    @property
+    def _is_calibrated(self) -> bool:
+        """Whether probabilities are asked for."""
+        return self.probability != "deprecated" and bool(self.probability)
+
+    def _check_calibrated(self) -> bool:
+        """Say whether there are probabilities: ``hasattr`` asks."""
+        if not self._is_calibrated:
+            raise AttributeError("predict_proba is not available when probability=False.")
+        return True
+
+    @available_if(_check_calibrated)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probability of each class; the model is fitted with ``probability=True``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Points, or kernel values against the training points with ``kernel="precomputed"``.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            Probabilities, which sum to one.  The largest need not be that of the class that ``predict`` returns.
+        """
+        now = self._twin()  # another thread may store another model meanwhile
+        check_is_fitted(now)
+        if now.calibration_ is None:
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False, when the fit was interrupted, and after "
+                "partial_fit and forget, whose rows it knows nothing of. Fit the model again with probability=True."
+            )
+        return probabilities(now._by_class(now._pair_decisions(X)), now.calibration_)
+
+    @available_if(_check_calibrated)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Points, or kernel values against the training points with ``kernel="precomputed"``.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            Logarithms of what ``predict_proba`` returns.
+        """
+        with np.errstate(divide="ignore"):  # of a probability below the least number of float64
+            return np.log(self.predict_proba(X))
+
+    def _calibrate(self, X: Any, y: Any, sample_weight: Any, limit: Limit) -> None:
+        """Fit sigmoids to what models of five folds say of the rows they have not seen; none if Ctrl-C was pressed."""
+        X = self._check_points(X, reset=False) if self._objects is None else X
+        codes = np.searchsorted(self.classes_, np.asarray(y).ravel())
+        weight = validation.check_weights(sample_weight, codes.size)
+        seen = np.flatnonzero(weight > 0)
+        decisions = np.zeros((codes.size, len(pairs_of(self.classes_.size))))
+        for others, fold in folds(codes[seen], self.random_state):
+            if limit.was_interrupted:
+                break
+            decisions[seen[fold]] = self._decisions_without(X, codes, weight, seen[others], seen[fold])
+        if not limit.was_interrupted:
+            self.calibration_ = sigmoids(self._by_class(decisions[seen]), codes[seen], weight[seen])
+
+    def _shortfall(self, status: Status, outcomes: Sequence[Outcome | Solution], count: int) -> str:
+        message = super()._shortfall(status, outcomes, count)
+        return f"One of the folds for probabilities: {message}" if self._is_fold else message
+
+    def _decisions_without(
+        self, X: Any, codes: np.ndarray, weight: np.ndarray, rows: np.ndarray, unseen: np.ndarray
+    ) -> np.ndarray:
+        """Return the pairs' decision values for rows that a model of other rows has not seen.
+
+        If that has no row of one class of a pair it decides for the other, by a margin of one, as LIBSVM does.
+        """
+        n_classes, present = self.classes_.size, np.unique(codes[rows])
+        pairs = np.array(pairs_of(n_classes))
+        is_there = np.isin(pairs, present)
+        for_second = is_there[:, 1].astype(float) - is_there[:, 0]
+        decisions = np.tile(for_second if n_classes == 2 else -for_second, (unseen.size, 1))
+        if present.size > 1:
+            model, labels = self._fold_model(present), self.classes_[codes]
+            points, of_points = _safe_split(model, X, labels, rows)
+            model._fit(points, of_points, weight[rows])
+            found = model._pair_decisions(_safe_split(model, X, labels, unseen, rows)[0])
+            # Two classes have the second for the positive one, more have the first.
+            decisions[:, is_there.all(axis=1)] = found if (present.size == 2) == (n_classes == 2) else -found
+        return decisions
+
+    def _fold_model(self, present: np.ndarray) -> Any:
+        """Return a model of the same parameters for some of the classes."""
+        model = self._twin()
+        model._is_fold, model.probability, model.warm_start = True, False, False
+        if isinstance(self.class_weight, dict):
+            model.class_weight = dict(zip(self.classes_[present], self.class_weight_[present], strict=True))
+        return model
 
 
 def folds(codes: np.ndarray, random_state: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -66,9 +202,9 @@ def _sigmoid(f: np.ndarray, is_positive: np.ndarray, weight: np.ndarray) -> tupl
         curvature = (design * (weight * p * (1.0 - p))) @ design.T + RIDGE * weight.sum() * np.eye(2)
         direction = -np.linalg.solve(curvature, gradient)
         step, slope = 1.0, float(gradient @ direction)
-        while step > SHORTEST and entropy(x + step * direction) > least + 1e-4 * step * slope + f.size * UNIT * least:
+        while step > SHORTEST and entropy(x + step * direction) > least + 1e-4 * step * slope + f.size * EPS * least:
             step *= 0.5
         x, least = x + step * direction, entropy(x + step * direction)
-        if -slope <= UNIT * UNIT * weight.sum():  # the gradient is rounding
+        if -slope <= EPS * EPS * weight.sum():  # the gradient is rounding
             break
     return float(x[0] / scale), float(x[1])

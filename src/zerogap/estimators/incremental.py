@@ -21,8 +21,8 @@ from zerogap.estimators.base import KernelMachine, Outcome
 from zerogap.gram import Gram
 from zerogap.kernels import Kernel
 from zerogap.limits import Limit
-from zerogap.loop import Status, Trace, TraceRow
 from zerogap.problem import DualProblem
+from zerogap.solution import Status, Trace, TraceRow, cut_short
 
 # A factor that has seen very many updates is built anew if the certificate shows it.
 GOOD_GAP = 1e-11
@@ -344,13 +344,6 @@ def certified(
         *(problem.gram.evaluations, int(np.count_nonzero(beta))),
     )
     return Outcome(beta, now.bias, now, status, entered, Trace([row]), problem.gram.evaluations)
-
-
-def cut_short(limit: Limit) -> Status | None:
-    """Return how a limit has ended what was under way, or None if it has not."""
-    if limit.was_interrupted:
-        return Status.INTERRUPTED
-    return Status.MAX_TIME if limit.is_over else None
 
 
 class Incremental(KernelMachine):

@@ -8,7 +8,6 @@ Of several classes only the pairs change that the row's class is one of.
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,12 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.active_set import ActiveSet
-from zerogap.estimators.incremental import Incremental, Piece, Training, cut_short, is_good
+from zerogap.estimators.incremental import Incremental, Piece, Training, is_good
+from zerogap.estimators.pairs import pairs_of
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
 from zerogap.limits import Exceeded, check, limits
-from zerogap.loop import Status, solve
+from zerogap.loop import solve
 from zerogap.problem import DualProblem
+from zerogap.solution import Status, cut_short
 from zerogap.stopping import RelativeGap
 
 GAP, MOST_STEPS = 1e-9, 1_000_000  # of the solver that takes over where exchanges lead nowhere
@@ -60,9 +61,14 @@ class LeaveOneOut:
     error: float
     status: Status = Status.CONVERGED
 
+    @property
+    def _n_done(self) -> int:
+        """Number of rows there is a decision value for."""
+        values = self.decision_values.reshape(len(self.decision_values), -1)
+        return int(np.count_nonzero(~np.isnan(values).any(axis=1)))
+
     def __repr__(self) -> str:
-        n = len(self.decision_values)
-        done = np.count_nonzero(~np.isnan(self.decision_values.reshape(n, -1)).any(axis=1))
+        done, n = self._n_done, len(self.decision_values)
         return f"LeaveOneOut(error {self.error:.6g} over {done} rows{'' if done == n else f' of {n}'})"
 
     def _repr_html_(self) -> str:
@@ -99,8 +105,7 @@ def leave_one_out(model: SVC | SVR, *, max_time: float | None = None) -> LeaveOn
     True
     """
     training = _checked(model)
-    if max_time is not None:
-        validation.check_positive("max_time", max_time, advice="It is in seconds; use None for no limit.")
+    validation.check_max_time(max_time)
     own = None if model.max_time is None else model.max_time * len(training.beta)
     with training.lock, limits(own), limits(max_time) as limit:
         values = np.full((training.rows.y.size, len(training.beta)), np.nan)
@@ -147,7 +152,7 @@ def _shaped(model: SVC, codes: np.ndarray, values: np.ndarray) -> np.ndarray:
     k, alone = model.classes_.size, np.flatnonzero(np.isinf(values).any(axis=1))
     if k == 2 or model.decision_function_shape == "ovo" or not alone.size:
         return model._shaped(values)
-    shaped, pairs = np.empty((len(values), k)), np.array(list(combinations(range(k), 2)))
+    shaped, pairs = np.empty((len(values), k)), np.array(pairs_of(k))
     shaped[~np.isin(np.arange(len(values)), alone)] = model._shaped(np.delete(values, alone, axis=0))
     for row in alone:
         others = values[row : row + 1, (pairs != codes[row]).all(axis=1)]

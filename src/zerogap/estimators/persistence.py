@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from zerogap import storage
-from zerogap.loop import Status
+from zerogap.solution import Status
 
 KIND = "model"
 CACHE = 1000.0  # megabytes for the kernel rows of a path
@@ -45,9 +45,9 @@ HOMES = {
     "Scaled": "kernels",
     "Sigmoid": "kernels",
     "Sum": "kernels",
-    "TraceRow": "loop",
+    "TraceRow": "solution",
     "Nystrom": "solvers.conjugate_gradient",
-    "Trace": "loop",
+    "Trace": "solution",
 }
 
 

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import replace
@@ -12,21 +12,22 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import NotFittedError
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.metaestimators import _safe_split, available_if
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.duplicates import Distinct
-from zerogap.estimators import calibration, small_pairs
+from zerogap.estimators import small_pairs
 from zerogap.estimators.base import Outcome
-from zerogap.estimators.incremental import Incremental, Rows, Training
+from zerogap.estimators.calibration import Calibrated
+from zerogap.estimators.incremental import Rows, Training
+from zerogap.estimators.pairs import coefficients, laid_out, pairs_of, signs
 from zerogap.gram import Gram
-from zerogap.limits import Exceeded, Limit, limits
-from zerogap.loop import Solution, Status
+from zerogap.limits import Exceeded, limits
 from zerogap.problem import DualProblem
+from zerogap.solution import Status
 
 
 class _Whole(NamedTuple):
@@ -45,7 +46,7 @@ class _Whole(NamedTuple):
         return self.gram.subset(np.argsort(self.order)[points])
 
 
-class SVC(ClassifierMixin, Incremental):
+class SVC(ClassifierMixin, Calibrated):
     """Support vector classifier with a certificate.
 
     A drop-in for ``sklearn.svm.SVC`` that says how far from the optimum it is: ``duality_gap_`` is the relative duality gap,
@@ -148,8 +149,6 @@ class SVC(ClassifierMixin, Incremental):
     True
     """
 
-    _is_fold = False  # whether it is one of those that probabilities are calibrated with
-
     def __init__(
         self,
         C: float = 1.0,
@@ -241,7 +240,7 @@ class SVC(ClassifierMixin, Incremental):
 
         ``keep_gram``: for exchanges that follow, which need kernel values again, and have the last word.
         """
-        pairs = list(combinations(range(self.classes_.size), 2))
+        pairs = pairs_of(self.classes_.size)
         weighted = self._weighted(rows, points)
         with limits():
             whole = self._whole_gram(rows, points)
@@ -259,8 +258,8 @@ class SVC(ClassifierMixin, Incremental):
                 return self._fit_pair(rows, weighted, *pairs[k], None if moved[k] < 0 else beta[k], whole)
 
             fitted = self._each(fit_one, len(left))
-            for k, (coefficients, outcome, _) in zip(left, fitted, strict=True):
-                beta[k], found[k] = coefficients, replace(outcome, n_iter=outcome.n_iter + max(int(moved[k]), 0))
+            for k, (own, outcome, _) in zip(left, fitted, strict=True):
+                beta[k], found[k] = own, replace(outcome, n_iter=outcome.n_iter + max(int(moved[k]), 0))
         outcomes: list[Outcome] = found
         training = Training(rows, points, beta)
         self._take(training, outcomes)
@@ -277,12 +276,12 @@ class SVC(ClassifierMixin, Incremental):
         return self
 
     def _take(self, training: Training, outcomes: list[Outcome]) -> None:
-        rows, pairs = training.rows, list(combinations(range(self.classes_.size), 2))
+        rows = training.rows
         self.class_weight_ = self._class_factors(rows.codes, rows.weight)
-        coefficients = self._row_coefficients(training)
-        self._store(rows.X, rows.codes, pairs, coefficients, outcomes)
+        beta = self._row_coefficients(training)
+        self._store(rows.X, rows.codes, beta, outcomes)
         if self.warm_start:
-            self._last_beta = coefficients
+            self._last_beta = beta
 
     # Exact changes of a fitted model.
 
@@ -317,8 +316,7 @@ class SVC(ClassifierMixin, Incremental):
         known = np.unique(y if classes is None else classes) if is_first else self.classes_
         if classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(f"classes must be those of the first call, {known.tolist()}; got {list(classes)}.")
-        if not np.isin(y, known).all():
-            raise ValueError(f"y must hold labels out of {known.tolist()}; got {np.setdiff1d(y, known)[:5].tolist()}.")
+        codes = validation.check_known_labels(y, known)
         if is_first:
             if np.unique(y).size < known.size:
                 raise ValueError(
@@ -328,7 +326,7 @@ class SVC(ClassifierMixin, Incremental):
             return self._first_fit(X, y, sample_weight, self.max_time if known.size == 2 else None)
         training = self._kept_training()
         weight = validation.check_weights(sample_weight, X.shape[0])
-        more = Rows(X, np.searchsorted(self.classes_, y), weight)
+        more = Rows(X, codes, weight)
         return self._change(training, lambda model: training.add(model, more))
 
     @available_if(lambda self: not self._is_precomputed)
@@ -372,8 +370,6 @@ class SVC(ClassifierMixin, Incremental):
         validation.check_positive("C", self.C, infinite=True, advice="Use np.inf for the hard margin.")
         validation.check_choice("loss", self.loss, ("hinge", "squared_hinge"))
         validation.check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
-        if self.probability != "deprecated":  # what scikit-learn 1.9 has as its default
-            validation.check_flag("probability", self.probability)
 
     # The fit.
 
@@ -431,19 +427,15 @@ class SVC(ClassifierMixin, Incremental):
     ) -> tuple[list[Any], np.ndarray]:
         """Separate the pairs of few points into coefficients (pairs, m); return outcomes or None, and how many were moved."""
         places = [whole.places(a, b) for a, b in pairs]
-        signs = [self._signs(whole.codes[place], *pair) for place, pair in zip(places, pairs, strict=True)]
+        targets = [signs(whole.codes[at], a, b, self.classes_.size) for at, (a, b) in zip(places, pairs, strict=True)]
         caps = [self.C * points.weight[whole.order[place]] for place in places]
-        problems = small_pairs.Problems.of(places, signs, caps)
+        problems = small_pairs.Problems.of(places, targets, caps)
         if not small_pairs.suits(whole.gram, problems):
             return [None] * len(pairs), np.full(len(pairs), -1)
         found = small_pairs.separate(whole.gram, problems, has_bias=self.fit_intercept, tol=self.tol)
         owner = np.repeat(np.arange(len(pairs)), np.diff(problems.edges))
         beta[owner, whole.order[problems.points]] = found.beta
         return found.outcomes, found.n_iter
-
-    def _signs(self, codes: np.ndarray, a: int, b: int) -> np.ndarray:
-        """LIBSVM's and so scikit-learn's convention: the first class is positive, but the second if there are only two."""
-        return np.where(codes == (b if self.classes_.size == 2 else a), 1.0, -1.0)
 
     def _fit_pair(
         self, rows: Rows, points: Distinct, a: int, b: int, start: np.ndarray | None, whole: _Whole | None
@@ -458,7 +450,7 @@ class SVC(ClassifierMixin, Incremental):
         else:
             places = whole.places(a, b)
             of_pair = whole.order[places]
-        sign = self._signs(code[of_pair], a, b)
+        sign = signs(code[of_pair], a, b, self.classes_.size)
         title = f"{self.classes_[a]} against {self.classes_[b]}"
         with limits(self.max_time):  # a kernel that is a function takes its time for the diagonal already
             if whole is None:
@@ -509,24 +501,16 @@ class SVC(ClassifierMixin, Incremental):
 
     def _starts(self, n: int) -> np.ndarray | None:
         """Return the coefficients of the last fit, if they are wanted and fit."""
-        last, n_classes = getattr(self, "_last_beta", None) if self.warm_start else None, self.classes_.size
-        return last if last is not None and last.shape == (n_classes * (n_classes - 1) // 2, n) else None
+        last = getattr(self, "_last_beta", None) if self.warm_start else None
+        return last if last is not None and last.shape == (len(pairs_of(self.classes_.size)), n) else None
 
-    def _store(
-        self, X: Any, codes: np.ndarray, pairs: list[tuple[int, int]], beta: np.ndarray, outcomes: list[Outcome]
-    ) -> None:
+    def _store(self, X: Any, codes: np.ndarray, beta: np.ndarray, outcomes: list[Outcome]) -> None:
         """Lay out the coefficients as LIBSVM does: support vectors by class, a row for each of the other classes."""
         used = np.flatnonzero(beta.any(axis=0))
         support = used[np.argsort(codes[used], kind="stable")]
         self._store_support(X, support)
-        owner = codes[support]
-        self.n_support_ = np.bincount(owner, minlength=self.classes_.size).astype(np.int32)
-        coefficients, used = np.zeros((self.classes_.size - 1, support.size)), beta[:, support]
-        edges = np.cumsum([0, *self.n_support_])
-        for k, (a, b) in enumerate(pairs):
-            of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
-            coefficients[b - 1, of_a], coefficients[a, of_b] = used[k, of_a], used[k, of_b]
-        self.dual_coef_ = self._sparse_if_points_are(coefficients)
+        self.n_support_ = np.bincount(codes[support], minlength=self.classes_.size).astype(np.int32)
+        self.dual_coef_ = self._sparse_if_points_are(laid_out(beta[:, support], self.n_support_))
         self._set_biases([outcome.bias for outcome in outcomes])
         self.n_iter_ = np.array([outcome.n_iter for outcome in outcomes], dtype=np.int32)
         certificates = [outcome.certificate for outcome in outcomes]
@@ -534,7 +518,7 @@ class SVC(ClassifierMixin, Incremental):
         traces = [outcome.trace for outcome in outcomes]
         self.duality_gap_ = max(certificate.relative_gap for certificate in certificates)
         self.kernel_evaluations_ = sum(outcome.kernel_evaluations for outcome in outcomes)
-        is_one = len(pairs) == 1
+        is_one = len(outcomes) == 1
         self.certificate_ = certificates[0] if is_one else certificates
         self.status_: Status | list[Status] = statuses[0] if is_one else statuses
         self.trace_ = traces[0] if is_one else traces
@@ -544,12 +528,12 @@ class SVC(ClassifierMixin, Incremental):
     def _pair_decisions(self, X: Any) -> np.ndarray:
         """Return f(x) for every pair of classes, LIBSVM's way: positive for the first (with two classes the second)."""
         check_is_fitted(self)
-        coefficients = self._coefficients
+        laid = self._coefficients
         if self.classes_.size == 2:
-            return self._products(X, [(slice(None), coefficients.T)])[0] + self._biases
+            return self._products(X, [(slice(None), laid.T)])[0] + self._biases
         groups = [slice(a, b) for a, b in pairwise([0, *np.cumsum(self.n_support_)])]
-        of_class = self._products(X, [(group, coefficients[:, group].T) for group in groups])
-        pairs = combinations(range(self.classes_.size), 2)
+        of_class = self._products(X, [(group, laid[:, group].T) for group in groups])
+        pairs = pairs_of(self.classes_.size)
         return np.stack([of_class[a][:, b - 1] + of_class[b][:, a] for a, b in pairs], axis=1) + self._biases
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -611,123 +595,16 @@ class SVC(ClassifierMixin, Incremental):
         if self.break_ties:
             return self._by_class(decisions).argmax(axis=1)
         votes = np.zeros((len(decisions), k), dtype=int)
-        for p, (a, b) in enumerate(combinations(range(k), 2)):
+        for p, (a, b) in enumerate(pairs_of(k)):
             votes[:, a] += decisions[:, p] > 0
             votes[:, b] += decisions[:, p] <= 0
         return votes.argmax(axis=1)
 
     def _weights(self) -> np.ndarray:
         points = self._kernel.moved(self.support_vectors_)
-        return np.array([coefficients @ points for coefficients in self._pair_coefficients()])
+        return np.array([own @ points for own in self._pair_coefficients()])
 
     def _pair_coefficients(self) -> np.ndarray:
         """Return the coefficients of all support vectors for every pair of classes."""
-        of_class = self._coefficients
-        if self.classes_.size == 2:
-            return of_class
-        edges = np.concatenate([[0], np.cumsum(self.n_support_)])
-        rows = np.zeros((self.classes_.size * (self.classes_.size - 1) // 2, edges[-1]))
-        for row, (a, b) in zip(rows, combinations(range(self.classes_.size), 2), strict=True):
-            of_a, of_b = slice(edges[a], edges[a + 1]), slice(edges[b], edges[b + 1])
-            row[of_a], row[of_b] = of_class[b - 1, of_a], of_class[a, of_b]
-        return rows
-
-    # Probabilities.
-
-    @property
-    def _is_calibrated(self) -> bool:
-        """Whether probabilities are asked for."""
-        return self.probability != "deprecated" and bool(self.probability)
-
-    def _check_calibrated(self) -> bool:
-        """Say whether there are probabilities: ``hasattr`` asks."""
-        if not self._is_calibrated:
-            raise AttributeError("predict_proba is not available when probability=False.")
-        return True
-
-    @available_if(_check_calibrated)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probability of each class; the model is fitted with ``probability=True``.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            Points, or kernel values against the training points with ``kernel="precomputed"``.
-
-        Returns
-        -------
-        array of shape (n, n_classes)
-            Probabilities, which sum to one.  The largest need not be that of the class that ``predict`` returns.
-        """
-        now = self._twin()  # another thread may store another model meanwhile
-        check_is_fitted(now)
-        if now.calibration_ is None:
-            raise NotFittedError(
-                "predict_proba is not available when fitted with probability=False, when the fit was interrupted, and after "
-                "partial_fit and forget, whose rows it knows nothing of. Fit the model again with probability=True."
-            )
-        return calibration.probabilities(now._by_class(now._pair_decisions(X)), now.calibration_)
-
-    @available_if(_check_calibrated)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithm of the probability of each class.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            Points, or kernel values against the training points with ``kernel="precomputed"``.
-
-        Returns
-        -------
-        array of shape (n, n_classes)
-            Logarithms of what ``predict_proba`` returns.
-        """
-        with np.errstate(divide="ignore"):  # of a probability below the least number of float64
-            return np.log(self.predict_proba(X))
-
-    def _calibrate(self, X: Any, y: Any, sample_weight: Any, limit: Limit) -> None:
-        """Fit sigmoids to what models of five folds say of the rows they have not seen; none if Ctrl-C was pressed."""
-        X = self._check_points(X, reset=False) if self._objects is None else X
-        codes = np.searchsorted(self.classes_, np.asarray(y).ravel())
-        weight = validation.check_weights(sample_weight, codes.size)
-        seen = np.flatnonzero(weight > 0)
-        decisions = np.zeros((codes.size, self.classes_.size * (self.classes_.size - 1) // 2))
-        for others, fold in calibration.folds(codes[seen], self.random_state):
-            if limit.was_interrupted:
-                break
-            decisions[seen[fold]] = self._decisions_without(X, codes, weight, seen[others], seen[fold])
-        if not limit.was_interrupted:
-            self.calibration_ = calibration.sigmoids(self._by_class(decisions[seen]), codes[seen], weight[seen])
-
-    def _shortfall(self, status: Status, outcomes: Sequence[Outcome | Solution], count: int) -> str:
-        message = super()._shortfall(status, outcomes, count)
-        return f"One of the folds for probabilities: {message}" if self._is_fold else message
-
-    def _decisions_without(
-        self, X: Any, codes: np.ndarray, weight: np.ndarray, rows: np.ndarray, unseen: np.ndarray
-    ) -> np.ndarray:
-        """Return the pairs' decision values for rows that a model of other rows has not seen.
-
-        If that has no row of one class of a pair it decides for the other, by a margin of one, as LIBSVM does.
-        """
-        n_classes, present = self.classes_.size, np.unique(codes[rows])
-        pairs = np.array(list(combinations(range(n_classes), 2)))
-        is_there = np.isin(pairs, present)
-        for_second = is_there[:, 1].astype(float) - is_there[:, 0]
-        decisions = np.tile(for_second if n_classes == 2 else -for_second, (unseen.size, 1))
-        if present.size > 1:
-            model, labels = self._fold_model(present), self.classes_[codes]
-            points, of_points = _safe_split(model, X, labels, rows)
-            model._fit(points, of_points, weight[rows])
-            found = model._pair_decisions(_safe_split(model, X, labels, unseen, rows)[0])
-            # Two classes have the second for the positive one, more have the first.
-            decisions[:, is_there.all(axis=1)] = found if (present.size == 2) == (n_classes == 2) else -found
-        return decisions
-
-    def _fold_model(self, present: np.ndarray) -> "SVC":
-        """Return a model of the same parameters for some of the classes."""
-        model = self._twin()
-        model._is_fold, model.probability, model.warm_start = True, False, False
-        if isinstance(self.class_weight, dict):
-            model.class_weight = dict(zip(self.classes_[present], self.class_weight_[present], strict=True))
-        return model
+        of_class, owner = self._coefficients, np.repeat(np.arange(self.classes_.size), self.n_support_)
+        return np.array([coefficients(of_class, owner, a, b) for a, b in pairs_of(self.classes_.size)])

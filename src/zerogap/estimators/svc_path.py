@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.estimators.base import KernelMachine, Outcome
 from zerogap.estimators.svc import SVC
-from zerogap.loop import Status, Trace
 from zerogap.path import ScoreCurve, score_curve, svm_path
+from zerogap.solution import Status, Trace
 
 
 class SVCPath(ClassifierMixin, KernelMachine):
@@ -210,7 +210,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         outcome = Outcome(path.beta_at(C), bias, certificate, status, 0, Trace(), path.gram.evaluations)
         model._warn([outcome])
         codes = (self._y == self.classes_[1]).astype(int)
-        model._store(self._X, codes, [(0, 1)], path._coefficients_at(C, on_few=True)[None], [outcome])
+        model._store(self._X, codes, path._coefficients_at(C, on_few=True)[None], [outcome])
         return model
 
     def decision_function(self, X: Any, C: Any = None) -> np.ndarray:

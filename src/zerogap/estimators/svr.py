@@ -16,15 +16,15 @@ from zerogap.estimators.base import Outcome
 from zerogap.estimators.incremental import Incremental, Rows, Training
 from zerogap.gram import Gram
 from zerogap.limits import limits
-from zerogap.loop import Solution, Status
 from zerogap.problem import DualProblem
+from zerogap.solution import Solution, Status
 
 # C = inf, in units of the largest target over the largest k(x, x): the first C, what it grows by, and how often at most.  A
 # solution is one for every larger C if its coefficients are below this share of it.
 FIRST_COST, GROWTH, MOST_COSTS, BELOW_CAP = 1e6, 100.0, 4, 0.5
 # What is beyond the tube, summed, is at most the gap over C, and there should be nothing: this share of tol, if it can be had.
 FINER, FINEST = 1e-4, 1e-12
-TINY = 1e-100
+LEAST = 1e-100  # of that unit, where all targets are the same or k(x, x) is zero
 
 
 class SVR(RegressorMixin, Incremental):
@@ -241,8 +241,8 @@ class SVR(RegressorMixin, Incremental):
         short of ``tol`` tells nothing, and a larger C is harder to solve for: it is the last.
         """
         weight = np.ones(target.size)  # a deviation that costs infinitely much has no weight
-        size = float(np.abs(target - np.median(target)).max()) / max(float(gram.diagonal.max()), TINY)
-        C, finer = FIRST_COST * max(size, TINY), self._twin()
+        size = float(np.abs(target - np.median(target)).max()) / max(float(gram.diagonal.max()), LEAST)
+        C, finer = FIRST_COST * max(size, LEAST), self._twin()
         finer.tol = max(FINER * self.tol, FINEST)
         for k in range(MOST_COSTS):
             C *= GROWTH if k else 1.0

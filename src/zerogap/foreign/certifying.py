@@ -69,16 +69,16 @@ def certify(
     """
     if tol is not None:
         validation.check_positive("tol", tol, advice="It is a relative duality gap, for instance 1e-9.")
-    if max_time is not None:
-        validation.check_positive("max_time", max_time, advice="It is in seconds; use None for no limit.")
+    validation.check_max_time(max_time)
     core = core_of(model, X, y)
     training = Training(core.model, core.X, core.y, sample_weight)
-    found = [(part.name, _certificate(part, tol, max_time), part.n_support) for part in parts_of(training)]
+    found = [(part.name, certified(part, tol, max_time), part.n_support) for part in parts_of(training)]
     names, certificates, sizes = zip(*found, strict=True)
     return ModelCertificate(type(core.model).__name__, names, certificates, sizes, training.n)
 
 
-def _certificate(part: Part, tol: float | None, max_time: float | None) -> Certificate:
+def certified(part: Part, tol: float | None = None, max_time: float | None = None) -> Certificate:
+    """Return the certificate of one of the problems of a model; where no gap is a proof it is refused."""
     if not part.problem.gram.seems_positive():
         raise ValueError(
             f"The {part.problem.gram.kernel.name} kernel is not positive semidefinite on this data: the problem is not convex, "

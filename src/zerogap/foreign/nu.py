@@ -31,7 +31,7 @@ import numpy as np
 
 from zerogap.certificate import Certificate
 from zerogap.foreign.gap import expansion_certificate
-from zerogap.foreign.parts import SOLVED, Expansion, refuse_far
+from zerogap.foreign.parts import SOLVED, Expansion
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.loop import default_max_steps, solve
@@ -63,11 +63,6 @@ class _Nu(Expansion):
     sum_of_sizes: float  # S
 
     @property
-    def hint(self) -> str:
-        """What else may be wrong with coefficients."""
-        return ""
-
-    @property
     def cap(self) -> np.ndarray:
         """(n,) the largest size of each coefficient."""
         return self.problem.upper - self.problem.lower
@@ -84,18 +79,12 @@ class _Nu(Expansion):
         """Return what the gap is more than with s fixed, less than zero by rounding only, and what the objectives are more."""
         raise NotImplementedError
 
-    def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
-        """Return how far the model is above the optimum."""
-        points = [self.feasible()]
-        if tol is not None:
-            points.append(self.exact(tol, max_time).beta)
-        return self.by(points)
+    def _optimal(self, tol: float, max_time: float | None, start: np.ndarray) -> np.ndarray:
+        return self.exact(tol, max_time).beta
 
-    def by(self, points: list[np.ndarray]) -> Certificate:
-        """Return how far the model is above the bound of the best of some feasible points, rounding counted."""
+    def _above(self, points: list[np.ndarray]) -> list[Certificate]:
         s = self._own()
-        found = [self._certificate(self.coefficients, self.bias, beta, s) for beta in points]
-        return min(found, key=lambda certificate: certificate.relative_gap)
+        return [self._certificate(self.coefficients, self.bias, beta, s) for beta in points]
 
     def _certificate(self, coefficients: np.ndarray, bias: float, beta: np.ndarray, s: float) -> Certificate:
         found = expansion_certificate(self.problem_at(s), coefficients, bias, beta)
@@ -140,9 +129,8 @@ class _Nu(Expansion):
                 break
             s = s * factor if is_short == rises else s / factor
             s = 0.0 if s < least else s
-            if (
-                rises and s == 0.0
-            ):  # the classes meet: no margin, and a sum without a price, as beside a tube of no width
+            if rises and s == 0.0:
+                # The classes meet: there is no margin, and the sum has no price, as beside a tube of no width.
                 sides[is_short] = (s, *sides[is_short][1:])
                 break
             is_short, factor = look(s, sides[is_short][1]), min(factor**2, 1e3)
@@ -173,15 +161,6 @@ class _Nu(Expansion):
         share = (self.sum_of_sizes - size) / (size_of_other - size)
         return s + share * (other - s), self._projected(beta + share * (beta_of_other - beta))
 
-    def _projected(self, coefficients: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
-
-    def feasible(self) -> np.ndarray:
-        """Return the feasible point that the coefficients are, but for rounding and tolerances."""
-        beta = self._projected(self.coefficients)
-        refuse_far(self.coefficients, beta, self.name, self.hint)
-        return beta
-
 
 @dataclass(frozen=True)
 class NuClassifier(_Nu):
@@ -191,7 +170,7 @@ class NuClassifier(_Nu):
 
     @property
     def hint(self) -> str:
-        """What else may be wrong with coefficients."""
+        """What else may be wrong with coefficients that are far from feasible."""
         return f" Or nu={self.nu:g} is too small for the data: with a margin below zero all coefficients have the wrong sign."
 
     @classmethod
@@ -281,7 +260,7 @@ class NuRegressor(_Nu):
         return s * (self.sum_of_sizes - size), s * size
 
     def _projected(self, coefficients: np.ndarray) -> np.ndarray:
-        beta = self.problem.restore_sum(np.clip(coefficients, self.problem.lower, self.problem.upper))
+        beta = super()._projected(coefficients)
         size = _size(beta)
         if size <= self.sum_of_sizes:
             return beta

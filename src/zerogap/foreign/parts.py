@@ -13,8 +13,9 @@ from zerogap.certificate import Certificate
 from zerogap.foreign.gap import expansion_certificate, vector_certificate
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
-from zerogap.loop import Solution, default_max_steps, solve
+from zerogap.loop import default_max_steps, solve
 from zerogap.problem import DualProblem
+from zerogap.solution import Solution
 from zerogap.stopping import RelativeGap
 
 LOOKED_AT, SOLVED = 64.0, 1000.0  # megabytes for kernel rows: to look at a point, and to solve
@@ -60,24 +61,46 @@ class Expansion(Part):
         """Number of support vectors."""
         return int(np.count_nonzero(self.coefficients))
 
+    @property
+    def hint(self) -> str:
+        """What else may be wrong with coefficients that are far from feasible."""
+        return ""
+
     def feasible(self) -> np.ndarray:
         """Return the feasible point that the coefficients are, but for rounding and tolerances."""
-        problem = self.problem
-        beta = problem.restore_sum(np.clip(self.coefficients, problem.lower, problem.upper))
-        refuse_far(self.coefficients, beta, self.name)
+        beta = self._projected(self.coefficients)
+        self._refuse_far(beta)
         return beta
+
+    def _projected(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return a feasible point near the coefficients."""
+        return self.problem.restore_sum(np.clip(coefficients, self.problem.lower, self.problem.upper))
+
+    def _refuse_far(self, beta: np.ndarray) -> None:
+        """Refuse coefficients that are no solution of this problem, however rough."""
+        size, moved = float(np.abs(self.coefficients).sum()), float(np.abs(self.coefficients - beta).sum())
+        if moved > FAR * size:
+            raise ValueError(
+                f"The coefficients of the model{f' for {self.name}' if self.name else ''} are no feasible point of the problem "
+                f"that its parameters, X, y and sample_weight state: {moved / size:.2g} of them are outside of their bounds or "
+                "in excess of their sum. Pass the very data and weights the model was fitted on, in that order, and parameters "
+                "as they were." + self.hint
+            )
 
     def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
         """Return how far the model is above the optimum."""
         points = [self.feasible()]
         if tol is not None:
-            points.append(self.solution(tol, max_time, points[0]).beta)
-        return self.by(points)
+            points.append(self._optimal(tol, max_time, points[0]))
+        return min(self._above(points), key=lambda certificate: certificate.relative_gap)
 
-    def by(self, points: list[np.ndarray]) -> Certificate:
-        """Return how far the model is above the bound of the best of some feasible points, rounding counted."""
-        found = [expansion_certificate(self.problem, self.coefficients, self.bias, beta) for beta in points]
-        return min(found, key=lambda certificate: certificate.relative_gap)
+    def _optimal(self, tol: float, max_time: float | None, start: np.ndarray) -> np.ndarray:
+        """Return the point of a solution."""
+        return self.solution(tol, max_time, start).beta
+
+    def _above(self, points: list[np.ndarray]) -> list[Certificate]:
+        """Return how far the model is above the bound of each of some feasible points, rounding counted."""
+        return [expansion_certificate(self.problem, self.coefficients, self.bias, beta) for beta in points]
 
 
 @dataclass(frozen=True)
@@ -100,15 +123,3 @@ class Vector(Part):
     def against(self, beta: np.ndarray) -> Certificate:
         """Return how far the model is above the bound of a feasible point."""
         return vector_certificate(self.problem, self.X, self.w, beta, 2.0 * UNIT * abs(self.intercept))
-
-
-def refuse_far(coefficients: np.ndarray, beta: np.ndarray, name: str, hint: str = "") -> None:
-    """Refuse coefficients that are no solution of this problem, however rough."""
-    size, moved = float(np.abs(coefficients).sum()), float(np.abs(coefficients - beta).sum())
-    if moved > FAR * size:
-        raise ValueError(
-            f"The coefficients of the model{f' for {name}' if name else ''} are no feasible point of the problem that its "
-            f"parameters, X, y and sample_weight state: {moved / size:.2g} of them are outside of their bounds or in excess of "
-            "their sum. Pass the very data and weights the model was fitted on, in that order, and parameters as they were."
-            + hint
-        )

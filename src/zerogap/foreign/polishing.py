@@ -63,8 +63,7 @@ def polish(
     True
     """
     validation.check_positive("tol", tol, advice="It is a relative duality gap, for instance 1e-9.")
-    if max_time is not None:
-        validation.check_positive("max_time", max_time, advice="It is in seconds; use None for no limit.")
+    validation.check_max_time(max_time)
     core = core_of(model, X, y)
     training = Training(core.model, core.X, core.y, sample_weight)
     if training.kind == "OneClassSVM":

@@ -3,7 +3,6 @@
 import functools
 import inspect
 from collections.abc import Iterator
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.estimators.base import KernelMachine
+from zerogap.estimators.pairs import coefficients, pairs_of, signs
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
 from zerogap.foreign.nu import NuClassifier, NuRegressor
@@ -63,7 +63,7 @@ class Training:
         if self.y.shape != (self.n,):
             raise ValueError(f"y must hold one entry for each of the {self.n} rows of X; got shape {self.y.shape}.")
         if self.kind in CLASSIFIERS:
-            self.classes, self.codes = model.classes_, _codes(model.classes_, self.y)
+            self.classes, self.codes = model.classes_, validation.check_known_labels(self.y, model.classes_)
         elif self.kind in REGRESSORS:
             self.y = validation.check_target(self.y, self.n)
 
@@ -128,13 +128,6 @@ class Training:
         )
 
 
-def _codes(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
-    is_known = np.isin(y, classes)
-    if not is_known.all():
-        raise ValueError(f"y must hold labels out of {classes.tolist()[:5]}; got {y[~is_known][:5].tolist()}.")
-    return np.searchsorted(classes, y)
-
-
 def _agree(X: Any, rows: np.ndarray, vectors: Any) -> bool:
     """Whether these rows are the vectors, to the digits of float32 if that is what the model keeps."""
     if vectors.shape != (rows.size, X.shape[1]) or not rows.size:
@@ -162,7 +155,7 @@ def parts_of(training: Training) -> Iterator[Part]:
     elif training.kind == "LinearSVR":
         yield _linear_regressor(training)
     elif training.kind in CLASSIFIERS:
-        yield from (_pair(training, a, b) for a, b in combinations(range(training.classes.size), 2))
+        yield from (_pair(training, k, *pair) for k, pair in enumerate(pairs_of(training.classes.size)))
     else:
         yield _of_all(training)
 
@@ -170,58 +163,47 @@ def parts_of(training: Training) -> Iterator[Part]:
 def _of_all(training: Training) -> Part:
     """Return the one problem of a regression, or of one class."""
     kind, rows = training.kind, np.arange(training.n)
-    coefficients = np.zeros(training.n)
-    np.add.at(coefficients, training.support, training.dual[0])
+    own = np.zeros(training.n)
+    np.add.at(own, training.support, training.dual[0])
     bias, gram = _biases(training)[0], functools.partial(training.gram, rows)
     if kind == "NuSVR":
         problem = _regression(training, gram(LOOKED_AT), 0.0)
-        return NuRegressor.of("", problem, rows, gram, coefficients, bias, training.model.nu)
+        return NuRegressor.of("", problem, rows, gram, own, bias, training.model.nu)
     if kind == "OneClassSVM":
         problem = DualProblem.one_class(gram(LOOKED_AT), training.model.nu, sample_weight=training.weight)
     else:
         problem = _regression(training, gram(LOOKED_AT), training.model.epsilon)
-    return Expansion("", problem, rows, gram, coefficients, bias)
+    return Expansion("", problem, rows, gram, own, bias)
 
 
 def _regression(training: Training, gram: Gram, epsilon: float) -> DualProblem:
-    model = training.model
-    build = getattr(DualProblem, model.loss) if isinstance(model, SVR) else DualProblem.epsilon_insensitive
+    model, C, weight = training.model, training.model.C, training.weight
+    is_ours = isinstance(model, SVR)
+    if is_ours and np.isinf(C):  # solved with a cost that no coefficient reaches, the same for every row
+        C, weight = model._cost, np.sign(weight)
+    build = getattr(DualProblem, model._solved_loss) if is_ours else DualProblem.epsilon_insensitive
     fit_intercept = getattr(model, "fit_intercept", True)
-    return build(gram, training.y, model.C, epsilon, sample_weight=training.weight, fit_intercept=fit_intercept)
+    return build(gram, training.y, C, epsilon, sample_weight=weight, fit_intercept=fit_intercept)
 
 
-def _pair(training: Training, a: int, b: int) -> Part:
-    """Return the problem of class a against class b."""
+def _pair(training: Training, k: int, a: int, b: int) -> Part:
+    """Return the problem of class a against class b, number k of all pairs."""
     model, codes, classes = training.model, training.codes, training.classes
     rows = np.flatnonzero((codes == a) | (codes == b))
     is_one = classes.size == 2
-    # LIBSVM's and so scikit-learn's convention: the first class is positive, but the second if there are only two.
-    sign = np.where(codes[rows] == (b if is_one else a), 1.0, -1.0)
+    sign, owner = signs(codes[rows], a, b, classes.size), codes[training.support]
     every = np.zeros(training.n)
-    np.add.at(every, training.support, _pair_coefficients(training, a, b))
-    coefficients, bias = every[rows], _biases(training)[_number(classes.size, a, b)]
+    np.add.at(every, training.support, coefficients(training.dual, owner, a, b))
+    own, bias = every[rows], _biases(training)[k]
     gram, cost = functools.partial(training.gram, rows), training.cost[rows]
     name = "" if is_one else f"{classes[a]} against {classes[b]}"
     if training.kind == "NuSVC":
         problem = DualProblem.hinge(gram(LOOKED_AT), sign, 1.0, sample_weight=cost)
-        return NuClassifier.of(name, problem, rows, gram, coefficients, bias, model.nu)
+        return NuClassifier.of(name, problem, rows, gram, own, bias, model.nu)
     build = DualProblem.squared_hinge if isinstance(model, SVC) and model.loss != "hinge" else DualProblem.hinge
     fit_intercept = getattr(model, "fit_intercept", True)
     problem = build(gram(LOOKED_AT), sign, model.C, sample_weight=cost, fit_intercept=fit_intercept)
-    return Expansion(name, problem, rows, gram, coefficients, bias)
-
-
-def _number(n_classes: int, a: int, b: int) -> int:
-    """Return the place of a pair among all of them."""
-    return a * n_classes - a * (a + 1) // 2 + b - a - 1
-
-
-def _pair_coefficients(training: Training, a: int, b: int) -> np.ndarray:
-    """Return the coefficients of all support vectors in the problem of two classes."""
-    dual, owner = training.dual, training.codes[training.support]
-    if training.classes.size == 2:
-        return dual[0]
-    return np.where(owner == a, dual[b - 1], np.where(owner == b, dual[a], 0.0))
+    return Expansion(name, problem, rows, gram, own, bias)
 
 
 def _biases(training: Training) -> np.ndarray:
@@ -261,10 +243,8 @@ def _linear_classifier(training: Training) -> Iterator[Part]:
         )
     X, scale = _augmented(training)
     gram = functools.partial(Gram.of_checked, X, as_kernel("linear"))
-    coef, intercept = (
-        np.atleast_2d(model.coef_),
-        np.broadcast_to(model.intercept_, (np.atleast_2d(model.coef_).shape[0],)),
-    )
+    coef = np.atleast_2d(model.coef_)
+    intercept = np.broadcast_to(model.intercept_, coef.shape[:1])
     squared = model.loss == "squared_hinge"
     build, C = (DualProblem.squared_hinge, 2.0 * model.C) if squared else (DualProblem.hinge, model.C)
     for k in range(coef.shape[0]):

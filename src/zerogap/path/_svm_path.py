@@ -160,8 +160,7 @@ def _check_limits(max_events: Any, max_time: Any) -> None:
         not isinstance(max_events, numbers.Integral) or isinstance(max_events, bool | np.bool_) or max_events < 0
     ):
         raise ValueError(f"max_events must be a whole number, 0 or more, or None for no limit; got {max_events!r}.")
-    if max_time is not None:
-        validation.check_positive("max_time", max_time, zero=True, infinite=True, advice="It is in seconds.")
+    validation.check_max_time(max_time, zero=True, infinite=True)
 
 
 def _options(engine: str | Options, linear_system: str | None) -> Options:

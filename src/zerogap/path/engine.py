@@ -23,8 +23,9 @@ import numpy as np
 
 from zerogap import limits
 from zerogap.gram import Gram
-from zerogap.loop import Solution, Status, default_max_steps, solve
+from zerogap.loop import default_max_steps, solve
 from zerogap.problem import DualProblem
+from zerogap.solution import Solution, Status
 from zerogap.solvers import Solver
 from zerogap.stopping import Stop
 

@@ -19,12 +19,12 @@ from scipy.optimize import linprog
 from zerogap import validation
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
-from zerogap.loop import Solution, Status
 from zerogap.path.bordered_matrix import LINEAR_SYSTEMS, Directions
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, balanced, optimum, segment_between
 from zerogap.path.increments import IncrementalEngine
 from zerogap.path.threaded import call_in_thread
 from zerogap.problem import DualProblem
+from zerogap.solution import Solution, Status
 from zerogap.solvers import SOLVERS, Solver, get_solver
 from zerogap.stopping import KKTViolation
 
