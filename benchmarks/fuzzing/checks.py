@@ -646,18 +646,23 @@ def _check_left_out(check: Checker, scope: dict[str, Any]) -> None:
         return  # it says that it did not come to this row
     points = _rows(raw(case), held, case.facts["kernel"] == "callable")
     K = np.asarray(spec(case, *_gamma_and_tau(scope["model"])).values(points, points, Long), dtype=np.longdouble)
-    if is_regressor:
-        betas = [_regression_coefficients(without, rest.size)]
-    else:
-        pairs = combinations(range(without.classes_.size), 2)
-        betas = [_pair_coefficients(without, a, b, rest.size) for a, b in pairs]
-    for p, beta in enumerate(betas):
+
+    def coefficients(model: Any, n: int) -> list[np.ndarray]:
+        if is_regressor:
+            return [_regression_coefficients(model, n)]
+        return [_pair_coefficients(model, a, b, n) for a, b in combinations(range(model.classes_.size), 2)]
+
+    starts = coefficients(scope["model"], held.size)
+    for p, beta in enumerate(coefficients(without, rest.size)):
+        # Exchanges lead from the model to the one without the row, and keep what its coefficients have left to rounding.
+        size = float((np.abs(K) @ (np.abs(np.insert(beta, row, 0.0)) + np.abs(starts[p]))).max())
         bias, certificate = float(without.intercept_[p]), _listed(without.certificate_)[p]
-        _check_left_out_value(check, K, row, rest, beta, bias, certificate, float(found[p]))
+        _check_left_out_value(check, K, row, rest, beta, bias, certificate, float(found[p]), size)
 
 
 def _check_left_out_value(
-    check: Checker, K: np.ndarray, row: int, rest: np.ndarray, beta: np.ndarray, bias: float, certificate: Any, value: float
+    check: Checker, K: np.ndarray, row: int, rest: np.ndarray, beta: np.ndarray, bias: float, certificate: Any, value: float,
+    size: float,
 ) -> None:  # fmt: skip
     """f(x) of two optima differs by at most sqrt(2 gap k(x, x)); the bias by its interval and as much again at other points."""
     expected = float(K[row, rest] @ beta) + bias
@@ -666,7 +671,7 @@ def _check_left_out_value(
     reach = math.sqrt(2 * gap * float(np.diagonal(K).max()))
     # The value may be read off a residual, t - f(x) with a target of one, or of its own size.
     target = float(np.abs(check.case.data["y"]).max())
-    noise = 64 * len(K) * UNIT * float((np.abs(K) @ np.abs(np.insert(beta, row, 0.0))).max()) + 4 * UNIT * target
+    noise = 64 * len(K) * UNIT * size + 4 * UNIT * target
     free = bool(((np.abs(beta) > 1e-9 * np.abs(beta).max()) & (np.abs(beta) < 0.999 * np.abs(beta).max())).any())
     if not check.case.facts["has_bias"]:
         allowed = 4 * reach + noise
