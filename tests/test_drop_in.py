@@ -512,3 +512,35 @@ def test_an_exception_must_fail_and_as_it_is_said():
     for name in ("test_one[NuSVC]", "test_two[SVC]"):
         report, met = judged("failed", "what is seen", name)
         assert (report.outcome, met) == ("failed", 0)
+
+
+@pytest.mark.parametrize("estimator", [SVC(gamma=0.5), SVR(gamma=0.5), SVC(kernel="poly"), SVC(kernel="linear")])
+def test_several_entries_of_a_sparse_feature_are_their_sum(estimator):
+    X, y = np.array([[0.0, 1.0], [1.0, 1.0], [3.0, 2.0], [4.0, 3.0]]), [0, 0, 1, 1]
+    halves = sp.csr_matrix((np.repeat(X.ravel() / 2, 2), np.repeat(np.tile([0, 1], 4), 2), np.arange(5) * 4), X.shape)
+    stored = halves.nnz
+    method = "decision_function" if isinstance(estimator, SVC) else "predict"
+    expected = getattr(clone(estimator).fit(X, y), method)(X)
+    model = clone(estimator).fit(halves, y)
+    np.testing.assert_allclose(getattr(model, method)(X), expected, rtol=1e-9)
+    np.testing.assert_allclose(getattr(model, method)(halves), expected, rtol=1e-9)
+    assert halves.nnz == stored  # the caller's own is as it was
+
+
+def test_probabilities_that_ctrl_c_has_cut_short_are_missed(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    decisions, calls = SVC._decisions_without, []
+
+    def pressed(self, *args):
+        calls.append(args)
+        if len(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return decisions(self, *args)
+
+    monkeypatch.setattr(SVC, "_decisions_without", pressed)
+    with pytest.warns(ConvergenceWarning) as said:
+        model = SVC(probability=True).fit(X, y)
+    assert any("before its probabilities were calibrated" in str(warning.message) for warning in said)
+    assert model.predict(X).size == y.size
+    with pytest.raises(NotFittedError):
+        model.predict_proba(X)

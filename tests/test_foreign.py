@@ -510,7 +510,9 @@ def test_a_line_tells_it_in_words():
     model = make_pipeline(StandardScaler(), SVC(C=1e4)).fit(points, labels)
     found = certify(model, points, labels)
     assert found.relative_gap > 0.05  # 0.143 here; where LIBSVM ends, the last digits of its exponentials decide
-    assert re.fullmatch(r"SVC: up to [\d.]+ % off the optimum: objective [\d.]+, optimum at least 40[\d.]+", repr(found))
+    assert re.fullmatch(
+        r"SVC: up to [\d.]+ % off the optimum: objective [\d.]+, optimum at least 40[\d.]+", repr(found)
+    )
     assert found.n_points == 569
     assert found.n_support == (model[-1].support_.size,)
     points, labels = load_iris(return_X_y=True)

@@ -100,6 +100,22 @@ def test_the_pairs_that_were_solved_when_ctrl_c_came_are_kept(monkeypatch):
     assert model.duality_gap_ == model.certificate_[2].relative_gap > 0.1
 
 
+def test_ctrl_c_ends_pairs_of_classes_on_threads_too(monkeypatch):
+    X, codes = hard_points(300)
+    fit_pair, pairs = SVC._fit_pair, []
+
+    def counted(self, rows, points, a, b, start, whole):
+        pairs.append((a, b))
+        if len(pairs) == 3:
+            signal.raise_signal(signal.SIGINT)
+        time.sleep(0.02)  # joblib hands out the later ones in threads of its own
+        return fit_pair(self, rows, points, a, b, start, whole)
+
+    monkeypatch.setattr(SVC, "_fit_pair", counted)
+    model, _ = caught_warnings(lambda: SVC(solver="smo", n_jobs=2).fit(X, codes % 6))
+    assert [status is Status.INTERRUPTED for status in model.status_[4:]] == [True] * 11
+
+
 def test_the_flag_is_lowered_when_the_fit_is_over():
     with limits() as limit:
         signal.raise_signal(signal.SIGINT)

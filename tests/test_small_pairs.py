@@ -2,6 +2,7 @@
 
 import signal
 
+import mpmath as mp
 import numpy as np
 import pytest
 from naive import sum_rounding
@@ -160,3 +161,25 @@ def assert_crossing(seed):
     total = float(rng.integers(1, drops.sum() + 1)) if is_whole else rng.uniform(0.0, drops.sum())
     rounding = 8.0 * n * UNIT * drops.sum()
     assert crossing(knots, drops, total, rounding) == crossing_of_sorted(knots, drops, total, rounding)
+
+
+def test_terms_far_below_the_targets_are_not_rounded_as_those_are():
+    """One point of a huge weight, and many whose coefficients are tiny: what rounding leaves in f counts 1e14 times."""
+    d, C = 290, 2.868316813342009e-10
+    X = np.vstack([np.zeros(d), np.eye(d), -np.eye(d)])
+    y, weight = np.r_[1.0, -np.ones(2 * d)], np.r_[1e14, np.ones(2 * d)]
+    model = SVC(C, gamma=0.3).fit(X, y, weight)
+    beta, told = np.zeros(y.size), model.certificate_
+    beta[model.support_] = model.dual_coef_[0]
+    with mp.workdps(50):
+        b, k = [mp.mpf(float(v)) for v in beta], [mp.exp(-mp.mpf(0.3) * q) for q in (0, 1, 2, 4)]
+        S, f = mp.fsum(b[1:]), [b[0] + k[1] * mp.fsum(b[1:])]
+        for i in range(1, 2 * d + 1):
+            other = (i - 1 + d) % (2 * d) + 1
+            f.append(b[0] * k[1] + b[i] + b[other] * k[3] + (S - b[i] - b[other]) * k[2])
+        square = mp.fsum(p * q for p, q in zip(b, f, strict=True))
+        slack = [max(0, 1 - int(s) * (v + mp.mpf(told.bias))) for s, v in zip(y, f, strict=True)]
+        primal = square / 2 + mp.fsum(mp.mpf(float(C * w)) * v for w, v in zip(weight, slack, strict=True))
+        dual = mp.fsum(int(s) * v for s, v in zip(y, b, strict=True)) - square / 2
+        assert primal - dual <= mp.mpf(told.gap) + mp.mpf(told.rounding)
+        assert abs(primal - mp.mpf(told.primal)) <= mp.mpf(told.rounding)

@@ -5,8 +5,8 @@ import sys
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
+from scipy.linalg.lapack import dpotrf
 from scipy.special import gammaln
 from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 # A kernel matrix is computed with rounding: eigenvalues this small against the largest entry count as zero.
 ROUNDING = 1e-9
 FLOAT32_ROUNDING = 1e-5
+SKEW_TILE = 512  # rows and columns of a matrix that are compared with their mirror image at a time
 
 # Points are on another scale than others if it would be this improbable among draws from one distribution, whichever it is,
 # and if in one feature half of them are farther from the range of the others than that is wide, or if in half of the features
@@ -110,7 +111,16 @@ def check_kernel_diagonal(values: Any, n: int, name: str) -> np.ndarray:
 
 def check_points(X: Any) -> Any:
     """Return points as a float64 array or CSR matrix without NaN or infinity."""
-    return check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X")
+    return summed_up(check_array(X, accept_sparse="csr", dtype=np.float64, order="C", input_name="X"))
+
+
+def summed_up(X: Any) -> Any:
+    """Return sparse points with one entry for each feature: several mean their sum, and their squares are not its square."""
+    if not sp.issparse(X) or X.has_canonical_format:
+        return X
+    X = X.copy()  # it may be the user's own
+    X.sum_duplicates()
+    return X
 
 
 def check_target(y: Any, n: int) -> np.ndarray:
@@ -222,10 +232,10 @@ def check_precomputed(K: Any) -> np.ndarray:
 
 
 def _skew(K: np.ndarray) -> float:
-    """Return by how much entries differ from their mirror image."""
-    return max(
-        (float(np.abs(K[a : a + 512] - K[:, a : a + 512].T).max()) for a in range(0, K.shape[0], 512)), default=0.0
-    )
+    """Return by how much entries differ from their mirror image, tile by tile."""
+    starts = range(0, K.shape[0], SKEW_TILE)
+    tiles = ((slice(a, a + SKEW_TILE), slice(b, b + SKEW_TILE)) for a in starts for b in starts if a <= b)
+    return max((float(np.abs(K[rows, columns] - K[columns, rows].T).max()) for rows, columns in tiles), default=0.0)
 
 
 def check_symmetric(K: np.ndarray) -> np.ndarray:
@@ -257,12 +267,9 @@ def refuse_sparse_kernel(K: Any) -> None:
 
 def is_positive_semidefinite(K: np.ndarray, tolerance: float = ROUNDING) -> bool:
     """Whether K has no eigenvalue below -tolerance times its largest entry, by a shifted Cholesky factor."""
-    shifted = K + tolerance * max(np.abs(K).max(), np.finfo(float).tiny) * np.eye(K.shape[0])
-    try:
-        scipy.linalg.cholesky(shifted, overwrite_a=True, check_finite=False)
-    except scipy.linalg.LinAlgError:
-        return False
-    return True
+    shifted = K.copy()
+    shifted.flat[:: K.shape[0] + 1] += tolerance * max(np.abs(K).max(), np.finfo(float).tiny)
+    return dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)[1] == 0
 
 
 def other_scale(X: Any, known: Any) -> str:

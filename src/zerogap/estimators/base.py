@@ -196,7 +196,10 @@ class KernelMachine(BaseEstimator):
         if self._is_precomputed:
             validation.refuse_sparse_kernel(X)
             dtype = (np.float64, np.float32)  # a kernel matrix in float32 may be further from symmetric and definite
-        return validate_data(self, X, y, dtype=dtype, order="C", accept_sparse="csr", **options)
+        checked = validate_data(self, X, y, dtype=dtype, order="C", accept_sparse="csr", **options)
+        if isinstance(checked, tuple):
+            return validation.summed_up(checked[0]), checked[1]
+        return validation.summed_up(checked)
 
     @property
     def _is_precomputed(self) -> bool:

@@ -5,12 +5,13 @@ then normalised.  The targets are Platt's (1999): a class of n rows aims at (n +
 exists even where the classes are far apart.  A Newton method finds it (Lin, Lin and Weng 2007).
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.metaestimators import _safe_split, available_if
 from sklearn.utils.validation import check_is_fitted
@@ -118,7 +119,14 @@ class Calibrated(Incremental):
             if limit.was_interrupted:
                 break
             decisions[seen[fold]] = self._decisions_without(X, codes, weight, seen[others], seen[fold])
-        if not limit.was_interrupted:
+        if limit.was_interrupted:
+            warnings.warn(
+                f"{type(self).__name__}(probability=True) was interrupted before its probabilities were calibrated: the model "
+                "predicts classes, and predict_proba is not available. Fit it again for that.",
+                ConvergenceWarning,
+                stacklevel=validation.callers_level(),
+            )
+        else:
             self.calibration_ = sigmoids(self._by_class(decisions[seen]), codes[seen], weight[seen])
 
     def _shortfall(self, status: Status, outcomes: Sequence[Outcome | Solution], count: int) -> str:

@@ -238,13 +238,16 @@ def _solve(problem, part, tol, beta):
 
 @inline
 def _set_residual(K, beta, target, residual):
+    """Sum K beta first: beside the targets, which may be far larger, every term would be rounded as they are."""
     for i in range(target.size):
-        residual[i] = target[i]
+        residual[i] = 0.0
     for j in range(beta.size):
         if beta[j] != 0.0:
             row, b = K[j], beta[j]
             for i in range(row.size):
-                residual[i] -= b * row[i]
+                residual[i] += b * row[i]
+    for i in range(target.size):
+        residual[i] = target[i] - residual[i]
 
 
 @inline

@@ -243,7 +243,8 @@ class SVC(ClassifierMixin, Calibrated):
         pairs = pairs_of(self.classes_.size)
         weighted = self._weighted(rows, points)
         with limits():
-            whole = self._whole_gram(rows, points)
+            with limits(None if self.max_time is None else len(pairs) * self.max_time):
+                whole = self._whole_gram(rows, points)
             beta = np.zeros((len(pairs), points.rows.size))
             found: list[Any] = [None] * len(pairs)
             moved = np.full(len(pairs), -1 if starts is None else 0)  # -1: not begun
@@ -395,7 +396,8 @@ class SVC(ClassifierMixin, Calibrated):
         """Return ``work(k)`` for k up to a count, on ``n_jobs`` threads; limits hold in all of them."""
         if count <= 1 or effective_n_jobs(self.n_jobs) == 1:
             return [work(k) for k in range(count)]
-        tasks = (delayed(copy_context().run)(work, k) for k in range(count))
+        # All of them now: joblib asks for later ones in threads of its own, which know of no limit.
+        tasks = [delayed(copy_context().run)(work, k) for k in range(count)]
         return Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(tasks)
 
     def _whole_gram(self, rows: Rows, points: Distinct) -> _Whole | None:
