@@ -4,8 +4,9 @@ import mpmath as mp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.preprocessing import normalize
 
-from zerogap import SVC, Gram
+from zerogap import SVC, Gram, Status
 from zerogap.kernels import RBF, UNIT
 from zerogap.kernels.base import Rounding
 
@@ -174,3 +175,12 @@ def test_of_new_points_nothing_is_carried():
     taken = rounding.taken(np.array([3, -1, 0]))
     for part, whole in zip(taken, rounding, strict=True):
         np.testing.assert_array_equal(part, np.stack([whole[..., 3], 0.0 * whole[..., 0], whole[..., 0]], axis=-1))
+
+
+def test_of_sparse_points_the_entries_count_and_not_the_features():
+    X = normalize(sp.random(150, 20_000, density=0.004, format="csr", random_state=0))
+    gram = Gram(X, RBF(1.0))
+    assert sp.issparse(gram.X)
+    rounding = gram.rounding
+    assert rounding.relative[0, 1].max() <= 5.0 * np.diff(X.indptr).max() + 24.0
+    assert SVC(C=5.0, gamma=1.0, tol=1e-9).fit(X, np.arange(150) % 2).status_ is Status.CONVERGED

@@ -219,17 +219,17 @@ class Exponents(Columns):
 
     def rounding(self, diagonal: np.ndarray) -> Rounding:
         """Return how far values between the points of Z can be off: relatively by their exponents, or as compared ones."""
-        d, reach = self._Z.shape[1], self.points.reach
+        d, reach = self._terms(), self.points.reach
         is_far, c, relative = np.isinf(reach), expansion_roundings(d), np.ones((2, 2, reach.size))
         near = np.where(is_far, 0.0, reach)
         relative[0, 0], relative[0, 1], relative[1, 1] = self.kernel.roundings(d) + c * near, c, near
-        absolute = np.ones((2, 2, reach.size))
-        absolute[0, 0], absolute[0, 1], absolute[1, 1] = (
-            comparison_roundings(d) * is_far,
-            comparison_roundings(d),
-            is_far,
-        )
+        absolute, compared = np.ones((2, 2, reach.size)), comparison_roundings(2 * d if self._is_sparse else d)
+        absolute[0, 0], absolute[0, 1], absolute[1, 1] = compared * is_far, compared, is_far
         return Rounding(np.ones(reach.size), relative, absolute)
+
+    def _terms(self) -> int:
+        """Return how many features a point has: of sparse points, as many as have an entry in the fullest."""
+        return int(np.diff(self._Z.indptr).max(initial=0)) if self._is_sparse else self._Z.shape[1]
 
     def _exponents(self, rows: LiftedPoints, columns: LiftedPoints, out: np.ndarray) -> None:
         """Write -gamma |x - z|²: by the expansion, and anew where a point is too far for it."""
