@@ -564,9 +564,9 @@ def test_a_tube_that_nothing_leaves_is_certified_at_the_cost_it_was_solved_with(
     assert found.relative_gap <= model.tol
     assert found.dual <= model.certificate_.primal  # both bounds are of one optimum
     assert model.certificate_.dual <= found.primal
-    exact = polish(model, x[:, None], y, weight)
+    exact = polish(model, x[:, None], y, weight, tol=1e-7)  # at costs of 1e6 rounding is some 1e-9 of the objective
     assert np.isinf(exact.C)
-    assert exact.duality_gap_ <= 1e-9
+    assert exact.duality_gap_ <= 1e-7
 
 
 # Another library.
