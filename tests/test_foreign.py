@@ -5,8 +5,11 @@ point solver whose own two bounds agree to 1e-8: neither shares code with the pa
 """
 
 import re
+import signal
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -30,7 +33,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 import zerogap
-from zerogap import DualProblem, Gram, RelativeGap, certify, polish, solve
+from zerogap import DualProblem, Gram, RelativeGap, certify, limits, polish, solve
+from zerogap.foreign.parts import Bound
 
 GAMMA = 0.4
 AGREE = 1e-8  # of the interior point solver
@@ -444,7 +448,8 @@ def test_a_polished_nu_model_has_that_nu_and_the_optimum_of_its_problem(name, nu
 def test_a_nu_that_no_margin_has_is_told():
     points = np.round(X)  # of which some are in both classes
     model = NuSVC(nu=0.05, gamma=GAMMA).fit(points, LABELS)
-    found = certify(model, points, LABELS, tol=1e-6)
+    with pytest.warns(ConvergenceWarning, match="not 1e-06: stalled"):  # no share of zero is small
+        found = certify(model, points, LABELS, tol=1e-6)
     assert -1e-12 < found.dual <= 0.0 < found.primal  # the optimum is zero
     with pytest.raises(ValueError, match=r"nu=0\.05 is too small"):
         polish(model, points, LABELS)
@@ -484,13 +489,84 @@ def test_a_limit_on_time_is_told():
     model = fitted(MODELS["LinearSVR"])
     with pytest.warns(ConvergenceWarning, match="max_time"):
         polish(model, X, TARGET, max_time=1e-9)
-    found = certify(model, X, TARGET, max_time=1e-9)  # a bound all the same: zero coefficients are feasible
-    assert found.dual <= optimum(model) + AGREE
+    with pytest.warns(ConvergenceWarning, match="bound .*solved .*: max_time.*may be far less off"):
+        found = certify(model, X, TARGET, max_time=1e-9)
+    assert found.dual <= optimum(model) + AGREE  # a bound all the same: zero coefficients are feasible
+    assert re.search(r" \(bound .*solved .*: max_time\)$", repr(found))
     for name in ("NuSVC", "NuSVR"):
         model = fitted(MODELS[name])
         with pytest.warns(ConvergenceWarning, match="max_time"):
             polish(model, X, y_of(model), max_time=1e-9)
-        assert_true(certify(model, X, y_of(model), tol=1e-9, max_time=1e-9), model)
+        with pytest.warns(ConvergenceWarning, match=r"bound solved to a gap of .*, not 1e-09: max_time"):
+            found = certify(model, X, y_of(model), tol=1e-9, max_time=1e-9)
+        assert_true(found, model)
+        assert "max_time" in repr(found)
+
+
+@pytest.mark.parametrize("name", ["SVC", "SVR", "OneClassSVM", "LinearSVC", "LinearSVR"])
+def test_a_bound_that_is_short_of_its_tolerance_is_told_with_its_gap(name, monkeypatch):
+    monkeypatch.setattr(zerogap.foreign.parts, "default_max_steps", lambda n: 1)
+    model = fitted(MODELS[name])
+    with pytest.warns(ConvergenceWarning, match=r"solved to a gap of \S+, not 1e-09: max_steps"):
+        found = certify(model, X, y_of(model), tol=1e-9)
+    said = re.search(r" \(bound solved to a gap of (\S+), not 1e-09: max_steps\)$", repr(found))
+    assert float(said[1]) > 1e-9
+    assert_true(found, model)
+
+
+def test_a_model_within_the_tolerance_needs_no_better_bound():
+    problem = DualProblem.hinge(Gram(X, gamma=GAMMA), SIGN, C=5.0)
+    rough, exact = solve(problem, "smo", max_steps=3), solve(problem, stop=RelativeGap(1e-9))
+    bound = Bound.of(rough)
+    assert bound.shortfall(rough.certificate, 1e-8).endswith("not 1e-08: max_steps")
+    assert bound.shortfall(exact.certificate, 1e-8) == ""
+    assert Bound.of(exact).shortfall(rough.certificate, 1e-8) == ""
+
+
+def test_the_shortfall_that_is_told_is_that_of_the_worst_problem(monkeypatch):
+    points, labels = load_iris(return_X_y=True)
+    monkeypatch.setattr(zerogap.foreign.parts, "default_max_steps", lambda n: 1)
+    model = LinearSVC(max_iter=100_000).fit(points, labels)
+    with pytest.warns(ConvergenceWarning, match="in 3 of 3 problems, the worst .* against the rest"):
+        found = certify(model, points, labels)
+    worst = int(np.argmax([certificate.relative_gap for certificate in found.certificates]))
+    other = replace(found, shortfalls=("a", "b", "c"))
+    assert other.shortfall == "abc"[worst]
+    assert repr(other).endswith(f"({other.shortfall})")
+
+
+@pytest.mark.parametrize("swallowed", [False, True])
+@pytest.mark.parametrize("ask", [certify, polish])
+@pytest.mark.parametrize("name", ["SVC", "NuSVC", "NuSVR", "LinearSVC", "LinearSVR"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a fit of ours that was interrupted
+def test_ctrl_c_is_raised(name, ask, swallowed, monkeypatch):
+    """Compilers swallow what is raised in what they call."""
+
+    def pressed(*arguments, **options):
+        def press(*row):
+            with suppress(*[KeyboardInterrupt] * swallowed):
+                signal.raise_signal(signal.SIGINT)
+
+        return solve(*arguments, **options | {"callback": press})
+
+    for module in (zerogap.foreign.parts, zerogap.estimators.base):
+        monkeypatch.setattr(module, "solve", pressed)
+    model, before = fitted(MODELS[name]), signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        ask(model, X, y_of(model), tol=1e-12)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_ctrl_c_leaves_unfinished_is_ctrl_c_too():
+    def work():
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        limits.check()
+
+    with pytest.raises(KeyboardInterrupt), limits.interruptible():
+        work()
+    with pytest.raises(limits.Exceeded), limits.interruptible(), limits.limits(0.0):
+        limits.check()
 
 
 def test_polish_starts_from_the_model():
@@ -510,7 +586,9 @@ def test_a_line_tells_it_in_words():
     model = make_pipeline(StandardScaler(), SVC(C=1e4)).fit(points, labels)
     found = certify(model, points, labels)
     assert found.relative_gap > 0.05  # 0.143 here; where LIBSVM ends, the last digits of its exponentials decide
-    assert re.fullmatch(r"SVC: up to [\d.]+ % off the optimum: objective [\d.]+, optimum at least 40[\d.]+", repr(found))
+    assert re.fullmatch(
+        r"SVC: up to [\d.]+ % off the optimum: objective [\d.]+, optimum at least 40[\d.]+", repr(found)
+    )
     assert found.n_points == 569
     assert found.n_support == (model[-1].support_.size,)
     points, labels = load_iris(return_X_y=True)

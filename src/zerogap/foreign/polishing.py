@@ -14,10 +14,11 @@ from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
 from zerogap.foreign.gap import vector
 from zerogap.foreign.nu import NuClassifier, NuRegressor
-from zerogap.foreign.parts import Expansion, Vector
+from zerogap.foreign.parts import Bound, Expansion, Vector
 from zerogap.foreign.reading import Training, parts_of
 from zerogap.foreign.report import ModelCertificate
 from zerogap.foreign.wrappers import core_of
+from zerogap.limits import interruptible
 
 KEPT = {"warm_start": False, "max_time": None}  # of a model of ours, which a fit needs otherwise
 
@@ -46,7 +47,8 @@ def polish(
     tol : float, default 1e-9
         Relative duality gap of the new model.
     max_time : float, optional
-        Limit in seconds for each problem that is solved; a ConvergenceWarning tells if it was reached.
+        Limit in seconds for each problem that is solved; a ConvergenceWarning tells if it was reached.  Ctrl-C raises
+        KeyboardInterrupt.
 
     Returns
     -------
@@ -64,6 +66,11 @@ def polish(
     """
     validation.check_positive("tol", tol, advice="It is a relative duality gap, for instance 1e-9.")
     validation.check_max_time(max_time)
+    with interruptible():  # a copy that is not exact is of no use
+        return _polished(model, X, y, sample_weight, tol, max_time)
+
+
+def _polished(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, max_time: float | None) -> Any:
     core = core_of(model, X, y)
     training = Training(core.model, core.X, core.y, sample_weight)
     if training.kind == "OneClassSVM":
@@ -156,21 +163,23 @@ def _like(training: Training, **options: Any) -> Any:
 
 def _linear(training: Training, tol: float, max_time: float | None) -> Any:
     """Return a copy of the model with the exact vectors."""
-    new, found = copy.deepcopy(training.model), []
+    new, found, shortfalls = copy.deepcopy(training.model), [], []
     for part in parts_of(training):
         assert isinstance(part, Vector)
-        beta = part.solution(tol, max_time).beta
+        solved = Bound.of(part.solution(tol, max_time))
+        beta = solved.beta
         w = vector(part.X, beta)
         intercept = float(w[-1]) * new.intercept_scaling if new.fit_intercept else 0.0
         # Where digits are short, the vector that was there may be the better one.
         tried = [(one, one.against(beta)) for one in (replace(part, w=w, intercept=intercept), part)]
         found.append(min(tried, key=lambda pair: pair[1].primal))
+        shortfalls.append(solved.shortfall(found[-1][1], tol))
     W = np.array([part.w for part, _ in found])
     if new.fit_intercept:
         W, new.intercept_ = W[:, :-1], np.array([part.intercept for part, _ in found])
     new.coef_ = W if training.kind == "LinearSVC" else W[0]
     names, sizes = tuple(part.name for part, _ in found), tuple(part.n_support for part, _ in found)
     certificates = tuple(certificate for _, certificate in found)
-    new.certificate_ = ModelCertificate(training.kind, names, certificates, sizes, training.n)
+    new.certificate_ = ModelCertificate(training.kind, names, certificates, sizes, training.n, tuple(shortfalls))
     _warn_if_short(new.certificate_.relative_gap, tol, training.kind)
     return new

@@ -28,6 +28,8 @@ class ModelCertificate:
         Coefficients of each that are not zero.
     n_points : int
         Number of training points.
+    shortfalls : tuple of str
+        For each problem, in what its bound is short of the tolerance it was to be solved to, and why; empty where it is not.
     relative_gap : float
         (objective - bound) / objective with rounding counted, the largest over all problems.
     worst : Certificate
@@ -50,6 +52,7 @@ class ModelCertificate:
     certificates: tuple[Certificate, ...]
     n_support: tuple[int, ...]
     n_points: int
+    shortfalls: tuple[str, ...] = ()
 
     @property
     def _k(self) -> int:
@@ -66,6 +69,11 @@ class ModelCertificate:
         return self.worst.relative_gap
 
     @property
+    def shortfall(self) -> str:
+        """In what the bound of that problem is short of the tolerance it was to be solved to, and why; empty if it is not."""
+        return self.shortfalls[self._k] if self.shortfalls else ""
+
+    @property
     def primal(self) -> float:
         """Objective of the model in that problem."""
         return self.worst.primal
@@ -78,16 +86,18 @@ class ModelCertificate:
     def __repr__(self) -> str:
         k, worst = self._k, self.worst
         several, found = len(self.certificates) > 1, ""
+        short = f" ({self.shortfall})" if self.shortfall else ""
         if several:
             found = f", in the worst of {len(self.certificates)} problems, {self.names[k]}"
         if not np.isfinite(self.relative_gap):
             known = (
                 "nothing proves how far its objective" if np.isfinite(worst.primal) else "no number of float64 holds it"
             )
-            return f"{self.estimator}: {known} of {worst.primal:.6g} is above the optimum, at least {worst.dual:.6g}{found}"
+            above = f"of {worst.primal:.6g} is above the optimum, at least {worst.dual:.6g}"
+            return f"{self.estimator}: {known} {above}{found}{short}"
         return (
             f"{self.estimator}: up to {share(self.relative_gap)} off the optimum{found}: objective {worst.primal:.7g}, "
-            f"optimum at least {worst.dual:.7g}"
+            f"optimum at least {worst.dual:.7g}{short}"
         )
 
 
