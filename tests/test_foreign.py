@@ -485,6 +485,54 @@ def test_parameters_are_carried_over():
     assert max(c.relative_gap for c in exact.certificate_) <= 1e-9
 
 
+# What each parameter that both libraries have is set to; a new one has to be decided on.
+SET = {
+    "C": 7.0, "epsilon": 0.3, "kernel": "poly", "degree": 2, "coef0": 0.5, "gamma": 0.25, "shrinking": False, "verbose": True,
+    "class_weight": {0: 2.0, 1: 1.0, 2: 0.5}, "decision_function_shape": "ovr", "break_ties": True, "random_state": 3,
+    "probability": True,
+}  # fmt: skip
+SOLVERS_OWN = {"tol": 1e-2, "cache_size": 123, "max_iter": 50}
+
+
+@pytest.mark.parametrize("cls", [SVC, SVR, NuSVC, NuSVR])
+@pytest.mark.filterwarnings("ignore:The `probability` parameter:FutureWarning")
+@pytest.mark.filterwarnings("ignore:Solver terminated early:sklearn.exceptions.ConvergenceWarning")
+def test_every_parameter_that_both_have_is_carried_over(cls, capfd):
+    points, labels = load_iris(return_X_y=True)
+    if cls is NuSVC:  # of two classes alone
+        points, labels = points[labels > 0], labels[labels > 0]
+    ours = (zerogap.SVC if cls in (SVC, NuSVC) else zerogap.SVR)().get_params()
+    shared = set(cls().get_params()) & set(ours)
+    assert shared <= SET.keys() | SOLVERS_OWN.keys()
+    set_to = {name: value for name, value in (SET | SOLVERS_OWN).items() if name in shared}
+    if cls is NuSVC:
+        set_to["class_weight"] = None  # LIBSVM takes no notice of it there
+    exact = polish(cls(**set_to).fit(points, labels), points, labels)
+    capfd.readouterr()  # LIBSVM and progress
+    found = exact.get_params()
+    assert {name: found[name] for name in shared - SOLVERS_OWN.keys()} == {
+        name: set_to[name] for name in shared - SOLVERS_OWN.keys()
+    }
+    assert (found["tol"], found["cache_size"], found["max_iter"]) == (1e-9, ours["cache_size"], -1)
+    if "probability" in shared:
+        assert exact.predict_proba(points).shape == (labels.size, np.unique(labels).size)
+    else:
+        assert not hasattr(exact, "predict_proba")
+
+
+def test_ties_are_broken_as_they_were():
+    labels, random = np.arange(60) % 3, np.random.default_rng(0)
+    angle = 2.0 * np.pi / 3.0 * labels
+    points = 2.0 * np.column_stack([np.cos(angle), np.sin(angle)]) + random.normal(size=(60, 2))
+    grid = random.uniform(-1.0, 1.0, size=(3000, 2))  # in the midst every class has a vote
+    model = SVC(kernel="linear", break_ties=True).fit(points, labels)
+    voted = SVC(kernel="linear").fit(points, labels).predict(grid)
+    exact = polish(model, points, labels)
+    assert not hasattr(exact, "predict_proba")
+    differ = np.mean(exact.predict(grid) != model.predict(grid))
+    assert differ < 0.1 * np.mean(voted != model.predict(grid))
+
+
 def test_a_limit_on_time_is_told():
     model = fitted(MODELS["LinearSVR"])
     with pytest.warns(ConvergenceWarning, match="max_time"):

@@ -20,6 +20,21 @@ from zerogap.foreign.report import ModelCertificate
 from zerogap.foreign.wrappers import core_of
 from zerogap.limits import interruptible
 
+# Parameters that mean the same in both libraries.  tol, cache_size and max_iter are of the solver that was used.
+SHARED = (
+    *(
+        "C",
+        "epsilon",
+        "kernel",
+        "degree",
+        "coef0",
+        "shrinking",
+        "decision_function_shape",
+        "break_ties",
+        "random_state",
+    ),
+    "verbose",
+)
 KEPT = {"warm_start": False, "max_time": None}  # of a model of ours, which a fit needs otherwise
 
 
@@ -28,11 +43,12 @@ def polish(
 ) -> Any:
     """Return the exact model in place of a fitted one: the problem its parameters state, solved from where it is.
 
-    A kernel machine becomes a :class:`zerogap.SVC` or :class:`zerogap.SVR` with the same C, kernel (gamma as the number that
-    was used), weights of classes and shape of decisions.  A LinearSVC or LinearSVR stays one: a copy of it has the exact
-    ``coef_`` and ``intercept_``, and besides ``certificate_``, a :class:`ModelCertificate`.  A NuSVC of two classes becomes the
-    SVC, a NuSVR the SVR, whose C or epsilon has that nu.  In a Pipeline or a TransformedTargetRegressor the machine is
-    replaced; of a search the best estimator is returned.
+    A kernel machine becomes a :class:`zerogap.SVC` or :class:`zerogap.SVR` with the same parameters: gamma is the number that
+    was used, and so are weights of classes; with ``probability=True`` probabilities are calibrated anew, on X and y;
+    ``cache_size`` and ``max_iter`` are the solver's, and zerogap's.  A LinearSVC or LinearSVR stays one: a copy of it has
+    the exact ``coef_`` and ``intercept_``, and besides ``certificate_``, a :class:`ModelCertificate`.  A NuSVC of two classes
+    becomes the SVC, a NuSVR the SVR, whose C or epsilon has that nu.  In a Pipeline or a TransformedTargetRegressor the machine
+    is replaced; of a search the best estimator is returned.
 
     Parameters
     ----------
@@ -144,21 +160,18 @@ def _like(training: Training, **options: Any) -> Any:
         if isinstance(model.kernel, str):
             own.set_params(gamma=getattr(kernel, "gamma", model.gamma))
         return own
-    options = {"kernel": model.kernel, "degree": model.degree, "coef0": model.coef0} | options
-    options["gamma"] = getattr(kernel, "gamma", "scale")
-    options.setdefault("C", model.C if hasattr(model, "C") else 1.0)
-    if not is_classifier:
-        options.setdefault("epsilon", getattr(model, "epsilon", 0.0))
-        return SVR(**options)
-    weighs = model.class_weight is not None and training.weighs_classes
-    return SVC(
-        class_weight=dict(zip(training.classes.tolist(), training.class_factors.tolist(), strict=True))
-        if weighs
-        else None,
-        decision_function_shape=model.decision_function_shape,
-        random_state=model.random_state,
-        **options,
-    )
+    new: Any = SVC() if is_classifier else SVR()
+    ours = new.get_params(deep=False)
+    new.set_params(**{name: getattr(model, name) for name in SHARED if name in ours and hasattr(model, name)})
+    new.set_params(gamma=getattr(kernel, "gamma", "scale"), **options)
+    if is_classifier:
+        # scikit-learn's default is a word, which asks for none.
+        new.set_params(probability=getattr(model, "probability", False) in (True, 1))
+        if model.class_weight is not None and training.weighs_classes:
+            new.set_params(
+                class_weight=dict(zip(training.classes.tolist(), training.class_factors.tolist(), strict=True))
+            )
+    return new
 
 
 def _linear(training: Training, tol: float, max_time: float | None) -> Any:
