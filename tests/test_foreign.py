@@ -17,6 +17,7 @@ import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.svm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -295,6 +296,43 @@ def test_sparse_precomputed_and_functions_are_what_dense_is():
     assert certify(function, X, LABELS).primal == pytest.approx(expected, rel=1e-9)
     scaled = SVC(C=5.0).fit(csr, LABELS)
     assert certify(scaled, csr, LABELS).relative_gap < 1e-2
+
+
+WORDS = ["".join(rng.choice(list("abcde" if sign > 0 else "cdefg"), size=6)) for sign in SIGN]
+
+
+def letters(A, B):
+    """Return in how many pairs of their letters each two words agree."""
+    counts = [np.array([[word.count(letter) for letter in "abcdefg"] for word in words], float) for words in (A, B)]
+    return counts[0] @ counts[1].T
+
+
+@pytest.mark.parametrize(
+    "words", [WORDS, np.array(WORDS), np.array(WORDS, dtype=object)], ids=["list", "text", "object"]
+)
+@pytest.mark.parametrize("module", [sklearn.svm, zerogap], ids=["sklearn", "zerogap"])
+@pytest.mark.parametrize("name", ["SVC", "SVR"])
+def test_points_may_be_objects_that_a_kernel_function_takes(name, module, words):
+    y, K, beta = LABELS if name == "SVC" else TARGET, letters(WORDS, WORDS), np.zeros(60)
+    cls = getattr(module, name)
+    model = cls(C=0.5, kernel=letters).fit(words, y, sample_weight=WEIGHT)
+    beta[model.support_] = model.dual_coef_[0]
+    if name == "SVC":
+        loss = np.maximum(0.0, 1.0 - SIGN * model.decision_function(words))
+    else:
+        loss = np.maximum(0.0, np.abs(TARGET - model.predict(words)) - model.epsilon)
+    given = cls(C=0.5, kernel="precomputed").fit(K, y, sample_weight=WEIGHT)
+    best = certify(given, K, y, WEIGHT, tol=1e-10).dual
+    assert certify(model, words, y, WEIGHT).primal == pytest.approx(
+        0.5 * beta @ K @ beta + 0.5 * WEIGHT @ loss, rel=1e-11
+    )
+    assert certify(model, words, y, WEIGHT, tol=1e-10).dual == pytest.approx(best, rel=2e-10)
+    exact = polish(model, words, y, WEIGHT)
+    assert exact.certificate_.primal == pytest.approx(best, rel=2e-9)
+    assert certify(exact, words, y, WEIGHT).relative_gap <= 2e-9
+    assert exact.predict(["abab"]).shape == (1,)
+    with pytest.raises(ValueError, match=r"fitted on X of shape \(60,\); got \(59,\)"):
+        certify(model, words[1:], y[1:], WEIGHT[1:])
 
 
 OWN = {
