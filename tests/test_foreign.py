@@ -401,7 +401,7 @@ REFUSED = {  # what is fitted on X and the labels, what is passed, and what is s
     "labels": (SVC(), (X, np.roll(LABELS, 1)), ValueError, "no feasible point"),
     "unknown-labels": (SVC(), (X, np.arange(60)), ValueError, "labels out of"),
     "short": (SVC(), (X, LABELS[:-1]), ValueError, "one entry for each of the 60"),
-    "no-labels": (SVC(), (X,), ValueError, "one entry for each"),
+    "no-labels": (SVC(), (X,), ValueError, "y is missing: pass the 60 labels"),
     "weights": (SVC(), (X, LABELS, 0.1 * WEIGHT), ValueError, "no feasible point"),
     "features": (LinearSVC(), (X[:, :2], LABELS), ValueError, "3 features; X has 2"),
     "other-model": (LogisticRegression(), (X, LABELS), TypeError, "got LogisticRegression"),
@@ -431,8 +431,11 @@ def test_what_was_not_fitted_or_transforms_nothing_is_told():
 
 
 def test_what_cannot_be_polished_is_told():
-    with pytest.raises(TypeError, match=r"DualProblem\.one_class"):
-        polish(OneClassSVM().fit(X), X, None)
+    for data in ((X,), (X, None), (X, LABELS)):
+        with pytest.raises(TypeError, match=r"DualProblem\.one_class"):
+            polish(OneClassSVM().fit(X), *data)
+    with pytest.raises(ValueError, match="y is missing: pass the 60 labels"):
+        polish(SVC().fit(X, LABELS), X)
     points, labels = load_iris(return_X_y=True)
     with pytest.raises(TypeError, match="another C for every pair"):
         polish(NuSVC(nu=0.2).fit(points, labels), points, labels)

@@ -39,7 +39,7 @@ KEPT = {"warm_start": False, "max_time": None}  # of a model of ours, which a fi
 
 
 def polish(
-    model: Any, X: Any, y: Any, sample_weight: Any = None, *, tol: float = 1e-9, max_time: float | None = None
+    model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, tol: float = 1e-9, max_time: float | None = None
 ) -> Any:
     """Return the exact model in place of a fitted one: the problem its parameters state, solved from where it is.
 
@@ -57,7 +57,7 @@ def polish(
     X : array or CSR matrix of shape (n, d)
         The points it was fitted on.
     y : array of shape (n,)
-        Labels or targets.
+        Labels or targets; every model that can be polished needs them.
     sample_weight : array of shape (n,), optional
         Weights it was fitted with.
     tol : float, default 1e-9

@@ -65,6 +65,8 @@ class Training:
             self.kernel = looked_up(self.kernel, X)
         self.weight = validation.check_weights(sample_weight, self.n)
         self.y = np.zeros(self.n) if self.kind == "OneClassSVM" else np.asarray(y)
+        if y is None and self.kind != "OneClassSVM":
+            raise ValueError(f"y is missing: pass the {self.n} labels or targets that the {self.kind} was fitted with.")
         if self.y.shape != (self.n,):
             raise ValueError(f"y must hold one entry for each of the {self.n} rows of X; got shape {self.y.shape}.")
         if self.kind in CLASSIFIERS:
