@@ -56,7 +56,7 @@ def polish(
         What :func:`certify` takes, but OneClassSVM and a NuSVC of more than two classes.
     X : array or CSR matrix of shape (n, d)
         The points it was fitted on.
-    y : array of shape (n,)
+    y : array of shape (n,), optional
         Labels or targets; every model that can be polished needs them.
     sample_weight : array of shape (n,), optional
         Weights it was fitted with.
