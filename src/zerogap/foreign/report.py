@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zerogap.certificate import Certificate
-
-SMALL = 1e-3  # below it a share is not told in per cent
+from zerogap.wording import share
 
 
 @dataclass(frozen=True)
@@ -34,6 +33,8 @@ class ModelCertificate:
         (objective - bound) / objective with rounding counted, the largest over all problems.
     worst : Certificate
         The one that belongs to it.
+    worst_name, shortfall : str
+        Name and shortfall of that problem.
     primal, dual : float
         Objective and bound of that problem.
 
@@ -64,6 +65,11 @@ class ModelCertificate:
         return self.certificates[self._k]
 
     @property
+    def worst_name(self) -> str:
+        """The name of that problem; empty if there is only one."""
+        return self.names[self._k]
+
+    @property
     def relative_gap(self) -> float:
         """(objective - bound) / objective with rounding counted, the largest over all problems."""
         return self.worst.relative_gap
@@ -84,11 +90,10 @@ class ModelCertificate:
         return self.worst.dual
 
     def __repr__(self) -> str:
-        k, worst = self._k, self.worst
-        several, found = len(self.certificates) > 1, ""
+        worst, found = self.worst, ""
         short = f" ({self.shortfall})" if self.shortfall else ""
-        if several:
-            found = f", in the worst of {len(self.certificates)} problems, {self.names[k]}"
+        if len(self.certificates) > 1:
+            found = f", in the worst of {len(self.certificates)} problems, {self.worst_name}"
         if not np.isfinite(self.relative_gap):
             known = (
                 "nothing proves how far its objective" if np.isfinite(worst.primal) else "no number of float64 holds it"
@@ -100,7 +105,7 @@ class ModelCertificate:
             f"optimum at least {worst.dual:.7g}{short}"
         )
 
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_model_certificate
 
-def share(number: float) -> str:
-    """Return a share in words: per cent if it is worth it."""
-    return f"{100.0 * number:.3g} %" if number >= SMALL else f"{number:.1e}"
+        return of_model_certificate(self)
