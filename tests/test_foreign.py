@@ -5,8 +5,11 @@ point solver whose own two bounds agree to 1e-8: neither shares code with the pa
 """
 
 import re
+import signal
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -14,6 +17,7 @@ import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn.svm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -30,7 +34,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 import zerogap
-from zerogap import DualProblem, Gram, RelativeGap, certify, polish, solve
+from zerogap import DualProblem, Gram, RelativeGap, certify, limits, polish, solve
+from zerogap.foreign.parts import Bound
 
 GAMMA = 0.4
 AGREE = 1e-8  # of the interior point solver
@@ -293,6 +298,43 @@ def test_sparse_precomputed_and_functions_are_what_dense_is():
     assert certify(scaled, csr, LABELS).relative_gap < 1e-2
 
 
+WORDS = ["".join(rng.choice(list("abcde" if sign > 0 else "cdefg"), size=6)) for sign in SIGN]
+
+
+def letters(A, B):
+    """Return in how many pairs of their letters each two words agree."""
+    counts = [np.array([[word.count(letter) for letter in "abcdefg"] for word in words], float) for words in (A, B)]
+    return counts[0] @ counts[1].T
+
+
+@pytest.mark.parametrize(
+    "words", [WORDS, np.array(WORDS), np.array(WORDS, dtype=object)], ids=["list", "text", "object"]
+)
+@pytest.mark.parametrize("module", [sklearn.svm, zerogap], ids=["sklearn", "zerogap"])
+@pytest.mark.parametrize("name", ["SVC", "SVR"])
+def test_points_may_be_objects_that_a_kernel_function_takes(name, module, words):
+    y, K, beta = LABELS if name == "SVC" else TARGET, letters(WORDS, WORDS), np.zeros(60)
+    cls = getattr(module, name)
+    model = cls(C=0.5, kernel=letters).fit(words, y, sample_weight=WEIGHT)
+    beta[model.support_] = model.dual_coef_[0]
+    if name == "SVC":
+        loss = np.maximum(0.0, 1.0 - SIGN * model.decision_function(words))
+    else:
+        loss = np.maximum(0.0, np.abs(TARGET - model.predict(words)) - model.epsilon)
+    given = cls(C=0.5, kernel="precomputed").fit(K, y, sample_weight=WEIGHT)
+    best = certify(given, K, y, WEIGHT, tol=1e-10).dual
+    assert certify(model, words, y, WEIGHT).primal == pytest.approx(
+        0.5 * beta @ K @ beta + 0.5 * WEIGHT @ loss, rel=1e-11
+    )
+    assert certify(model, words, y, WEIGHT, tol=1e-10).dual == pytest.approx(best, rel=2e-10)
+    exact = polish(model, words, y, WEIGHT)
+    assert exact.certificate_.primal == pytest.approx(best, rel=2e-9)
+    assert certify(exact, words, y, WEIGHT).relative_gap <= 2e-9
+    assert exact.predict(["abab"]).shape == (1,)
+    with pytest.raises(ValueError, match=r"fitted on X of shape \(60,\); got \(59,\)"):
+        certify(model, words[1:], y[1:], WEIGHT[1:])
+
+
 OWN = {
     "hinge": zerogap.SVC(C=5.0, tol=1e-9),
     "squared": zerogap.SVC(C=5.0, loss="squared_hinge", class_weight="balanced", tol=1e-9),
@@ -359,7 +401,7 @@ REFUSED = {  # what is fitted on X and the labels, what is passed, and what is s
     "labels": (SVC(), (X, np.roll(LABELS, 1)), ValueError, "no feasible point"),
     "unknown-labels": (SVC(), (X, np.arange(60)), ValueError, "labels out of"),
     "short": (SVC(), (X, LABELS[:-1]), ValueError, "one entry for each of the 60"),
-    "no-labels": (SVC(), (X,), ValueError, "one entry for each"),
+    "no-labels": (SVC(), (X,), ValueError, "y is missing: pass the 60 labels"),
     "weights": (SVC(), (X, LABELS, 0.1 * WEIGHT), ValueError, "no feasible point"),
     "features": (LinearSVC(), (X[:, :2], LABELS), ValueError, "3 features; X has 2"),
     "other-model": (LogisticRegression(), (X, LABELS), TypeError, "got LogisticRegression"),
@@ -389,8 +431,11 @@ def test_what_was_not_fitted_or_transforms_nothing_is_told():
 
 
 def test_what_cannot_be_polished_is_told():
-    with pytest.raises(TypeError, match=r"DualProblem\.one_class"):
-        polish(OneClassSVM().fit(X), X, None)
+    for data in ((X,), (X, None), (X, LABELS)):
+        with pytest.raises(TypeError, match=r"DualProblem\.one_class"):
+            polish(OneClassSVM().fit(X), *data)
+    with pytest.raises(ValueError, match="y is missing: pass the 60 labels"):
+        polish(SVC().fit(X, LABELS), X)
     points, labels = load_iris(return_X_y=True)
     with pytest.raises(TypeError, match="another C for every pair"):
         polish(NuSVC(nu=0.2).fit(points, labels), points, labels)
@@ -444,7 +489,8 @@ def test_a_polished_nu_model_has_that_nu_and_the_optimum_of_its_problem(name, nu
 def test_a_nu_that_no_margin_has_is_told():
     points = np.round(X)  # of which some are in both classes
     model = NuSVC(nu=0.05, gamma=GAMMA).fit(points, LABELS)
-    found = certify(model, points, LABELS, tol=1e-6)
+    with pytest.warns(ConvergenceWarning, match="not 1e-06: stalled"):  # no share of zero is small
+        found = certify(model, points, LABELS, tol=1e-6)
     assert -1e-12 < found.dual <= 0.0 < found.primal  # the optimum is zero
     with pytest.raises(ValueError, match=r"nu=0\.05 is too small"):
         polish(model, points, LABELS)
@@ -480,17 +526,136 @@ def test_parameters_are_carried_over():
     assert max(c.relative_gap for c in exact.certificate_) <= 1e-9
 
 
+# What each parameter that both libraries have is set to; a new one has to be decided on.
+SET = {
+    "C": 7.0, "epsilon": 0.3, "kernel": "poly", "degree": 2, "coef0": 0.5, "gamma": 0.25, "shrinking": False, "verbose": True,
+    "class_weight": {0: 2.0, 1: 1.0, 2: 0.5}, "decision_function_shape": "ovr", "break_ties": True, "random_state": 3,
+    "probability": True,
+}  # fmt: skip
+SOLVERS_OWN = {"tol": 1e-2, "cache_size": 123, "max_iter": 50}
+
+
+@pytest.mark.parametrize("cls", [SVC, SVR, NuSVC, NuSVR])
+@pytest.mark.filterwarnings("ignore:The `probability` parameter:FutureWarning")
+@pytest.mark.filterwarnings("ignore:Solver terminated early:sklearn.exceptions.ConvergenceWarning")
+def test_every_parameter_that_both_have_is_carried_over(cls, capfd):
+    points, labels = load_iris(return_X_y=True)
+    if cls is NuSVC:  # of two classes alone
+        points, labels = points[labels > 0], labels[labels > 0]
+    ours = (zerogap.SVC if cls in (SVC, NuSVC) else zerogap.SVR)().get_params()
+    shared = set(cls().get_params()) & set(ours)
+    assert shared <= SET.keys() | SOLVERS_OWN.keys()
+    set_to = {name: value for name, value in (SET | SOLVERS_OWN).items() if name in shared}
+    if cls is NuSVC:
+        set_to["class_weight"] = None  # LIBSVM takes no notice of it there
+    exact = polish(cls(**set_to).fit(points, labels), points, labels)
+    capfd.readouterr()  # LIBSVM and progress
+    found = exact.get_params()
+    assert {name: found[name] for name in shared - SOLVERS_OWN.keys()} == {
+        name: set_to[name] for name in shared - SOLVERS_OWN.keys()
+    }
+    assert (found["tol"], found["cache_size"], found["max_iter"]) == (1e-9, ours["cache_size"], -1)
+    if "probability" in shared:
+        assert exact.predict_proba(points).shape == (labels.size, np.unique(labels).size)
+    else:
+        assert not hasattr(exact, "predict_proba")
+
+
+def test_ties_are_broken_as_they_were():
+    labels, random = np.arange(60) % 3, np.random.default_rng(0)
+    angle = 2.0 * np.pi / 3.0 * labels
+    points = 2.0 * np.column_stack([np.cos(angle), np.sin(angle)]) + random.normal(size=(60, 2))
+    grid = random.uniform(-1.0, 1.0, size=(3000, 2))  # in the midst every class has a vote
+    model = SVC(kernel="linear", break_ties=True).fit(points, labels)
+    voted = SVC(kernel="linear").fit(points, labels).predict(grid)
+    exact = polish(model, points, labels)
+    assert not hasattr(exact, "predict_proba")
+    differ = np.mean(exact.predict(grid) != model.predict(grid))
+    assert differ < 0.1 * np.mean(voted != model.predict(grid))
+
+
 def test_a_limit_on_time_is_told():
     model = fitted(MODELS["LinearSVR"])
     with pytest.warns(ConvergenceWarning, match="max_time"):
         polish(model, X, TARGET, max_time=1e-9)
-    found = certify(model, X, TARGET, max_time=1e-9)  # a bound all the same: zero coefficients are feasible
-    assert found.dual <= optimum(model) + AGREE
+    with pytest.warns(ConvergenceWarning, match="bound .*solved .*: max_time.*may be far less off"):
+        found = certify(model, X, TARGET, max_time=1e-9)
+    assert found.dual <= optimum(model) + AGREE  # a bound all the same: zero coefficients are feasible
+    assert re.search(r" \(bound .*solved .*: max_time\)$", repr(found))
     for name in ("NuSVC", "NuSVR"):
         model = fitted(MODELS[name])
         with pytest.warns(ConvergenceWarning, match="max_time"):
             polish(model, X, y_of(model), max_time=1e-9)
-        assert_true(certify(model, X, y_of(model), tol=1e-9, max_time=1e-9), model)
+        with pytest.warns(ConvergenceWarning, match=r"bound solved to a gap of .*, not 1e-09: max_time"):
+            found = certify(model, X, y_of(model), tol=1e-9, max_time=1e-9)
+        assert_true(found, model)
+        assert "max_time" in repr(found)
+
+
+@pytest.mark.parametrize("name", ["SVC", "SVR", "OneClassSVM", "LinearSVC", "LinearSVR"])
+def test_a_bound_that_is_short_of_its_tolerance_is_told_with_its_gap(name, monkeypatch):
+    monkeypatch.setattr(zerogap.foreign.parts, "default_max_steps", lambda n: 1)
+    model = fitted(MODELS[name])
+    with pytest.warns(ConvergenceWarning, match=r"solved to a gap of \S+, not 1e-09: max_steps"):
+        found = certify(model, X, y_of(model), tol=1e-9)
+    said = re.search(r" \(bound solved to a gap of (\S+), not 1e-09: max_steps\)$", repr(found))
+    assert float(said[1]) > 1e-9
+    assert_true(found, model)
+
+
+def test_a_model_within_the_tolerance_needs_no_better_bound():
+    problem = DualProblem.hinge(Gram(X, gamma=GAMMA), SIGN, C=5.0)
+    rough, exact = solve(problem, "smo", max_steps=3), solve(problem, stop=RelativeGap(1e-9))
+    bound = Bound.of(rough)
+    assert bound.shortfall(rough.certificate, 1e-8).endswith("not 1e-08: max_steps")
+    assert bound.shortfall(exact.certificate, 1e-8) == ""
+    assert Bound.of(exact).shortfall(rough.certificate, 1e-8) == ""
+
+
+def test_the_shortfall_that_is_told_is_that_of_the_worst_problem(monkeypatch):
+    points, labels = load_iris(return_X_y=True)
+    monkeypatch.setattr(zerogap.foreign.parts, "default_max_steps", lambda n: 1)
+    model = LinearSVC(max_iter=100_000).fit(points, labels)
+    with pytest.warns(ConvergenceWarning, match="in 3 of 3 problems, the worst .* against the rest"):
+        found = certify(model, points, labels)
+    worst = int(np.argmax([certificate.relative_gap for certificate in found.certificates]))
+    other = replace(found, shortfalls=("a", "b", "c"))
+    assert other.shortfall == "abc"[worst]
+    assert repr(other).endswith(f"({other.shortfall})")
+
+
+@pytest.mark.parametrize("swallowed", [False, True])
+@pytest.mark.parametrize("ask", [certify, polish])
+@pytest.mark.parametrize("name", ["SVC", "NuSVC", "NuSVR", "LinearSVC", "LinearSVR"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a fit of ours that was interrupted
+def test_ctrl_c_is_raised(name, ask, swallowed, monkeypatch):
+    """Compilers swallow what is raised in what they call."""
+
+    def pressed(*arguments, **options):
+        def press(*row):
+            with suppress(*[KeyboardInterrupt] * swallowed):
+                signal.raise_signal(signal.SIGINT)
+
+        return solve(*arguments, **options | {"callback": press})
+
+    for module in (zerogap.foreign.parts, zerogap.estimators.base):
+        monkeypatch.setattr(module, "solve", pressed)
+    model, before = fitted(MODELS[name]), signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        ask(model, X, y_of(model), tol=1e-12)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_ctrl_c_leaves_unfinished_is_ctrl_c_too():
+    def work():
+        with suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        limits.check()
+
+    with pytest.raises(KeyboardInterrupt), limits.interruptible():
+        work()
+    with pytest.raises(limits.Exceeded), limits.interruptible(), limits.limits(0.0):
+        limits.check()
 
 
 def test_polish_starts_from_the_model():

@@ -12,10 +12,12 @@ from zerogap import (
     Certificate,
     DualProblem,
     Gram,
+    ModelCertificate,
     RelativeGap,
     Status,
     SVCPath,
     Trace,
+    certify,
     compare,
     datasets,
     leave_one_out,
@@ -24,7 +26,7 @@ from zerogap import (
 )
 from zerogap.estimators.loo import LeaveOneOut
 from zerogap.kernels import RBF, Linear
-from zerogap.notebook import MOST_POINTS, Scale, card
+from zerogap.notebook import MOST_POINTS, MOST_ROWS, ORANGE, Scale, card
 from zerogap.path import Event, ScoreCurve
 from zerogap.solution import TraceRow
 from zerogap.wording import count, duration, number, objectives
@@ -65,6 +67,12 @@ def results(points, problem):
         "small gram": Gram(np.arange(400.0)[:, None], cache_size=0.1),
         "leave one out": leave_one_out(SVC().fit(X, y)),
         "cut short": LeaveOneOut(np.array([1.0, np.nan]), np.array([1, None]), 0.0, Status.MAX_TIME),
+        "model": certify(SVC().fit(X, y), X, y),
+        "model of many": certify(SVC().fit(X, np.arange(60) % 8), X, np.arange(60) % 8),
+        "short model": ModelCertificate(
+            "SVC", ("",), (solution.certificate,), (3,), 60, ("bound not solved for: max_time",)
+        ),
+        "unknown model": ModelCertificate("SVC", ("",), (Certificate.nothing(),), (3,), 60),
         "event": model.path_.events[0],
         "row": solution.trace[-1],
         "solution set": model.path_.solution_set_at(1.0),
@@ -74,8 +82,8 @@ def results(points, problem):
 
 KINDS = (
     "solution", "stopped", "not begun", "certificate", "nothing", "trace", "empty trace", "comparison", "path", "short path",
-    "no path", "curve", "flat curve", "problem", "gram", "small gram", "leave one out", "cut short", "event", "row",
-    "solution set", "run",
+    "no path", "curve", "flat curve", "problem", "gram", "small gram", "leave one out", "cut short", "model",
+    "model of many", "short model", "unknown model", "event", "row", "solution set", "run",
 )  # fmt: skip
 IN_TEXT_ALONE = ("event", "row", "solution set", "run")
 TABLES = ("trace", "empty trace", "comparison")
@@ -301,3 +309,47 @@ def test_leave_one_out_of_several_classes_counts_rows_and_not_values():
     found = LeaveOneOut(values, np.array([2, None]), 0.0, Status.MAX_TIME)
     assert "over 1 rows of 2" in repr(found)
     assert ">1 of 2<" in found._repr_html_()
+
+
+# Certificates of models.
+
+
+def test_how_far_a_model_is_off_is_told_first(results):
+    found = results["model"]
+    said = words(found)
+    assert said.startswith(f"ModelCertificate SVC: up to {found.relative_gap:.1e} off the optimum")
+    for term, value in (
+        ("objective", f"{found.primal:.7g}"),
+        ("optimum at least", f"{found.dual:.7g}"),
+        ("points", "60"),
+        ("coefficients not zero", str(found.n_support[0])),
+    ):
+        assert f"{term} {value}" in said
+    assert ORANGE not in found._repr_html_()
+
+
+def test_of_many_problems_the_worst_come_first(results):
+    found = results["model of many"]
+    assert len(found.names) == 28
+    said, rows = words(found), list(ET.fromstring(clean(found)).iter("tbody"))[-1]
+    assert f"worst problem {found.worst_name}, of 28" in said
+    shown = [["".join(cell.itertext()) for cell in row] for row in rows]
+    assert len(shown) == MOST_ROWS + 1
+    assert shown[0][0] == found.worst_name
+    assert shown[-1][0] == "and 8 more"
+    gaps = {name: certificate.relative_gap for name, certificate in zip(found.names, found.certificates, strict=True)}
+    assert [row[0] for row in shown[:-1]] == sorted(gaps, key=lambda name: -gaps[name])[:MOST_ROWS]
+    assert [row[1] for row in shown[:-1]] == [f"{gaps[row[0]]:.1e}" for row in shown[:-1]]
+
+
+def test_a_bound_that_is_short_or_none_is_marked(results):
+    assert "not as asked for bound not solved for: max_time" in words(results["short model"])
+    assert "nothing proves how far it is off" in words(results["unknown model"])
+    for kind in ("short model", "unknown model"):
+        assert ORANGE in results[kind]._repr_html_()
+
+
+def test_names_of_classes_are_no_html():
+    known = Certificate.nothing()
+    found = ModelCertificate("SVC", ("<i> against b", "c against d"), (known, known), (1, 1), 4)
+    assert "<i>" not in found._repr_html_()

@@ -84,7 +84,11 @@ def interruptible() -> Iterator[None]:
     """
     with _ctrl_c(at_once=True) as pressed:
         with _entered(Limit(float("inf"), pressed)):
-            yield
+            try:
+                yield
+            except Exceeded:  # Ctrl-C has ended it, too
+                if not pressed.is_set():
+                    raise
         if pressed.is_set():
             raise KeyboardInterrupt
 

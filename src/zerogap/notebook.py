@@ -21,6 +21,7 @@ from zerogap.wording import (
     objectives,
     points_in_words,
     problem_in_words,
+    share,
     work_in_words,
 )
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from zerogap.certificate import Certificate
     from zerogap.comparison import Comparison
     from zerogap.estimators.loo import LeaveOneOut
+    from zerogap.foreign.report import ModelCertificate
     from zerogap.gram import Gram
     from zerogap.path.curve import ScoreCurve
     from zerogap.path.result import Path
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 BLUE, ORANGE = "#2f8fc6", "#dd7a1a"
 MOST_POINTS = 200  # of a curve: a page needs no more
+MOST_ROWS = 20  # of a table of problems, the worst first
 WIDTH, HEIGHT = 260, 84  # of a picture
 
 CELL = "padding:1px 12px 1px 0;text-align:left;vertical-align:baseline;background:transparent;border:none"
@@ -209,6 +212,42 @@ def of_certificate(certificate: "Certificate") -> str:
     if is_known:
         rows += [("rounding at most", f"{certificate.rounding:.2g}"), ("bias", number(certificate.bias, 6))]
     return card("Certificate", said, rows, is_good=is_known)
+
+
+def of_model_certificate(found: "ModelCertificate") -> str:
+    """Return how far a model is from its optimum, and of several problems the worst ones."""
+    worst, several, is_known = found.worst, len(found.names), np.isfinite(found.relative_gap)
+    said = f"{found.estimator}: nothing proves how far it is off the optimum"
+    if is_known:
+        said = f"{found.estimator}: up to {share(found.relative_gap)} off the optimum"
+    rows = [("worst problem", f"{found.worst_name}, of {several}")] if several > 1 else []
+    rows += [("objective", number(worst.primal, 7)), ("optimum at least", number(worst.dual, 7))]
+    if is_known:
+        rows.append(("relative gap", f"{found.relative_gap:.2g}, rounding included"))
+    if found.shortfall:
+        rows.append(("not as asked for", found.shortfall))
+    rows.append(("points", count(found.n_points)))
+    if several == 1:
+        rows.append(("coefficients not zero", count(found.n_support[0])))
+    below = _problems(found) if several > 1 else ""
+    return card("ModelCertificate", said, rows, is_good=bool(is_known) and not found.shortfall, below=below)
+
+
+def _problems(found: "ModelCertificate") -> str:
+    """Return a row for each of the problems that are furthest from their optimum."""
+    columns = ("problem", "relative gap", "objective", "optimum at least", "coefficients not zero")
+    gaps = np.array([certificate.relative_gap for certificate in found.certificates])
+    order = np.argsort(-gaps, kind="stable")
+    rows = [
+        [
+            *(escape(found.names[k]), f"{gaps[k]:.1e}", number(found.certificates[k].primal, 7)),
+            *(number(found.certificates[k].dual, 7), count(found.n_support[k])),
+        ]
+        for k in order[:MOST_ROWS]
+    ]
+    if order.size > MOST_ROWS:
+        rows.append([f"and {count(order.size - MOST_ROWS)} more", *[""] * (len(columns) - 1)])
+    return table(columns, rows)
 
 
 def of_solution(solution: "Solution") -> str:

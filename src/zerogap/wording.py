@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from zerogap.problem import DualProblem
 
 LEAST_DIGITS, MOST_DIGITS = 4, 15
+SMALL = 1e-3  # below it a share is not told in per cent
 
 
 def count(number: int, noun: str = "", nouns: str = "") -> str:
@@ -27,6 +28,11 @@ def number(value: float, digits: int = LEAST_DIGITS) -> str:
         if math.isfinite(value)
         else {math.inf: "infinite", -math.inf: "-infinite"}.get(value, "?")
     )
+
+
+def share(number: float) -> str:
+    """Return a share in words: per cent if it is worth it."""
+    return f"{100.0 * number:.3g} %" if number >= SMALL else f"{number:.1e}"
 
 
 def span(values: np.ndarray) -> str:

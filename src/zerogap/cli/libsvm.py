@@ -88,7 +88,7 @@ def certificates(
     dual = np.zeros((len(model.coefficients), y.size))
     dual[:, _rows(model, X, y, base)] = model.coefficients
     parts = [_regression(model, X, y, dual[0], C, epsilon)] if model.is_regression else _pairs(model, X, y, dual, C)
-    found = [(part.name, certified(part)) for part in parts]
+    found = [(part.name, certified(part).certificate) for part in parts]
     return [name for name, _ in found], [certificate for _, certificate in found]
 
 

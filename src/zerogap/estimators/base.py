@@ -170,7 +170,7 @@ class KernelMachine(BaseEstimator):
         Such objects are kept as they are, and stand for themselves by their numbers: whoever works with the rows has an array.
         """
         self._objects = None
-        if not isinstance(self._asked_kernel(), Function) or _are_numbers(X):
+        if not isinstance(self._asked_kernel(), Function) or are_numbers(X):
             return self._check_points(X, y, **options)
         check_consistent_length(X, y)
         y = column_or_1d(y, warn=True)
@@ -181,8 +181,7 @@ class KernelMachine(BaseEstimator):
 
     def _object_values(self, kernel: Kernel, X: Any) -> np.ndarray:
         """Return kernel values of objects against those of the training, which the function sees whole, as in scikit-learn."""
-        values = kernel.values(X, self._objects)
-        return validation.check_kernel_values(values, (len(X), len(self._objects)), kernel.name)
+        return _object_values(kernel, X, self._objects)
 
     def _release_objects(self) -> None:
         """Let go of the kernel matrix of objects: predictions ask the function, and nothing else can ask for rows."""
@@ -223,8 +222,7 @@ class KernelMachine(BaseEstimator):
 
     def _fix_kernel(self, X: Any, weight: np.ndarray | None = None) -> None:
         if self._objects is not None:
-            K = self._object_values(self._asked_kernel(), self._objects)
-            self._kernel = Function(_Table(validation.check_symmetric(K)))
+            self._kernel = looked_up(self._asked_kernel(), self._objects)
             return
         kernel = self._asked_kernel().resolved(X, weight)
         self._kernel = kernel.centred(X) if self._has_bias else kernel
@@ -400,7 +398,16 @@ class _Table:
         return self.K[np.ix_(X[:, 0].astype(np.int64), Z[:, 0].astype(np.int64))]
 
 
-def _are_numbers(X: Any) -> bool:
+def looked_up(kernel: Kernel, objects: Any) -> Function:
+    """Return a kernel of the numbers of some objects, with the values that a function has for these."""
+    return Function(_Table(validation.check_symmetric(_object_values(kernel, objects, objects))))
+
+
+def _object_values(kernel: Kernel, X: Any, Z: Any) -> np.ndarray:
+    return validation.check_kernel_values(kernel.values(X, Z), (len(X), len(Z)), kernel.name)
+
+
+def are_numbers(X: Any) -> bool:
     """Whether these are rows of numbers; all else is for a kernel that is a function to understand."""
     if sp.issparse(X):
         return True

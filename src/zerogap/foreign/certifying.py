@@ -1,13 +1,16 @@
 """Certificates of fitted models, whoever fitted them."""
 
+import warnings
 from typing import Any
 
+from sklearn.exceptions import ConvergenceWarning
+
 from zerogap import validation
-from zerogap.certificate import Certificate
-from zerogap.foreign.parts import Part
+from zerogap.foreign.parts import Found, Part
 from zerogap.foreign.reading import Training, parts_of
 from zerogap.foreign.report import ModelCertificate
 from zerogap.foreign.wrappers import core_of
+from zerogap.limits import interruptible
 
 
 def certify(
@@ -48,7 +51,8 @@ def certify(
     tol : float, optional
         Solve the problem to this relative gap for the bound.
     max_time : float, optional
-        Limit in seconds for each problem that is solved; the bound is then what was reached.
+        Limit in seconds for each problem that is solved; the bound is then what was reached, and a ConvergenceWarning tells.
+        Ctrl-C raises KeyboardInterrupt.
 
     Returns
     -------
@@ -70,18 +74,36 @@ def certify(
     if tol is not None:
         validation.check_positive("tol", tol, advice="It is a relative duality gap, for instance 1e-9.")
     validation.check_max_time(max_time)
-    core = core_of(model, X, y)
-    training = Training(core.model, core.X, core.y, sample_weight)
-    found = [(part.name, certified(part, tol, max_time), part.n_support) for part in parts_of(training)]
-    names, certificates, sizes = zip(*found, strict=True)
-    return ModelCertificate(type(core.model).__name__, names, certificates, sizes, training.n)
+    with interruptible():  # half a bound tells nothing of the model
+        core = core_of(model, X, y)
+        training = Training(core.model, core.X, core.y, sample_weight)
+        found = [(part.name, *certified(part, tol, max_time), part.n_support) for part in parts_of(training)]
+    names, certificates, shortfalls, sizes = zip(*found, strict=True)
+    result = ModelCertificate(type(core.model).__name__, names, certificates, sizes, training.n, shortfalls)
+    _warn(result)
+    return result
 
 
-def certified(part: Part, tol: float | None = None, max_time: float | None = None) -> Certificate:
+def _warn(found: ModelCertificate) -> None:
+    """Say if the bound is short of what was asked for: the model then looks further off than it is."""
+    short = [k for k, shortfall in enumerate(found.shortfalls) if shortfall]
+    if short:
+        k = max(short, key=lambda k: found.certificates[k].relative_gap)
+        several = f" in {len(short)} of {len(found.names)} problems, the worst {found.names[k]}"
+        warnings.warn(
+            f"{found.estimator}: {found.shortfalls[k]}{several if len(found.names) > 1 else ''}. The model may be far less off "
+            "than it looks. Raise max_time if there is one; else float64 has no more digits for this data: scale the features "
+            "(StandardScaler).",
+            ConvergenceWarning,
+            stacklevel=validation.callers_level(),
+        )
+
+
+def certified(part: Part, tol: float | None = None, max_time: float | None = None) -> Found:
     """Return the certificate of one of the problems of a model; where no gap is a proof it is refused."""
     if not part.problem.gram.seems_positive():
         raise ValueError(
             f"The {part.problem.gram.kernel.name} kernel is not positive semidefinite on this data: the problem is not convex, "
             "and no gap proves anything. Another kernel, such as rbf, has no such problem."
         )
-    return part.certificate(tol, max_time)
+    return part.found(tol, max_time)

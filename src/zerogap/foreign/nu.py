@@ -31,12 +31,11 @@ import numpy as np
 
 from zerogap.certificate import Certificate
 from zerogap.foreign.gap import expansion_certificate
-from zerogap.foreign.parts import SOLVED, Expansion
+from zerogap.foreign.parts import SOLVED, Bound, Expansion, solved
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
-from zerogap.loop import default_max_steps, solve
 from zerogap.problem import DualProblem
-from zerogap.stopping import RelativeGap
+from zerogap.solution import Status
 
 MOST_SOLVES = 100
 SMALLEST_GAP = 1e-13  # that float64 may show
@@ -55,6 +54,7 @@ class Exact(NamedTuple):
     beta: np.ndarray
     s: float  # rho or eps
     certificate: Certificate
+    status: Status
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,9 @@ class _Nu(Expansion):
         """Return what the gap is more than with s fixed, less than zero by rounding only, and what the objectives are more."""
         raise NotImplementedError
 
-    def _optimal(self, tol: float, max_time: float | None, start: np.ndarray) -> np.ndarray:
-        return self.exact(tol, max_time).beta
+    def _optimal(self, tol: float, max_time: float | None, start: np.ndarray) -> Bound:
+        exact = self.exact(tol, max_time)
+        return Bound(exact.beta, exact.certificate, exact.status)
 
     def _above(self, points: list[np.ndarray]) -> list[Certificate]:
         s = self._own()
@@ -115,8 +116,7 @@ class _Nu(Expansion):
         def look(at: float, near: np.ndarray | None) -> bool:
             problem = replace(self.problem_at(at), gram=gram)
             # The objective with s fixed is larger by s S, and its share that is to be known the smaller.
-            rule, most = RelativeGap(max(0.01 * tol, SMALLEST_GAP)), default_max_steps(problem.n)
-            beta = solve(problem, stop=rule, max_steps=most, max_time=time_left(), resume=near).beta
+            beta = solved(problem, max(0.01 * tol, SMALLEST_GAP), time_left(), near).beta
             size = _size(beta)
             is_short = size < self.sum_of_sizes
             sides[is_short] = (at, beta, size)
@@ -140,7 +140,7 @@ class _Nu(Expansion):
             problem = replace(self.problem_at(s), gram=gram)
             found = self._certificate(beta, problem.best_bias(problem.residual(beta)), beta, s)
             if best is None or found.gap < best.certificate.gap:
-                best = Exact(beta, s, found)
+                best = Exact(beta, s, found, Status.of(found, tol))
             if found.relative_gap <= tol or len(sides) < 2 or time_left() == SOON:
                 break
             ends = sides[True][0], sides[False][0]
@@ -150,7 +150,8 @@ class _Nu(Expansion):
                 break
             look(s, beta)
         assert best is not None
-        return best
+        is_short = best.status is not Status.CONVERGED and time_left() == SOON
+        return best._replace(status=Status.MAX_TIME) if is_short else best
 
     def _between(self, sides: Sides) -> tuple[float, np.ndarray]:
         """Return the point between two whose sizes sum to S: the solution, if both are on one piece."""

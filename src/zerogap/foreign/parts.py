@@ -5,7 +5,7 @@ A classifier of several classes is one problem for each pair of them, or for eac
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,43 @@ from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.loop import default_max_steps, solve
 from zerogap.problem import DualProblem
-from zerogap.solution import Solution
+from zerogap.solution import Solution, Status
 from zerogap.stopping import RelativeGap
 
 LOOKED_AT, SOLVED = 64.0, 1000.0  # megabytes for kernel rows: to look at a point, and to solve
 FAR = 1e-3  # of the coefficients: float32 leaves 1e-6, wrong data as much as they are
 LINEAR_TOL = 1e-9  # of the lower bound for a vector w, which brings none of its own
+
+
+class Bound(NamedTuple):
+    """A feasible point, for its dual objective, and what is known of it."""
+
+    beta: np.ndarray
+    certificate: Certificate
+    status: Status
+
+    @classmethod
+    def of(cls, solution: Solution) -> "Bound":
+        """Return that of a run."""
+        return cls(solution.beta, solution.certificate, solution.status)
+
+    def shortfall(self, model: Certificate, tol: float) -> str:
+        """Return in what it is short of the tolerance that was asked for, and why; nothing if it is not.
+
+        A model within the tolerance of a bound shows that the bound is, too.
+        """
+        gap = self.certificate.relative_gap
+        if min(gap, model.relative_gap) <= tol:
+            return ""
+        reached = f"solved to a gap of {gap:.2g}, not {tol:g}" if np.isfinite(gap) else "not solved for"
+        return f"bound {reached}: {self.status.name.lower()}"
+
+
+class Found(NamedTuple):
+    """How far a model is off in one of its problems."""
+
+    certificate: Certificate
+    shortfall: str = ""  # why the bound is not the one that was to be solved for
 
 
 @dataclass(frozen=True)
@@ -37,16 +68,22 @@ class Part:
         """Number of coefficients that are not zero, or of features."""
         raise NotImplementedError
 
-    def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
+    def found(self, tol: float | None, max_time: float | None) -> Found:
         """Return how far the model is above the optimum, by its own point, or one of a solution to a tolerance."""
         raise NotImplementedError
 
     def solution(self, tol: float, max_time: float | None, start: np.ndarray | None = None) -> Solution:
         """Solve the problem."""
-        problem = replace(self.problem, gram=self.gram(SOLVED))
-        return solve(
-            problem, stop=RelativeGap(tol), max_steps=default_max_steps(problem.n), max_time=max_time, resume=start
-        )
+        return solved(replace(self.problem, gram=self.gram(SOLVED)), tol, max_time, start)
+
+
+def solved(problem: DualProblem, tol: float, max_time: float | None, start: np.ndarray | None) -> Solution:
+    """Return the solution to a tolerance, or what the time was enough for; Ctrl-C is raised."""
+    most = default_max_steps(problem.n)
+    solution = solve(problem, stop=RelativeGap(tol), max_steps=most, max_time=max_time, resume=start)
+    if solution.status is Status.INTERRUPTED:
+        raise KeyboardInterrupt
+    return solution
 
 
 @dataclass(frozen=True)
@@ -87,16 +124,18 @@ class Expansion(Part):
                 "as they were." + self.hint
             )
 
-    def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
+    def found(self, tol: float | None, max_time: float | None) -> Found:
         """Return how far the model is above the optimum."""
-        points = [self.feasible()]
-        if tol is not None:
-            points.append(self._optimal(tol, max_time, points[0]))
-        return min(self._above(points), key=lambda certificate: certificate.relative_gap)
+        own = self.feasible()
+        if tol is None:
+            return Found(self._above([own])[0])
+        solved = self._optimal(tol, max_time, own)
+        best = min(self._above([own, solved.beta]), key=lambda certificate: certificate.relative_gap)
+        return Found(best, solved.shortfall(best, tol))
 
-    def _optimal(self, tol: float, max_time: float | None, start: np.ndarray) -> np.ndarray:
+    def _optimal(self, tol: float, max_time: float | None, start: np.ndarray) -> Bound:
         """Return the point of a solution."""
-        return self.solution(tol, max_time, start).beta
+        return Bound.of(self.solution(tol, max_time, start))
 
     def _above(self, points: list[np.ndarray]) -> list[Certificate]:
         """Return how far the model is above the bound of each of some feasible points, rounding counted."""
@@ -116,9 +155,12 @@ class Vector(Part):
         """Number of weights."""
         return int(np.count_nonzero(self.w))
 
-    def certificate(self, tol: float | None, max_time: float | None) -> Certificate:
+    def found(self, tol: float | None, max_time: float | None) -> Found:
         """Return how far the model is above the optimum; the lower bound has to be found, as w brings none."""
-        return self.against(self.solution(LINEAR_TOL if tol is None else tol, max_time).beta)
+        tol = LINEAR_TOL if tol is None else tol
+        solved = Bound.of(self.solution(tol, max_time))
+        certificate = self.against(solved.beta)
+        return Found(certificate, solved.shortfall(certificate, tol))
 
     def against(self, beta: np.ndarray) -> Certificate:
         """Return how far the model is above the bound of a feasible point."""

@@ -14,24 +14,41 @@ from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
 from zerogap.foreign.gap import vector
 from zerogap.foreign.nu import NuClassifier, NuRegressor
-from zerogap.foreign.parts import Expansion, Vector
+from zerogap.foreign.parts import Bound, Expansion, Vector
 from zerogap.foreign.reading import Training, parts_of
 from zerogap.foreign.report import ModelCertificate
 from zerogap.foreign.wrappers import core_of
+from zerogap.limits import interruptible
 
+# Parameters that mean the same in both libraries.  tol, cache_size and max_iter are of the solver that was used.
+SHARED = (
+    *(
+        "C",
+        "epsilon",
+        "kernel",
+        "degree",
+        "coef0",
+        "shrinking",
+        "decision_function_shape",
+        "break_ties",
+        "random_state",
+    ),
+    "verbose",
+)
 KEPT = {"warm_start": False, "max_time": None}  # of a model of ours, which a fit needs otherwise
 
 
 def polish(
-    model: Any, X: Any, y: Any, sample_weight: Any = None, *, tol: float = 1e-9, max_time: float | None = None
+    model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, tol: float = 1e-9, max_time: float | None = None
 ) -> Any:
     """Return the exact model in place of a fitted one: the problem its parameters state, solved from where it is.
 
-    A kernel machine becomes a :class:`zerogap.SVC` or :class:`zerogap.SVR` with the same C, kernel (gamma as the number that
-    was used), weights of classes and shape of decisions.  A LinearSVC or LinearSVR stays one: a copy of it has the exact
-    ``coef_`` and ``intercept_``, and besides ``certificate_``, a :class:`ModelCertificate`.  A NuSVC of two classes becomes the
-    SVC, a NuSVR the SVR, whose C or epsilon has that nu.  In a Pipeline or a TransformedTargetRegressor the machine is
-    replaced; of a search the best estimator is returned.
+    A kernel machine becomes a :class:`zerogap.SVC` or :class:`zerogap.SVR` with the same parameters: gamma is the number that
+    was used, and so are weights of classes; with ``probability=True`` probabilities are calibrated anew, on X and y;
+    ``cache_size`` and ``max_iter`` are the solver's, and zerogap's.  A LinearSVC or LinearSVR stays one: a copy of it has
+    the exact ``coef_`` and ``intercept_``, and besides ``certificate_``, a :class:`ModelCertificate`.  A NuSVC of two classes
+    becomes the SVC, a NuSVR the SVR, whose C or epsilon has that nu.  In a Pipeline or a TransformedTargetRegressor the machine
+    is replaced; of a search the best estimator is returned.
 
     Parameters
     ----------
@@ -39,14 +56,15 @@ def polish(
         What :func:`certify` takes, but OneClassSVM and a NuSVC of more than two classes.
     X : array or CSR matrix of shape (n, d)
         The points it was fitted on.
-    y : array of shape (n,)
-        Labels or targets.
+    y : array of shape (n,), optional
+        Labels or targets; every model that can be polished needs them.
     sample_weight : array of shape (n,), optional
         Weights it was fitted with.
     tol : float, default 1e-9
         Relative duality gap of the new model.
     max_time : float, optional
-        Limit in seconds for each problem that is solved; a ConvergenceWarning tells if it was reached.
+        Limit in seconds for each problem that is solved; a ConvergenceWarning tells if it was reached.  Ctrl-C raises
+        KeyboardInterrupt.
 
     Returns
     -------
@@ -64,6 +82,11 @@ def polish(
     """
     validation.check_positive("tol", tol, advice="It is a relative duality gap, for instance 1e-9.")
     validation.check_max_time(max_time)
+    with interruptible():  # a copy that is not exact is of no use
+        return _polished(model, X, y, sample_weight, tol, max_time)
+
+
+def _polished(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, max_time: float | None) -> Any:
     core = core_of(model, X, y)
     training = Training(core.model, core.X, core.y, sample_weight)
     if training.kind == "OneClassSVM":
@@ -137,40 +160,39 @@ def _like(training: Training, **options: Any) -> Any:
         if isinstance(model.kernel, str):
             own.set_params(gamma=getattr(kernel, "gamma", model.gamma))
         return own
-    options = {"kernel": model.kernel, "degree": model.degree, "coef0": model.coef0} | options
-    options["gamma"] = getattr(kernel, "gamma", "scale")
-    options.setdefault("C", model.C if hasattr(model, "C") else 1.0)
-    if not is_classifier:
-        options.setdefault("epsilon", getattr(model, "epsilon", 0.0))
-        return SVR(**options)
-    weighs = model.class_weight is not None and training.weighs_classes
-    return SVC(
-        class_weight=dict(zip(training.classes.tolist(), training.class_factors.tolist(), strict=True))
-        if weighs
-        else None,
-        decision_function_shape=model.decision_function_shape,
-        random_state=model.random_state,
-        **options,
-    )
+    new: Any = SVC() if is_classifier else SVR()
+    ours = new.get_params(deep=False)
+    new.set_params(**{name: getattr(model, name) for name in SHARED if name in ours and hasattr(model, name)})
+    new.set_params(gamma=getattr(kernel, "gamma", "scale"), **options)
+    if is_classifier:
+        # scikit-learn's default is a word, which asks for none.
+        new.set_params(probability=getattr(model, "probability", False) in (True, 1))
+        if model.class_weight is not None and training.weighs_classes:
+            new.set_params(
+                class_weight=dict(zip(training.classes.tolist(), training.class_factors.tolist(), strict=True))
+            )
+    return new
 
 
 def _linear(training: Training, tol: float, max_time: float | None) -> Any:
     """Return a copy of the model with the exact vectors."""
-    new, found = copy.deepcopy(training.model), []
+    new, found, shortfalls = copy.deepcopy(training.model), [], []
     for part in parts_of(training):
         assert isinstance(part, Vector)
-        beta = part.solution(tol, max_time).beta
+        solved = Bound.of(part.solution(tol, max_time))
+        beta = solved.beta
         w = vector(part.X, beta)
         intercept = float(w[-1]) * new.intercept_scaling if new.fit_intercept else 0.0
         # Where digits are short, the vector that was there may be the better one.
         tried = [(one, one.against(beta)) for one in (replace(part, w=w, intercept=intercept), part)]
         found.append(min(tried, key=lambda pair: pair[1].primal))
+        shortfalls.append(solved.shortfall(found[-1][1], tol))
     W = np.array([part.w for part, _ in found])
     if new.fit_intercept:
         W, new.intercept_ = W[:, :-1], np.array([part.intercept for part, _ in found])
     new.coef_ = W if training.kind == "LinearSVC" else W[0]
     names, sizes = tuple(part.name for part, _ in found), tuple(part.n_support for part, _ in found)
     certificates = tuple(certificate for _, certificate in found)
-    new.certificate_ = ModelCertificate(training.kind, names, certificates, sizes, training.n)
+    new.certificate_ = ModelCertificate(training.kind, names, certificates, sizes, training.n, tuple(shortfalls))
     _warn_if_short(new.certificate_.relative_gap, tol, training.kind)
     return new

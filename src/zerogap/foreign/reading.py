@@ -11,14 +11,14 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
-from zerogap.estimators.base import KernelMachine
+from zerogap.estimators.base import KernelMachine, are_numbers, looked_up
 from zerogap.estimators.pairs import coefficients, pairs_of, signs
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
 from zerogap.foreign.nu import NuClassifier, NuRegressor
 from zerogap.foreign.parts import LOOKED_AT, Expansion, Part, Vector
 from zerogap.gram import Gram
-from zerogap.kernels import Kernel, as_kernel, is_precomputed
+from zerogap.kernels import Function, Kernel, as_kernel, is_precomputed
 from zerogap.problem import DualProblem
 
 CLASSIFIERS, REGRESSORS = ("SVC", "NuSVC", "LinearSVC"), ("SVR", "NuSVR", "LinearSVR")
@@ -51,15 +51,22 @@ class Training:
         check_is_fitted(model)
         self.model, self.kind, self.is_own = model, kind_of(model), isinstance(model, KernelMachine)
         self.kernel = None if self.kind.startswith("Linear") else _kernel_of(model, X)
-        if self.kernel is not None and self.kernel.is_precomputed:
+        self.has_objects = isinstance(self.kernel, Function) and not are_numbers(X)
+        if self.has_objects:  # they stand for themselves by their numbers
+            self.X = np.arange(len(X), dtype=np.float64)[:, None]
+        elif self.kernel is not None and self.kernel.is_precomputed:
             validation.refuse_sparse_kernel(X)
             self.X = X if getattr(X, "dtype", None) == np.float32 else validation.check_points(X)
         else:
             self.X = validation.check_points(X)
         self.n = self.X.shape[0]
         self._check_shape()
+        if self.kernel is not None and self.has_objects:
+            self.kernel = looked_up(self.kernel, X)
         self.weight = validation.check_weights(sample_weight, self.n)
         self.y = np.zeros(self.n) if self.kind == "OneClassSVM" else np.asarray(y)
+        if y is None and self.kind != "OneClassSVM":
+            raise ValueError(f"y is missing: pass the {self.n} labels or targets that the {self.kind} was fitted with.")
         if self.y.shape != (self.n,):
             raise ValueError(f"y must hold one entry for each of the {self.n} rows of X; got shape {self.y.shape}.")
         if self.kind in CLASSIFIERS:
@@ -68,11 +75,15 @@ class Training:
             self.y = validation.check_target(self.y, self.n)
 
     def _check_shape(self) -> None:
-        expected = getattr(self.model, "shape_fit_", None)
-        if expected is not None and tuple(expected) != self.X.shape:
+        expected, shape = getattr(self.model, "shape_fit_", None), self.X.shape
+        if self.has_objects:  # of which only the number counts
+            expected, shape = None if expected is None else expected[:1], shape[:1]
+        if expected is not None and tuple(expected) != shape:
             raise ValueError(
-                f"The model was fitted on X of shape {tuple(expected)}; got {self.X.shape}. Pass its training data."
+                f"The model was fitted on X of shape {tuple(expected)}; got {shape}. Pass its training data."
             )
+        if self.has_objects:
+            return
         features = getattr(self.model, "n_features_in_", self.X.shape[1])
         if features != self.X.shape[1]:
             raise ValueError(f"The model was fitted on {features} features; X has {self.X.shape[1]}.")
@@ -145,7 +156,9 @@ def _kernel_of(model: Any, X: Any) -> Kernel:
     if isinstance(gamma, str) and used:
         gamma = float(used)
     kernel = as_kernel(model.kernel, gamma, model.degree, model.coef0)
-    return kernel if is_precomputed(model.kernel) else kernel.resolved(validation.check_points(X))
+    if is_precomputed(model.kernel) or isinstance(kernel, Function):
+        return kernel
+    return kernel.resolved(validation.check_points(X))
 
 
 def parts_of(training: Training) -> Iterator[Part]:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zerogap.certificate import Certificate
-
-SMALL = 1e-3  # below it a share is not told in per cent
+from zerogap.wording import share
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,14 @@ class ModelCertificate:
         Coefficients of each that are not zero.
     n_points : int
         Number of training points.
+    shortfalls : tuple of str
+        For each problem, in what its bound is short of the tolerance it was to be solved to, and why; empty where it is not.
     relative_gap : float
         (objective - bound) / objective with rounding counted, the largest over all problems.
     worst : Certificate
         The one that belongs to it.
+    worst_name, shortfall : str
+        Name and shortfall of that problem.
     primal, dual : float
         Objective and bound of that problem.
 
@@ -50,6 +53,7 @@ class ModelCertificate:
     certificates: tuple[Certificate, ...]
     n_support: tuple[int, ...]
     n_points: int
+    shortfalls: tuple[str, ...] = ()
 
     @property
     def _k(self) -> int:
@@ -61,9 +65,19 @@ class ModelCertificate:
         return self.certificates[self._k]
 
     @property
+    def worst_name(self) -> str:
+        """The name of that problem; empty if there is only one."""
+        return self.names[self._k]
+
+    @property
     def relative_gap(self) -> float:
         """(objective - bound) / objective with rounding counted, the largest over all problems."""
         return self.worst.relative_gap
+
+    @property
+    def shortfall(self) -> str:
+        """In what the bound of that problem is short of the tolerance it was to be solved to, and why; empty if it is not."""
+        return self.shortfalls[self._k] if self.shortfalls else ""
 
     @property
     def primal(self) -> float:
@@ -76,21 +90,22 @@ class ModelCertificate:
         return self.worst.dual
 
     def __repr__(self) -> str:
-        k, worst = self._k, self.worst
-        several, found = len(self.certificates) > 1, ""
-        if several:
-            found = f", in the worst of {len(self.certificates)} problems, {self.names[k]}"
+        worst, found = self.worst, ""
+        short = f" ({self.shortfall})" if self.shortfall else ""
+        if len(self.certificates) > 1:
+            found = f", in the worst of {len(self.certificates)} problems, {self.worst_name}"
         if not np.isfinite(self.relative_gap):
             known = (
                 "nothing proves how far its objective" if np.isfinite(worst.primal) else "no number of float64 holds it"
             )
-            return f"{self.estimator}: {known} of {worst.primal:.6g} is above the optimum, at least {worst.dual:.6g}{found}"
+            above = f"of {worst.primal:.6g} is above the optimum, at least {worst.dual:.6g}"
+            return f"{self.estimator}: {known} {above}{found}{short}"
         return (
             f"{self.estimator}: up to {share(self.relative_gap)} off the optimum{found}: objective {worst.primal:.7g}, "
-            f"optimum at least {worst.dual:.7g}"
+            f"optimum at least {worst.dual:.7g}{short}"
         )
 
+    def _repr_html_(self) -> str:
+        from zerogap.notebook import of_model_certificate
 
-def share(number: float) -> str:
-    """Return a share in words: per cent if it is worth it."""
-    return f"{100.0 * number:.3g} %" if number >= SMALL else f"{number:.1e}"
+        return of_model_certificate(self)
