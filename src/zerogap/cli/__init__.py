@@ -12,7 +12,7 @@ from typing import Any
 
 from zerogap.cli.arguments import UsageError, make_parser
 from zerogap.cli.messages import described, in_options
-from zerogap.cli.report import Report
+from zerogap.cli.report import Report, close
 from zerogap.ticker import hand_over
 
 DATA, USAGE, INTERRUPTED = 1, 2, 130  # 130 is what shells make of a program that Ctrl-C has ended
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         return _failed(str(error), USAGE)
     except BrokenPipeError:
-        _close_stdout()
+        close(sys.stdout)
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return _failed("interrupted", INTERRUPTED)
@@ -62,10 +62,5 @@ def _failed(message: str, code: int) -> int:
 
 def _show_warning(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
     hand_over()
-    print(f"zerogap: {in_options(str(message))}", file=sys.stderr)
-
-
-def _close_stdout() -> None:
-    """Let Python write what is left to nowhere when it ends: it would complain once more."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):  # a fit does not end because nobody reads its warnings
+        print(f"zerogap: {in_options(str(message))}", file=sys.stderr)

@@ -49,15 +49,19 @@ def run(options: argparse.Namespace) -> int:
     check_output("--json", options.json)
     check_output("--save", options.save)
     source_of(options.data)
-    report = Report(options.json, options.quiet)
+    report = Report(options.json, options.quiet, save_to=options.save)
     test_size = (0.0 if options.save else 1 / 3) if options.test_size is None else options.test_size
     parts = split(load(options, report, options.regression), test_size, not options.raw, report)
     model, seconds = _fitted(options, settings, parts, report)
+    saved = _save(options, model, parts)
+    if options.json is None:
+        report.end_if_cut()
     is_interrupted = solving.ended_by(model, "INTERRUPTED")
     ours = _row(model, parts, seconds, model.duality_gap_)
     theirs = None if is_interrupted or options.no_peer else _peer(options, settings, parts, report)
     _show(report, model, options, parts, ours, theirs)
-    saved = _save(options, model, parts, report)
+    if saved is not None:
+        report.say(f"saved: {saved}; zerogap predict {saved} FILE")
     report.write(
         {
             "data": options.data, "target": parts.preparation.target, "points": int(parts.y_train.size),
@@ -154,14 +158,13 @@ def _show(
         report.say(f"... and {count} more pairs of classes; the largest gap is {model.duality_gap_:.1e}")
 
 
-def _save(options: argparse.Namespace, model: Any, parts: Split, report: Report) -> str | None:
+def _save(options: argparse.Namespace, model: Any, parts: Split) -> str | None:
+    """Keep the model, before anything else can end the command."""
     if options.save is None:
         return None
     from zerogap.cli import saved
 
-    name = saved.save(model.set_params(verbose=False), parts.preparation, options.save)
-    report.say(f"saved: {name}; zerogap predict {name} FILE")
-    return name
+    return saved.save(model.set_params(verbose=False), parts.preparation, options.save)
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     check_output("--json", options.json)
     check_output("--save", options.save)
     source_of(options.data)
-    report = Report(options.json, options.quiet)
+    report = Report(options.json, options.quiet, save_to=options.save)
     data = load(options, report)
     two_classes(data, "path")
     parts = split(data, 1 / 3 if options.test_size is None else options.test_size, not options.raw, report)
@@ -57,6 +57,11 @@ def run(options: argparse.Namespace) -> int:
     )
     model, seconds = _followed(options, settings, parts, report)
     path, is_interrupted = model.path_, model.path_.status == "interrupted"
+    is_saved = options.save is not None and path.has_segments
+    if is_saved:  # before anything else can end the command
+        path.save(options.save)
+    if options.json is None:
+        report.end_if_cut()
     if not path.has_segments:
         report.say(f"no solution yet at C = {options.C_min:g}: {path.status}")
         return solving.ended(is_interrupted)
@@ -66,8 +71,8 @@ def run(options: argparse.Namespace) -> int:
             grid = results["grid"] = _grid(options, path.C[-1], parts)
         report.say(f"\n  scikit-learn, {GRID} C     {grid['seconds']:>9.3f}  seconds")
         report.say(f"  best test accuracy     {grid['best_score']:>9.4f}  for C = {grid['best_C']:.4g}")
-    if options.save:
-        path.save(options.save)
+    if is_saved:
+        report.say(f"\nsaved: {options.save}; zerogap.Path.load({options.save!r}) in Python")
     report.write(results)
     return solving.ended(is_interrupted)
 
