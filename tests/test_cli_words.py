@@ -75,3 +75,36 @@ def test_path_tells_where_it_was_saved(run):
     assert code == 0
     assert "saved: q.npz;" in out
     assert zerogap.Path.load("q.npz").C[-1] == pytest.approx(1.0)
+
+
+# Targets that are numbers.
+
+
+def test_a_target_of_many_numbers_is_refused_as_classes_before_anything_else(run, tmp_path):
+    (tmp_path / "amounts.csv").write_text(csv_text(kind=[*range(100, 135), *range(100, 105)]))
+    for more in ((), ("--test-size", "0"), ("--save", "q")):
+        code, out, err = run("fit", "amounts.csv", *FIT, *more)
+        assert (code, out) == (1, "")
+        assert err == (
+            "zerogap: amounts.csv: column 'kind' has 35 different numbers in 40 rows, which are hardly classes; "
+            "--regression fits numbers, --target names another column.\n"
+        )
+    assert run("fit", "amounts.csv", *FIT, "--regression")[0] == 0
+
+
+@pytest.mark.parametrize("command", ["compare", "path"])
+def test_commands_for_two_classes_point_to_regression_where_the_target_is_an_amount(run, command):
+    code, _, err = run(command, "diabetes_regression")
+    assert code == 1
+    assert "zerogap fit --regression fits numbers." in err
+    assert "any number" not in err
+    assert "--target" not in err  # the data set has its own
+
+
+def test_many_classes_with_rows_enough_are_classes(run, tmp_path):
+    (tmp_path / "many.csv").write_text(csv_text(kind=np.arange(40) % 21))  # two of them have one row
+    assert run("fit", "many.csv", *FIT, "--test-size", "0")[0] == 1
+    (tmp_path / "many.csv").write_text(csv_text(np.tile(X, (3, 1)).T, np.arange(120) % 30))
+    code, _, err = run("fit", "many.csv", *FIT, "--test-size", "0")
+    assert code == 0
+    assert "has 30 values in 120 rows, each taken for a class" in err
