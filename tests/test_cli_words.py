@@ -9,6 +9,7 @@ import pytest
 
 import zerogap
 from zerogap.cli import main
+from zerogap.cli.messages import in_options
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, 2)).round(3)
@@ -108,3 +109,36 @@ def test_many_classes_with_rows_enough_are_classes(run, tmp_path):
     code, _, err = run("fit", "many.csv", *FIT, "--test-size", "0")
     assert code == 0
     assert "has 30 values in 120 rows, each taken for a class" in err
+
+
+# Advice that the command can follow.
+
+
+def test_text_in_a_column_of_numbers_gets_advice_that_predict_and_certify_have(run, tmp_path):
+    assert run("fit", "data.csv", *FIT, "--save", "m")[0] == 0
+    (tmp_path / "bad.csv").write_text(csv_text().replace(f"{X[3, 0]},", "oops,"))
+    zerogap.SVC().fit(X, KIND).save(tmp_path / "plain")
+    for command in (("predict", "m"), ("certify", "m"), ("certify", "plain")):
+        code, out, err = run(*command, "bad.csv")
+        assert (code, out) == (1, "")
+        assert "bad.csv, row 4 (line 5), column 'a': 'oops' is no number. The model" in err
+        assert "--one-hot" not in err
+        assert "--drop" not in err
+    assert "correct the cell" in run("predict", "m", "bad.csv")[2]
+    (tmp_path / "bad.csv").write_text(csv_text().replace(f"{X[3, 0]},", ","))
+    code, out, _ = run("predict", "m", "bad.csv", "--missing", "drop")  # what was advised
+    assert code == 0
+    assert out.count("\n") == 40
+
+
+@pytest.mark.parametrize("status", ["interrupted", "max_time"])
+def test_a_path_that_ends_early_gets_no_advice_in_python(status):
+    model = zerogap.SVCPath(C_max=1.0, max_time=5.0).fit(X, KIND)
+    model.path_.status = status
+    with pytest.warns(Warning, match="resume=model.path_") as found:
+        model._warn_of_limit()
+    cause = "interrupted" if status == "interrupted" else "--max-time 5.0"
+    limit = "" if status == "interrupted" else " Raise the limit."
+    assert in_options(str(found[0].message)) == (
+        f"the path was stopped ({cause}) on its way to --C-max 1: the path ends at C = 1.{limit}"
+    )

@@ -78,8 +78,18 @@ def _plain(options: argparse.Namespace, report: Report, model: Any) -> tuple[Any
     """Return the data as it is in the file, for a model that says nothing of columns."""
     from sklearn.base import is_regressor
 
-    data = load(options, report, is_regressor(model))
+    data = _as_it_is(options, report, is_regressor(model))
     return data.X, data.y
+
+
+def _as_it_is(options: argparse.Namespace, report: Report, is_regression: bool) -> Data:
+    try:
+        return load(options, report, is_regression)
+    except tables.NotANumber as error:
+        error.remedy = (
+            "The model takes numbers: give the file it was trained on, and --target if that is not the last column."
+        )
+        raise
 
 
 def _prepared(options: argparse.Namespace, report: Report, preparation: Preparation) -> tuple[Any, np.ndarray]:
@@ -123,7 +133,7 @@ def _of_libsvm(options: argparse.Namespace, report: Report) -> tuple[str, Any, A
         raise UsageError(f"{options.model} is a model by svm-train, which does not keep C: give --C, its option -c")
     model = libsvm.read(options.model)
     options.missing = ERROR
-    data = load(options, report, model.is_regression)
+    data = _as_it_is(options, report, model.is_regression)
     base = 1 if data.preparation.base is None else data.preparation.base
     epsilon = arguments.EPSILON if options.epsilon is None else options.epsilon
     with report.working("computing the certificate"):

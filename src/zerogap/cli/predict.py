@@ -92,7 +92,12 @@ def points(
     given = None if options.target is None else found.index(options.target)
     places = places_by_training(preparation, found, given)
     target = _target(found, preparation, places) if given is None else given
-    X = preparation.points(found, places)
+    try:
+        X = preparation.points(found, places)
+    except tables.NotANumber as error:
+        empty = "" if model is None else ", or empty it and add --missing drop"  # the training file stays as it was
+        error.remedy = f"The model was trained on numbers there: correct the cell{empty}."
+        raise
     missing = options.missing or preparation.missing
     absent = np.isnan(X).any(axis=1)
     if missing == MEAN and preparation.fill is None and absent.any():

@@ -27,6 +27,7 @@ class NotANumber(TableError):
     def __init__(self, message: str, column: str):
         super().__init__(message)
         self.column = column
+        self.remedy: str | None = None  # of a command that cannot train on the column as text
 
 
 class MissingValue(TableError):
