@@ -142,3 +142,24 @@ def test_a_path_that_ends_early_gets_no_advice_in_python(status):
     assert in_options(str(found[0].message)) == (
         f"the path was stopped ({cause}) on its way to --C-max 1: the path ends at C = 1.{limit}"
     )
+
+
+# Experiments without their data.
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_an_experiment_without_its_data_is_an_error_that_names_the_files(run, monkeypatch, quick):
+    monkeypatch.setattr(zerogap.datasets, "data_folder", lambda: None)
+
+    def unreachable(*_, **__):
+        raise OSError("no network")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", unreachable)
+    code, out, err = run("reproduce", "ong-table-2", *["--quick"] * quick, "--output", "results")
+    assert code == 1
+    assert "  hill-valley: there is no hill-valley.svm.gz\n" in out
+    assert "0 of 0" not in out
+    assert err.startswith("zerogap: ong-table-2: not run, data is missing (")
+    assert err.count("\n") == 1
+    for name in ("monks-2.test.svm.gz", "hill-valley.svm.gz", "ZEROGAP_DATA", *["raetsch.npz"] * (not quick)):
+        assert err.count(name) == 1
