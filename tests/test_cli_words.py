@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import sys
 
 import numpy as np
@@ -163,3 +164,48 @@ def test_an_experiment_without_its_data_is_an_error_that_names_the_files(run, mo
     assert err.count("\n") == 1
     for name in ("monks-2.test.svm.gz", "hill-valley.svm.gz", "ZEROGAP_DATA", *["raetsch.npz"] * (not quick)):
         assert err.count(name) == 1
+
+
+# Files that are no models, and numbers with commas.
+
+
+def test_what_is_no_model_file_is_told_without_numpys_hint_to_run_it(run, tmp_path):
+    for content in (b"nonsense", pickle.dumps([1, 2]), b""):
+        (tmp_path / "m.npz").write_bytes(content)
+        for command in ("predict", "certify"):
+            code, out, err = run(command, "m.npz", "data.csv")
+            assert (code, out) == (1, "")
+            assert "m.npz is not a file that zerogap wrote, or it is damaged" in err
+            assert "pickle" not in err
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("m.joblib", b"x\x9c"), ("m.pkl", pickle.dumps([1])), ("m", pickle.dumps([1]))]
+)
+def test_pickles_are_refused_with_what_is_read_instead(run, tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    for command in ("predict", "certify"):
+        code, _, err = run(command, name, "data.csv")
+        assert code == 1
+        for word in ("is a pickle", "not read", "skops", "svm-train", "zerogap.certify("):
+            assert word in err
+
+
+@pytest.mark.parametrize(
+    ("cells", "has", "has_not"),
+    [
+        (("1,000", "2,500"), ("may separate thousands", "--decimal ,"), ("seems",)),
+        (("1,000", "12,345.5"), ("Commas separate thousands",), ("--decimal", "--one-hot")),
+        (("1,000", "1,234,567"), ("Commas separate thousands",), ("--decimal", "--one-hot")),
+        (("1,000", "2,5"), ("seems to be the decimal point", "--decimal ,"), ("thousands",)),
+        (("0,125", "2,500"), ("seems to be the decimal point", "--decimal ,"), ("thousands",)),
+    ],
+)
+def test_commas_in_groups_of_three_may_separate_thousands(run, tmp_path, cells, has, has_not):
+    (tmp_path / "data.csv").write_text("a;kind\n" + "".join(f"{cell};x\n7;y\n" for cell in cells))
+    code, _, err = run("fit", "data.csv", *FIT)
+    assert code == 1
+    for word in has:
+        assert word in err
+    for word in has_not:
+        assert word not in err

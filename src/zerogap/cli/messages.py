@@ -63,6 +63,8 @@ def _advice(error: Exception) -> str:
         return ""
     if "decimal point" in str(error):
         return " If so, add --decimal ,"
+    if "separate thousands" in str(error):
+        return ""
     name = shlex.quote(f'"{error.column}"' if "," in error.column else error.column)
     first = " --header says that it is one." if "not taken for a header" in str(error) else ""
     if error.remedy is not None:
