@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import subprocess
 import sys
 
 import numpy as np
@@ -209,3 +210,101 @@ def test_commas_in_groups_of_three_may_separate_thousands(run, tmp_path, cells, 
         assert word in err
     for word in has_not:
         assert word not in err
+
+
+# Words.
+
+
+def test_an_unknown_option_is_told_by_its_command(run):
+    for command in ("fit", "reproduce"):
+        code, _, err = run(command, "--nope")
+        assert code == 2
+        assert err == f"zerogap: unrecognized arguments: --nope (zerogap {command} --help lists the options)\n"
+
+
+def test_every_compression_is_named(run, tmp_path):
+    (tmp_path / "noise.csv").write_bytes(bytes(range(256)))
+    for text in (run("fit", "noise.csv")[2], run("fit", "--help")[1]):
+        for word in ("gzip", "bzip2", "xz"):
+            assert word in text
+
+
+def svmlight(labels):
+    return "".join(f"{label} 1:{a} 2:{b}\n" for label, (a, b) in zip(labels, X, strict=True))
+
+
+def test_labels_of_svmlight_are_named_as_they_stand_in_the_file(run, tmp_path):
+    (tmp_path / "data.svm").write_text(svmlight(np.arange(40) % 3))
+    code, out, _ = run("fit", "data.svm", *FIT, "--save", "m")
+    assert code == 0
+    assert out.startswith("data.svm: svmlight, indices from 1 on; the target is the label, which comes first\n")
+    of_fit = [line.partition(": ")[0] for line in out.splitlines() if line.startswith("certificate")]
+    out = run("certify", "m", "data.svm")[1]
+    assert of_fit == [line.partition(": ")[0] for line in out.splitlines() if line.startswith("certificate")]
+    assert of_fit == [f"certificate of {pair}" for pair in ("0 against 1", "0 against 2", "1 against 2")]
+
+
+def test_rows_of_a_path_have_names_of_their_own(run):
+    out = run("path", "data.csv", "--engine", "lp", "--no-grid", "--C-max", "0.1")[1]
+    titles = [line[:25] for line in out.splitlines() if line.startswith("  ")]
+    assert len(set(titles)) == len(titles) > 8
+
+
+def test_targets_that_are_no_classes_of_the_model_are_told(run, tmp_path):
+    assert run("fit", "data.csv", *FIT, "--save", "m")[0] == 0
+
+    def told(kind):
+        (tmp_path / "new.csv").write_text(csv_text(kind=kind))
+        code, out, err = run("predict", "m", "new.csv")
+        assert code == 0
+        assert out.count("\n") == 40
+        return err
+
+    assert told(["maybe"] * 40) == "zerogap: no score: no target, such as maybe, is a class of the model (no, yes)\n"
+    assert told([1] * 40) == "zerogap: no score: no target, such as 1, is a class of the model (no, yes)\n"
+    assert told([""] * 40) == "zerogap: no score: the targets are missing\n"
+    assert told([*KIND[:-1], "maybe"]).endswith(
+        "40 rows that have a target, 1 of them of a class that the model does not know\n"
+    )
+    (tmp_path / "labels.svm").write_text(svmlight(np.arange(40) % 2))
+    assert run("fit", "labels.svm", *FIT, "--save", "n")[0] == 0
+    (tmp_path / "labels.svm").write_text(svmlight(np.full(40, 7)))
+    assert run("predict", "n", "labels.svm")[2] == (
+        "zerogap: no score: no target, such as 7, is a class of the model (0, 1)\n"
+    )
+    assert run("fit", "data.csv", *FIT, "--target", "a", "--drop", "kind", "--regression", "--save", "r")[0] == 0
+    (tmp_path / "new.csv").write_text(csv_text().replace(f"{X[0, 0]},", "x,"))
+    assert "no score: the targets are text, such as" in run("predict", "r", "new.csv")[2]
+
+
+def test_one_is_singular(run, tmp_path):
+    (tmp_path / "one.csv").write_text(csv_text(X.T[:1], names="a,kind"))
+    assert ", 1 feature\n" in run("fit", "one.csv", *FIT)[1]
+    assert ", 1 feature\n" in run("path", "one.csv", "--no-grid", "--C-max", "0.1")[1]
+    assert ", 1 feature\n" in run("compare", "one.csv", "--solvers", "smo")[1]
+
+
+def test_a_category_that_is_new_counts_as_none_of_those_that_are_known(run, tmp_path):
+    colours = np.where(np.arange(40) % 2, "red", "blue")
+    (tmp_path / "c.csv").write_text(csv_text((X[:, 0], colours)))
+    assert run("fit", "c.csv", *FIT, "--one-hot", "b", "--save", "m")[0] == 0
+    (tmp_path / "c.csv").write_text(csv_text((X[:, 0], np.where(np.arange(40) == 3, "green", colours))))
+    err = run("predict", "m", "c.csv")[2]
+    assert "column 'b': 'green' was not in training; it counts as none of the values that were\n" in err
+
+
+def test_ctrl_c_while_libraries_are_loaded_ends_in_silence():
+    code = """
+import sys
+
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupted())
+from zerogap.cli import main
+raise SystemExit(main(["fit"]))
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")

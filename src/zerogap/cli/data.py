@@ -13,6 +13,7 @@ from zerogap import tables
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.features import DROP, ERROR, MEAN, Preparation
 from zerogap.cli.report import STANDARD, Report
+from zerogap.estimators.pairs import pairs_of
 
 OPENML = "openml:"
 MANY_CLASSES = 20  # from here on a number of classes near that of the rows is remarked upon
@@ -116,7 +117,8 @@ def _of_file(options: argparse.Namespace, report: Report, is_regression: bool) -
         raise UsageError(f"--target is for tables; {found.source} is svmlight, where the label comes first")
     names = [str(k + found.base) for k in range(found.X.shape[1])]
     X = tables.dense_or_sparse(found.X)
-    return Data(found.source, X, found.y, Preparation(names, base=found.base, is_sparse=sp.issparse(X)))
+    words = f"{found.source}: svmlight, indices from {found.base} on; the target is the label, which comes first"
+    return Data(found.source, X, found.y, Preparation(names, base=found.base, is_sparse=sp.issparse(X)), words)
 
 
 def _of_table(options: argparse.Namespace, table: tables.Table, one_hot: list[str], is_regression: bool) -> Data:
@@ -250,6 +252,12 @@ def two_classes(data: Data, command: str) -> np.ndarray:
 def label_text(label: Any) -> str:
     """Return a label, or a predicted number, as it would stand in a file."""
     return tables.number_text(float(label)) if isinstance(label, float | np.floating) else str(label)
+
+
+def pair_names(classes: Any) -> list[str]:
+    """Return names for the pairs of classes, in the order of their certificates; two classes need none."""
+    pairs = pairs_of(len(classes))
+    return [f"{label_text(classes[a])} against {label_text(classes[b])}" for a, b in pairs] if len(pairs) > 1 else [""]
 
 
 def split_rows(data: Data, test_size: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,8 +8,9 @@ import scipy.sparse as sp
 
 from zerogap.cli import arguments, solving
 from zerogap.cli.arguments import UsageError
-from zerogap.cli.data import Split, load, source_of, split
+from zerogap.cli.data import Split, load, pair_names, source_of, split
 from zerogap.cli.report import Report, certificate_record, check_output
+from zerogap.wording import count
 
 EXAMPLES = """\
   zerogap fit                                            breast cancer, which ships with scikit-learn
@@ -100,7 +101,8 @@ def _fitted(options: argparse.Namespace, settings: dict[str, Any], parts: Split,
     kind = SVR if options.regression else SVC
     n_features = parts.train.shape[1]
     report.say(
-        f"{parts.name}: {parts.y_train.size} points to train, {parts.y_test.size} to test, {n_features} features"
+        f"{parts.name}: {count(parts.y_train.size, 'point')} to train, {count(parts.y_test.size)} to test, "
+        f"{count(n_features, 'feature')}"
     )
     shown = f"C={options.C:g}, kernel={options.kernel!r}, loss={settings['loss']!r}, tol={options.tol:g}"
     report.say(f"{kind.__name__}({shown})\n")
@@ -151,11 +153,16 @@ def _show(
         report.say(f"  {title:<18}{format(ours[key], form):>14}{beside}")
     report.say()
     certificates = solving.as_list(model.certificate_)
-    for certificate in certificates[:SHOWN]:
-        report.say(f"certificate: {certificate}")
+    for name, certificate in list(zip(_names(model), certificates, strict=True))[:SHOWN]:
+        report.say(f"certificate{f' of {name}' if name else ''}: {certificate}")
     if len(certificates) > SHOWN:
-        count = len(certificates) - SHOWN
-        report.say(f"... and {count} more pairs of classes; the largest gap is {model.duality_gap_:.1e}")
+        more = count(len(certificates) - SHOWN, "more pair")
+        report.say(f"... and {more} of classes; the largest gap is {model.duality_gap_:.1e}")
+
+
+def _names(model: Any) -> list[str]:
+    """Return names for the certificates; that of a regression has none."""
+    return pair_names(model.classes_) if hasattr(model, "classes_") else [""]
 
 
 def _save(options: argparse.Namespace, model: Any, parts: Split) -> str | None:

@@ -12,6 +12,7 @@ from zerogap.cli import arguments, solving
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.data import Split, load, source_of, split, two_classes
 from zerogap.cli.report import Report, check_output
+from zerogap.wording import count
 
 EXAMPLES = """\
   zerogap path                                     breast cancer, which ships with scikit-learn
@@ -53,7 +54,8 @@ def run(options: argparse.Namespace) -> int:
     two_classes(data, "path")
     parts = split(data, 1 / 3 if options.test_size is None else options.test_size, not options.raw, report)
     report.say(
-        f"{parts.name}: {parts.y_train.size} points to train, {parts.y_test.size} to test, {data.X.shape[1]} features"
+        f"{parts.name}: {count(parts.y_train.size, 'point')} to train, {count(parts.y_test.size)} to test, "
+        f"{count(data.X.shape[1], 'feature')}"
     )
     model, seconds = _followed(options, settings, parts, report)
     path, is_interrupted = model.path_, model.path_.status == "interrupted"
@@ -127,7 +129,7 @@ def _shown(options: argparse.Namespace, model: Any, parts: Split, seconds: float
             f"  backups                {path.n_backups:>9}  of them {counts.kkt_backups} for violated conditions"
         )
         report.say(
-            f"  seconds                {counts.tracking_seconds:>9.3f}  tracking, {counts.start_seconds:.3f} start"
+            f"  seconds of tracking    {counts.tracking_seconds:>9.3f}  and {counts.start_seconds:.3f} for the start"
         )
     return {
         "status": path.status, "C": path.C.tolist(), "n_free": path.n_free.tolist(),
