@@ -165,8 +165,7 @@ def add_file(parser: Parser, default: str | None = "breast_cancer") -> None:
         "data",
         metavar="FILE",
         help="CSV, TSV, svmlight or Parquet file, plain or compressed (gzip, bzip2, xz); - for standard input; "
-        "or the name of a data set"
-        + (f" (default {default})" if default else ""),
+        "or the name of a data set" + (f" (default {default})" if default else ""),
         **optional,  # type: ignore[arg-type]
     )
     group = parser.add_argument_group("the file")
