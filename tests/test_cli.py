@@ -45,7 +45,7 @@ def test_fit_reads_files(tmp_path, capsys, form):
     assert main(["fit", str(path), *target, "--C", "1", "--kernel", "linear", "--tol", "1e-5"]) == 0
     out = capsys.readouterr().out
     assert "100 points to train" in out
-    assert out.count("certificate:") == 3
+    assert out.count("certificate of ") == 3
 
 
 def test_fit_without_a_peer(capsys):

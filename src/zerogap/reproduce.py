@@ -11,6 +11,7 @@ import importlib.util
 import io
 import os
 import platform
+import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable
@@ -28,6 +29,9 @@ PAPERS = ("ong", "lopez", "ssvm", "spiral", "chapter7")
 
 PAPER, SELF = "paper", "self"  # kinds of judged cells
 FULL, QUICK = "full", "quick"  # forms of an experiment
+
+# How data sets that are not there are told, by ``datasets.load`` and by experiments.
+_MISSING = re.compile(r"No data set .*there is no file (?P<set>\S+) in .*|(?P<pool>\w+\.npz) with the .*", re.DOTALL)
 
 Run = Callable[["Report", bool], None]  # (report, quick)
 
@@ -56,6 +60,7 @@ class Report:
     cells: list[Cell] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)  # files with data that are not there
 
     def show(self, row: str, column: str, paper: Any, ours: Any, note: str = "") -> None:
         """Add a value that nothing determines: a time, or a count that depends on choices the paper leaves open."""
@@ -99,7 +104,10 @@ class Report:
         self._add(Cell(row, column, None, ours, rule, bool(holds), note, SELF))
 
     def say(self, note: str) -> None:
-        """Add a remark to the whole experiment, such as data that is not there."""
+        """Add a remark to the whole experiment, such as data that is not there; of that only the file is told."""
+        if found := _MISSING.search(note):
+            self.missing.append(found["set"] or found["pool"])
+            note = f"{note[: found.start()]}there is no {self.missing[-1]}"
         self.notes.append(note)
         print(f"  {note}", flush=True)
 
@@ -280,8 +288,8 @@ def reproduce(names: Iterable[str], *, quick: bool = False, output: str | Path |
             known[name](report, quick)
         except FileNotFoundError as error:
             report.say(f"not run, data is missing: {str(error).splitlines()[0]}")
-        print(f"{report.summary()}\n", flush=True)
-        if folder is not None:
+        print(f"{report.summary() if report.cells else f'{report.title}: not run'}\n", flush=True)
+        if folder is not None and report.cells:  # nothing does not replace an earlier result
             report.write(folder)
         reports.append(report)
     if len(reports) > 1:

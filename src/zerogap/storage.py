@@ -67,7 +67,9 @@ def _read(name: Path, only: tuple[str, ...] | None = None) -> dict[str, Any]:
                 raise ValueError("a single array")
             return {key: stored[key] for key in stored.files if only is None or key in only}
     except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
-        raise ValueError(f"{name} is not a file that zerogap wrote, or it is damaged ({error}).") from error
+        # NumPy takes what it does not know for a pickle, and tells how to run it.
+        reason = "it holds no arrays" if "pickle" in str(error) else error
+        raise ValueError(f"{name} is not a file that zerogap wrote, or it is damaged ({reason}).") from error
 
 
 def _file_name(file: str | os.PathLike[str]) -> Path:

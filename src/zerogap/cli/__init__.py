@@ -10,17 +10,18 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from zerogap.cli.arguments import UsageError, make_parser
-from zerogap.cli.messages import described, in_options
-from zerogap.cli.report import Report
-from zerogap.ticker import hand_over
-
 DATA, USAGE, INTERRUPTED = 1, 2, 130  # 130 is what shells make of a program that Ctrl-C has ended
 BROKEN_PIPE = 141  # and this of one that wrote where nobody reads
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code."""
+    try:  # libraries are loaded here, where Ctrl-C is met: there is nothing to tell of yet
+        from zerogap.cli.arguments import UsageError
+        from zerogap.cli.messages import described
+        from zerogap.cli.report import close
+    except KeyboardInterrupt:
+        return INTERRUPTED
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a label that the terminal cannot show is no reason to fail
             stream.reconfigure(errors="backslashreplace")
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UsageError as error:
         return _failed(str(error), USAGE)
     except BrokenPipeError:
-        _close_stdout()
+        close(sys.stdout)
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return _failed("interrupted", INTERRUPTED)
@@ -44,6 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
+    from zerogap.cli.arguments import make_parser
+    from zerogap.cli.report import Report
+
     try:
         options = make_parser().parse_args(arguments)
     except SystemExit as end:  # --help and --version
@@ -54,6 +58,8 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _failed(message: str, code: int) -> int:
+    from zerogap.ticker import hand_over
+
     hand_over()
     with contextlib.suppress(OSError):
         print(f"zerogap: {message}", file=sys.stderr)
@@ -61,11 +67,9 @@ def _failed(message: str, code: int) -> int:
 
 
 def _show_warning(message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None) -> None:
+    from zerogap.cli.messages import in_options
+    from zerogap.ticker import hand_over
+
     hand_over()
-    print(f"zerogap: {in_options(str(message))}", file=sys.stderr)
-
-
-def _close_stdout() -> None:
-    """Let Python write what is left to nowhere when it ends: it would complain once more."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError):  # a fit does not end because nobody reads its warnings
+        print(f"zerogap: {in_options(str(message))}", file=sys.stderr)

@@ -28,6 +28,13 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **{"allow_abbrev": False, **options})
         self._negative_number_matcher = NEGATIVE
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Return the options; what is left over is refused by the command that does not know it, not by all of them."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            getattr(options, "parser", self).error(f"unrecognized arguments: {' '.join(unknown)}")
+        return options
+
     def error(self, message: str) -> NoReturn:
         """Refuse the options."""
         raise UsageError(f"{message.removeprefix('argument ')} ({self.prog} --help lists the options)")
@@ -48,7 +55,7 @@ def make_parser() -> Parser:
 def add_command(commands: Any, name: str, run: Callable[[argparse.Namespace], int], text: str, examples: str) -> Parser:
     """Add a command with its help."""
     parser = commands.add_parser(name, help=text, description=f"{text}.", epilog=f"examples:\n{examples}")
-    parser.set_defaults(command=run)
+    parser.set_defaults(command=run, parser=parser)
     return parser
 
 
@@ -157,8 +164,8 @@ def add_file(parser: Parser, default: str | None = "breast_cancer") -> None:
     parser.add_argument(
         "data",
         metavar="FILE",
-        help="CSV, TSV, svmlight or Parquet file, plain or gzip; - for standard input; or the name of a data set"
-        + (f" (default {default})" if default else ""),
+        help="CSV, TSV, svmlight or Parquet file, plain or compressed (gzip, bzip2, xz); - for standard input; "
+        "or the name of a data set" + (f" (default {default})" if default else ""),
         **optional,  # type: ignore[arg-type]
     )
     group = parser.add_argument_group("the file")

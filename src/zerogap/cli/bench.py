@@ -14,6 +14,7 @@ import numpy as np
 from zerogap.cli import arguments, solving
 from zerogap.cli.data import load, source_of, split
 from zerogap.cli.report import Report, check_output
+from zerogap.wording import count
 
 EXAMPLES = """\
   zerogap bench                                breast cancer, which ships with scikit-learn
@@ -84,7 +85,7 @@ def run(options: argparse.Namespace) -> int:
     X, y = parts.train, parts.y_train
     programs = _programs(options.regression)
     bench = _Bench(options, X, y)
-    report.say(f"{parts.name}: {X.shape[0]} points, {X.shape[1]} features, kernel {options.kernel!r}")
+    report.say(f"{parts.name}: {count(X.shape[0], 'point')}, {count(X.shape[1], 'feature')}, kernel {options.kernel!r}")
     report.say(f"seconds to a certified relative gap, best of {options.repeats}\n")
     report.say(f"{'C':>8} {'gap':>8}" + "".join(f"{name:>16}" for name in programs) + f"{'faster':>9}")
     solving.warm_up(report, lambda: bench.warm_up(programs))

@@ -8,9 +8,10 @@ import numpy as np
 from zerogap import tables
 from zerogap.cli import arguments, libsvm, saved
 from zerogap.cli.arguments import UsageError
-from zerogap.cli.data import Data, is_absent, load, source_of, split_rows
+from zerogap.cli.data import Data, is_absent, label_text, load, source_of, split_rows
 from zerogap.cli.features import DROP, ERROR, Preparation
 from zerogap.cli.report import Report, certificate_record, check_output
+from zerogap.wording import count
 
 EXAMPLES = """\
   zerogap certify m.npz data.csv                   what zerogap fit data.csv --save m.npz wrote
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     for name, certificate in list(zip(names, found, strict=True))[:SHOWN]:
         report.say(f"certificate{f' of {name}' if len(found) > 1 else ''}: {certificate}")
     if len(found) > SHOWN:
-        report.say(f"... and {len(found) - SHOWN} more pairs of classes")
+        report.say(f"... and {count(len(found) - SHOWN, 'more pair')} of classes")
     report.say(f"certified gap: {gap:.2e}")
     records = [{"name": name, **certificate_record(item)} for name, item in zip(names, found, strict=True)]
     report.write({"model": options.model, "data": options.data, "relative_gap": gap, "certificates": records})
@@ -71,15 +72,34 @@ def _of_python(options: argparse.Namespace, report: Report) -> tuple[str, Any, A
             found = certify(model, X, y)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{options.model} with {options.data}: {error}") from error
-    return f"{found.estimator} on {y.size} points of {options.data}", found.names, found.certificates
+    words = f"{found.estimator} on {count(y.size, 'point')} of {options.data}"
+    return words, [_as_in_files(name, model) for name in found.names], found.certificates
+
+
+def _as_in_files(name: str, model: Any) -> str:
+    """Return the name of a pair of classes with its labels as they stand in a file: 1, where Python has 1.0."""
+    classes = getattr(model, "classes_", ())
+    written = {str(label): label_text(label) for label in classes}
+    first, middle, second = name.partition(" against ")
+    return f"{written.get(first, first)}{middle}{written.get(second, second)}"
 
 
 def _plain(options: argparse.Namespace, report: Report, model: Any) -> tuple[Any, np.ndarray]:
     """Return the data as it is in the file, for a model that says nothing of columns."""
     from sklearn.base import is_regressor
 
-    data = load(options, report, is_regressor(model))
+    data = _as_it_is(options, report, is_regressor(model))
     return data.X, data.y
+
+
+def _as_it_is(options: argparse.Namespace, report: Report, is_regression: bool) -> Data:
+    try:
+        return load(options, report, is_regression)
+    except tables.NotANumber as error:
+        error.remedy = (
+            "The model takes numbers: give the file it was trained on, and --target if that is not the last column."
+        )
+        raise
 
 
 def _prepared(options: argparse.Namespace, report: Report, preparation: Preparation) -> tuple[Any, np.ndarray]:
@@ -123,7 +143,7 @@ def _of_libsvm(options: argparse.Namespace, report: Report) -> tuple[str, Any, A
         raise UsageError(f"{options.model} is a model by svm-train, which does not keep C: give --C, its option -c")
     model = libsvm.read(options.model)
     options.missing = ERROR
-    data = load(options, report, model.is_regression)
+    data = _as_it_is(options, report, model.is_regression)
     base = 1 if data.preparation.base is None else data.preparation.base
     epsilon = arguments.EPSILON if options.epsilon is None else options.epsilon
     with report.working("computing the certificate"):

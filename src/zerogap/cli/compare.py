@@ -9,6 +9,7 @@ from zerogap.cli import arguments, solving
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.data import load, source_of, split, two_classes
 from zerogap.cli.report import Report, check_output
+from zerogap.wording import count
 
 EXAMPLES = """\
   zerogap compare                                          the SMO family on breast cancer
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     problem = getattr(DualProblem, options.loss)(
         Gram(X, kernel.pop("kernel"), **kernel), np.where(data.y == classes[1], 1.0, -1.0), options.C
     )
-    report.say(f"{parts.name}: {X.shape[0]} points, {X.shape[1]} features")
+    report.say(f"{parts.name}: {count(X.shape[0], 'point')}, {count(X.shape[1], 'feature')}")
     report.say(f"{options.loss}, C={options.C:g}, kernel {options.kernel!r}, to a relative gap of {options.tol:g}\n")
     with report.working(f"running {len(options.solvers)} solvers"):
         comparison = compare(

@@ -13,6 +13,7 @@ from zerogap import tables
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.features import DROP, ERROR, MEAN, Preparation
 from zerogap.cli.report import STANDARD, Report
+from zerogap.estimators.pairs import pairs_of
 
 OPENML = "openml:"
 MANY_CLASSES = 20  # from here on a number of classes near that of the rows is remarked upon
@@ -116,7 +117,8 @@ def _of_file(options: argparse.Namespace, report: Report, is_regression: bool) -
         raise UsageError(f"--target is for tables; {found.source} is svmlight, where the label comes first")
     names = [str(k + found.base) for k in range(found.X.shape[1])]
     X = tables.dense_or_sparse(found.X)
-    return Data(found.source, X, found.y, Preparation(names, base=found.base, is_sparse=sp.issparse(X)))
+    words = f"{found.source}: svmlight, indices from {found.base} on; the target is the label, which comes first"
+    return Data(found.source, X, found.y, Preparation(names, base=found.base, is_sparse=sp.issparse(X)), words)
 
 
 def _of_table(options: argparse.Namespace, table: tables.Table, one_hot: list[str], is_regression: bool) -> Data:
@@ -206,21 +208,39 @@ def _checked_labels(data: Data) -> list[str]:
     if classes.dtype.kind == "f" and not (classes == np.floor(classes)).all():
         broken = classes[classes != np.floor(classes)][0]
         raise tables.TableError(
-            f"{data.name}: {data.target} holds numbers that are no classes, such as {broken:g}; --regression fits them, "
-            "--target names another column."
+            f"{data.name}: {data.target} holds numbers that are no classes, such as {broken:g}; zerogap fit --regression "
+            f"fits them{_other_target(data)}."
         )
     if classes.size > MANY_CLASSES and 5 * classes.size > data.y.size:
         return [
             f"{data.target} has {classes.size} values in {data.y.size} rows, each taken for a class; --regression fits "
-            "numbers, --target names another column"
+            f"numbers{_other_target(data)}"
         ]
     return []
+
+
+def _other_target(data: Data) -> str:
+    """Return advice to name another column; data without columns has none."""
+    return "" if data.preparation.target is None else ", --target names another column"
+
+
+def _refuse_amounts(data: Data, advice: str) -> None:
+    """Refuse a target of very many whole numbers, some of them in one row only: as classes they make thousands of pairs."""
+    if data.preparation.is_regression or data.y.dtype.kind not in "iuf":
+        return
+    classes, counts = np.unique(data.y, return_counts=True)
+    if classes.size > MANY_CLASSES and 5 * classes.size > data.y.size and counts.min() == 1:
+        raise tables.TableError(
+            f"{data.name}: {data.target} has {classes.size} different numbers in {data.y.size} rows, which are hardly classes; "
+            f"{advice}{_other_target(data)}."
+        )
 
 
 def two_classes(data: Data, command: str) -> np.ndarray:
     """Return the two classes of a problem that has two."""
     classes = np.unique(data.y)
     if classes.size != 2:
+        _refuse_amounts(data, f"zerogap {command} takes two classes, zerogap fit --regression fits numbers")
         shown = ", ".join(label_text(label) for label in classes[:5]) + (", ..." if classes.size > 5 else "")
         raise tables.TableError(
             f"{data.name}: zerogap {command} takes two classes; {data.target} has {classes.size} ({shown}). "
@@ -232,6 +252,12 @@ def two_classes(data: Data, command: str) -> np.ndarray:
 def label_text(label: Any) -> str:
     """Return a label, or a predicted number, as it would stand in a file."""
     return tables.number_text(float(label)) if isinstance(label, float | np.floating) else str(label)
+
+
+def pair_names(classes: Any) -> list[str]:
+    """Return names for the pairs of classes, in the order of their certificates; two classes need none."""
+    pairs = pairs_of(len(classes))
+    return [f"{label_text(classes[a])} against {label_text(classes[b])}" for a, b in pairs] if len(pairs) > 1 else [""]
 
 
 def split_rows(data: Data, test_size: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -281,6 +307,7 @@ class Split:
 
 def split(data: Data, test_size: float, is_scaled: bool, report: Report) -> Split:
     """Hold some rows out, and prepare both parts by the training part; then tell what the file was taken for."""
+    _refuse_amounts(data, "--regression fits numbers")
     train, test = split_rows(data, test_size, data.preparation.seed)
     if not data.preparation.is_regression and np.unique(data.y[train]).size < np.unique(data.y).size:
         raise tables.TableError(f"{data.name}: too few rows of some class are left to train on; lower --test-size.")

@@ -80,7 +80,10 @@ class Preparation:
                 rows = [row for row, cell in enumerate(cells) if cell not in known]
                 if rows:
                     more = f" (and {count(len(rows) - 1, 'more such row')})" if len(rows) > 1 else ""
-                    said.append(f"{table.place(rows[0], k)}: {cells[rows[0]]!r} was not in training{more}; it is none")
+                    said.append(
+                        f"{table.place(rows[0], k)}: {cells[rows[0]]!r} was not in training{more}; it counts as none of the "
+                        "values that were"
+                    )
         return said
 
     def refuse_missing(self, table: tables.Table, X: np.ndarray, places: Sequence[int]) -> None:
@@ -148,6 +151,6 @@ def places_by_training(preparation: Preparation, table: tables.Table, target: in
     if found == width + 1 and target is not None:  # by default where it was in training
         return [k for k in range(found) if k != target]
     raise tables.NoColumn(
-        f"{table.source} has {count(found, 'column')}; the model was trained on {width} features"
+        f"{table.source} has {count(found, 'column')}; the model was trained on {count(width, 'feature')}"
         f"{' and a target' if preparation.place is not None else ''}. Without names in both files, columns go by their number."
     )

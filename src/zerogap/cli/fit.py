@@ -8,8 +8,9 @@ import scipy.sparse as sp
 
 from zerogap.cli import arguments, solving
 from zerogap.cli.arguments import UsageError
-from zerogap.cli.data import Split, load, source_of, split
+from zerogap.cli.data import Split, load, pair_names, source_of, split
 from zerogap.cli.report import Report, certificate_record, check_output
+from zerogap.wording import count
 
 EXAMPLES = """\
   zerogap fit                                            breast cancer, which ships with scikit-learn
@@ -49,15 +50,19 @@ def run(options: argparse.Namespace) -> int:
     check_output("--json", options.json)
     check_output("--save", options.save)
     source_of(options.data)
-    report = Report(options.json, options.quiet)
+    report = Report(options.json, options.quiet, save_to=options.save)
     test_size = (0.0 if options.save else 1 / 3) if options.test_size is None else options.test_size
     parts = split(load(options, report, options.regression), test_size, not options.raw, report)
     model, seconds = _fitted(options, settings, parts, report)
+    saved = _save(options, model, parts)
+    if options.json is None:
+        report.end_if_cut()
     is_interrupted = solving.ended_by(model, "INTERRUPTED")
     ours = _row(model, parts, seconds, model.duality_gap_)
     theirs = None if is_interrupted or options.no_peer else _peer(options, settings, parts, report)
     _show(report, model, options, parts, ours, theirs)
-    saved = _save(options, model, parts, report)
+    if saved is not None:
+        report.say(f"saved: {saved}; zerogap predict {saved} FILE")
     report.write(
         {
             "data": options.data, "target": parts.preparation.target, "points": int(parts.y_train.size),
@@ -96,7 +101,8 @@ def _fitted(options: argparse.Namespace, settings: dict[str, Any], parts: Split,
     kind = SVR if options.regression else SVC
     n_features = parts.train.shape[1]
     report.say(
-        f"{parts.name}: {parts.y_train.size} points to train, {parts.y_test.size} to test, {n_features} features"
+        f"{parts.name}: {count(parts.y_train.size, 'point')} to train, {count(parts.y_test.size)} to test, "
+        f"{count(n_features, 'feature')}"
     )
     shown = f"C={options.C:g}, kernel={options.kernel!r}, loss={settings['loss']!r}, tol={options.tol:g}"
     report.say(f"{kind.__name__}({shown})\n")
@@ -147,21 +153,25 @@ def _show(
         report.say(f"  {title:<18}{format(ours[key], form):>14}{beside}")
     report.say()
     certificates = solving.as_list(model.certificate_)
-    for certificate in certificates[:SHOWN]:
-        report.say(f"certificate: {certificate}")
+    for name, certificate in list(zip(_names(model), certificates, strict=True))[:SHOWN]:
+        report.say(f"certificate{f' of {name}' if name else ''}: {certificate}")
     if len(certificates) > SHOWN:
-        count = len(certificates) - SHOWN
-        report.say(f"... and {count} more pairs of classes; the largest gap is {model.duality_gap_:.1e}")
+        more = count(len(certificates) - SHOWN, "more pair")
+        report.say(f"... and {more} of classes; the largest gap is {model.duality_gap_:.1e}")
 
 
-def _save(options: argparse.Namespace, model: Any, parts: Split, report: Report) -> str | None:
+def _names(model: Any) -> list[str]:
+    """Return names for the certificates; that of a regression has none."""
+    return pair_names(model.classes_) if hasattr(model, "classes_") else [""]
+
+
+def _save(options: argparse.Namespace, model: Any, parts: Split) -> str | None:
+    """Keep the model, before anything else can end the command."""
     if options.save is None:
         return None
     from zerogap.cli import saved
 
-    name = saved.save(model.set_params(verbose=False), parts.preparation, options.save)
-    report.say(f"saved: {name}; zerogap predict {name} FILE")
-    return name
+    return saved.save(model.set_params(verbose=False), parts.preparation, options.save)
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,11 @@ _PHRASES = (
     ("svm_path needs", "zerogap path needs"),
     ("or use SVC, which finds", "or zerogap fit, which finds"),
     ("Unknown solver", "--solver: unknown solver"),
+    (" Go on with svm_path(X, y, ..., resume=model.path_).", ""),
+    ("Raise the limit, or go on with svm_path(X, y, ..., resume=model.path_).", "Raise the limit."),
+    ("SVCPath was stopped", "the path was stopped"),
+    ("ends at C=", "ends at C = "),  # where it has got to is no option
+    ("its start at C=", "its start at C = "),
 )
 
 
@@ -58,6 +63,10 @@ def _advice(error: Exception) -> str:
         return ""
     if "decimal point" in str(error):
         return " If so, add --decimal ,"
+    if "separate thousands" in str(error):
+        return ""
     name = shlex.quote(f'"{error.column}"' if "," in error.column else error.column)
     first = " --header says that it is one." if "not taken for a header" in str(error) else ""
+    if error.remedy is not None:
+        return f"{first} {error.remedy}"
     return f"{first} --one-hot {name} makes features of its values, --drop {name} leaves it out, --target {name} predicts it."

@@ -12,6 +12,7 @@ from zerogap.cli import arguments, solving
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.data import Split, load, source_of, split, two_classes
 from zerogap.cli.report import Report, check_output
+from zerogap.wording import count
 
 EXAMPLES = """\
   zerogap path                                     breast cancer, which ships with scikit-learn
@@ -48,15 +49,21 @@ def run(options: argparse.Namespace) -> int:
     check_output("--json", options.json)
     check_output("--save", options.save)
     source_of(options.data)
-    report = Report(options.json, options.quiet)
+    report = Report(options.json, options.quiet, save_to=options.save)
     data = load(options, report)
     two_classes(data, "path")
     parts = split(data, 1 / 3 if options.test_size is None else options.test_size, not options.raw, report)
     report.say(
-        f"{parts.name}: {parts.y_train.size} points to train, {parts.y_test.size} to test, {data.X.shape[1]} features"
+        f"{parts.name}: {count(parts.y_train.size, 'point')} to train, {count(parts.y_test.size)} to test, "
+        f"{count(data.X.shape[1], 'feature')}"
     )
     model, seconds = _followed(options, settings, parts, report)
     path, is_interrupted = model.path_, model.path_.status == "interrupted"
+    is_saved = options.save is not None and path.has_segments
+    if is_saved:  # before anything else can end the command
+        path.save(options.save)
+    if options.json is None:
+        report.end_if_cut()
     if not path.has_segments:
         report.say(f"no solution yet at C = {options.C_min:g}: {path.status}")
         return solving.ended(is_interrupted)
@@ -66,8 +73,8 @@ def run(options: argparse.Namespace) -> int:
             grid = results["grid"] = _grid(options, path.C[-1], parts)
         report.say(f"\n  scikit-learn, {GRID} C     {grid['seconds']:>9.3f}  seconds")
         report.say(f"  best test accuracy     {grid['best_score']:>9.4f}  for C = {grid['best_C']:.4g}")
-    if options.save:
-        path.save(options.save)
+    if is_saved:
+        report.say(f"\nsaved: {options.save}; zerogap.Path.load({options.save!r}) in Python")
     report.write(results)
     return solving.ended(is_interrupted)
 
@@ -122,7 +129,7 @@ def _shown(options: argparse.Namespace, model: Any, parts: Split, seconds: float
             f"  backups                {path.n_backups:>9}  of them {counts.kkt_backups} for violated conditions"
         )
         report.say(
-            f"  seconds                {counts.tracking_seconds:>9.3f}  tracking, {counts.start_seconds:.3f} start"
+            f"  seconds of tracking    {counts.tracking_seconds:>9.3f}  and {counts.start_seconds:.3f} for the start"
         )
     return {
         "status": path.status, "C": path.C.tolist(), "n_free": path.n_free.tolist(),

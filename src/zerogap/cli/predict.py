@@ -15,6 +15,7 @@ from zerogap.cli.arguments import UsageError
 from zerogap.cli.data import is_absent, label_text, load_set, read_file, source_of
 from zerogap.cli.features import DROP, MEAN, Preparation, places_by_training
 from zerogap.cli.report import STANDARD, Report, check_output
+from zerogap.wording import count
 
 EXAMPLES = """\
   zerogap predict m.npz new.csv                          one prediction a line
@@ -63,13 +64,13 @@ def run(options: argparse.Namespace) -> int:
         known = ~absent
         predicted = model.predict(X[known])
         decision = np.atleast_2d(model.decision_function(X[known]).T).T if options.decision else None
-    score = _score(predicted, y, known, model)
+    score, words = _score(predicted, y, known, model)
     labels = _lines(predicted, absent)
     values = None if decision is None else _lines(decision, absent)
     if options.output is not None or options.json != STANDARD:
         _write(options.output or STANDARD, labels, values)
-    if score is not None:
-        report.note(score["text"])
+    if words:
+        report.note(words)
     report.write(
         {"model": options.model, "data": options.data, "predictions": labels, "decision": values,
          "score": None if score is None else score["value"], "rows_scored": 0 if score is None else score["rows"]}
@@ -92,7 +93,12 @@ def points(
     given = None if options.target is None else found.index(options.target)
     places = places_by_training(preparation, found, given)
     target = _target(found, preparation, places) if given is None else given
-    X = preparation.points(found, places)
+    try:
+        X = preparation.points(found, places)
+    except tables.NotANumber as error:
+        empty = "" if model is None else ", or empty it and add --missing drop"  # the training file stays as it was
+        error.remedy = f"The model was trained on numbers there: correct the cell{empty}."
+        raise
     missing = options.missing or preparation.missing
     absent = np.isnan(X).any(axis=1)
     if missing == MEAN and preparation.fill is None and absent.any():
@@ -111,7 +117,7 @@ def _of_set(options: argparse.Namespace, report: Report, preparation: Preparatio
     X, y = load_set(options, report)
     if X.shape[1] != preparation.width:
         raise tables.NoColumn(
-            f"{options.data} has {X.shape[1]} features; the model was trained on {preparation.width}."
+            f"{options.data} has {count(X.shape[1], 'feature')}; the model was trained on {preparation.width}."
         )
     return preparation.apply(X), y, np.zeros(y.size, dtype=bool)
 
@@ -130,7 +136,7 @@ def aligned(found: tables.Points, preparation: Preparation) -> Any:
     base, width = preparation.base, preparation.width
     if base is None:
         raise tables.TableError(
-            f"{found.source} is an svmlight file; the model was trained on a table of {width} features."
+            f"{found.source} is an svmlight file; the model was trained on a table of {count(width, 'feature')}."
         )
     X = found.X
     if found.base != base:  # the same index is the same feature
@@ -157,31 +163,37 @@ def _target(found: tables.Table, preparation: Preparation, places: list[int]) ->
     return left.pop() if len(left) == 1 else None
 
 
-def _score(predicted: np.ndarray, y: Any, known: np.ndarray, model: Any) -> dict[str, Any] | None:
-    """Return how good predictions are where the file tells; labels that no class has are none."""
+def _score(predicted: np.ndarray, y: Any, known: np.ndarray, model: Any) -> tuple[dict[str, Any] | None, str]:
+    """Return how good predictions are where the file tells, and words for it, or for why there is no score."""
     if y is None:
-        return None
-    if not hasattr(model, "classes_"):
+        return None, ""
+    classes = getattr(model, "classes_", None)
+    if classes is not None and classes.dtype.kind in "UO" and y.dtype.kind == "f":
+        y = np.array(["" if np.isnan(label) else label_text(label) for label in y])
+    told = known & ~is_absent(y)
+    truth, guess, more = y[told], predicted[told[known]], ""
+    if not truth.size:
+        return None, "no score: the targets are missing"
+    if classes is None:
         if y.dtype.kind != "f":
-            return None
-        told = known & ~is_absent(y)
-        truth, guess = y[told], predicted[told[known]]
+            return None, f"no score: the targets are text, such as {truth[0]!r}; the model predicts numbers"
         if truth.size < 2:
-            return None
+            return None, "no score: R² takes two rows that have a target"
         from sklearn.metrics import r2_score
 
         value, what = float(r2_score(truth, guess)), "R²"
     else:
-        is_text = model.classes_.dtype.kind in "UO"
-        y = np.array([label_text(label) for label in y]) if is_text and y.dtype.kind == "f" else y
-        if is_text != (y.dtype.kind in "UO"):
-            return None
-        told = known & ~is_absent(y)
-        if not np.isin(y[told], model.classes_).any():
-            return None
-        value, what = float(np.mean(y[told] == predicted[told[known]])), "accuracy"
-    rows = int(told.sum())
-    return {"value": value, "rows": rows, "text": f"{what} {value:.4f} on {rows} rows that have a target"}
+        is_class = np.isin(truth, classes) if (classes.dtype.kind in "UO") == (y.dtype.kind in "UO") else truth != truth
+        if not is_class.any():
+            shown = ", ".join(label_text(label) for label in classes[:5]) + (", ..." if classes.size > 5 else "")
+            return None, f"no score: no target, such as {label_text(truth[0])}, is a class of the model ({shown})"
+        if not is_class.all():
+            more = f", {count(int((~is_class).sum()))} of them of a class that the model does not know"
+        value, what = float(np.mean(truth == guess)), "accuracy"
+    words = (
+        f"{what} {value:.4f} on {count(truth.size, 'row')} that {'has' if truth.size == 1 else 'have'} a target{more}"
+    )
+    return {"value": value, "rows": int(truth.size)}, words
 
 
 def _lines(values: np.ndarray, absent: np.ndarray) -> list[Any]:

@@ -1,5 +1,6 @@
 """What a command says: text for people, JSON for programs, and a line on a terminal while it works."""
 
+import contextlib
 import json
 import math
 import os
@@ -20,20 +21,37 @@ STANDARD = "-"  # standard input or output
 class Report:
     """Where a command writes to: text on standard output, or on standard error if JSON goes to standard output."""
 
-    def __init__(self, json_to: str | None = None, quiet: bool = False, is_text_aside: bool = False):
+    def __init__(
+        self, json_to: str | None = None, quiet: bool = False, is_text_aside: bool = False, save_to: str | None = None
+    ):
         self.json_to = json_to
+        self.has_files = save_to is not None or json_to not in (None, STANDARD)  # that are still to be written
+        self.is_cut = False  # nobody reads the text any more
         self.stream = sys.stderr if json_to == STANDARD or is_text_aside else sys.stdout
         self.is_live = sys.stderr.isatty() and not quiet
 
     def say(self, text: object = "") -> None:
         """Print a line for people; it is there at once, even in a pipe."""
-        hand_over()
-        print(text, file=self.stream, flush=True)
+        self._print(text, self.stream)
 
     def note(self, text: str) -> None:
         """Tell what was decided for the user, on standard error."""
+        self._print(f"zerogap: {text}", sys.stderr)
+
+    def _print(self, text: object, stream: Any) -> None:
         hand_over()
-        print(f"zerogap: {text}", file=sys.stderr)
+        try:
+            print(text, file=stream, flush=True)
+        except BrokenPipeError:
+            if not self.has_files:
+                raise
+            close(stream)  # files are asked for, too, and do not go down with the pipe
+            self.is_cut = True
+
+    def end_if_cut(self) -> None:
+        """End the command if nobody reads what it prints, once its files are written."""
+        if self.is_cut:
+            raise BrokenPipeError
 
     def working(self, title: str) -> AbstractContextManager[Any]:
         """Show on a terminal what is being done, and for how long."""
@@ -48,6 +66,13 @@ class Report:
             print(text, flush=True)
         else:
             Path(self.json_to).write_text(text + "\n", encoding="utf-8")
+            self.end_if_cut()
+
+
+def close(stream: Any) -> None:
+    """Let Python write what is left in a stream to nowhere when it ends: it would complain once more."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def plain(value: Any) -> Any:

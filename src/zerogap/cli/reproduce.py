@@ -1,6 +1,7 @@
 """``zerogap reproduce``: the experiments of the papers."""
 
 import argparse
+import warnings
 from typing import Any
 
 from zerogap.cli import arguments
@@ -33,8 +34,16 @@ def run(options: argparse.Namespace) -> int:
         print("\n".join(reproduce.experiments()))
         return 0
     try:
+        # What is missing is told for every set.
+        warnings.filterwarnings("ignore", message="A network error occurred")
         with interruptible():  # half an experiment is none
             reports = reproduce.reproduce(options.names, quick=options.quick, output=options.output)
     except ValueError as error:  # a name that is unknown, or results that would be replaced
         raise UsageError(str(error).replace("leave quick out", "leave --quick out")) from error
+    if lacking := [report for report in reports if not report.cells]:
+        files = ", ".join(dict.fromkeys(name for report in lacking for name in report.missing))
+        raise FileNotFoundError(
+            f"{', '.join(report.name for report in lacking)}: not run, data is missing"
+            f"{f' ({files})' if files else ''}. Put the files into a folder, sets as svmlight, and set ZEROGAP_DATA to it."
+        )
     return int(any(not cell.holds for report in reports for cell in report.judged(reproduce.SELF)))

@@ -12,6 +12,7 @@ from zerogap import storage
 from zerogap.cli.features import ARRAYS, Preparation
 
 KIND = storage.TABLE_MODEL
+PICKLED = (".joblib", ".pkl", ".pickle")
 
 
 def save(model: Any, preparation: Preparation, file: str) -> str:
@@ -30,9 +31,21 @@ def check_model(file: str, others: Callable[[str], bool] = lambda file: False) -
         return True
     if Path(file if file.endswith(".npz") else f"{file}.npz").exists():
         return False
+    if Path(file).is_file() and _is_pickle(file):
+        raise ValueError(
+            f"{file} is a pickle, and these are not read: reading one may run any code. zerogap certify takes models stored by "
+            "skops.io.dump and by svm-train; in Python zerogap.certify(model, X, y) takes any."
+        )
     if Path(file).is_file():
         raise ValueError(f"{file} is no model: zerogap fit --save and model.save write files that end in .npz.")
     raise FileNotFoundError(errno.ENOENT, "no such file", file)
+
+
+def _is_pickle(file: str) -> bool:
+    """Whether a file is Python's own form, as its name or its first bytes say: joblib compresses it in various ways."""
+    with open(file, "rb") as stream:
+        is_marked = stream.read(1) == b"\x80"  # the first byte of every pickle since Python 2.3
+    return is_marked or file.lower().removesuffix(".gz").endswith(PICKLED)
 
 
 def load(file: str) -> tuple[Any, Preparation | None]:

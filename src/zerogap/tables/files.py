@@ -83,7 +83,9 @@ def _decoded(name: str, data: bytes) -> str:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return data.decode("utf-16", errors="replace")
     if b"\0" in data or _looks_binary(data[:10_000]):
-        raise TableError(f"{name} is no text: expected CSV, TSV, svmlight or Parquet, plain or compressed by gzip.")
+        raise TableError(
+            f"{name} is no text: expected CSV, TSV, svmlight or Parquet, plain or compressed by gzip, bzip2 or xz."
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:  # old spreadsheets; numbers and delimiters are the same

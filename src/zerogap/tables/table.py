@@ -14,6 +14,7 @@ EXACT = 2.0**53  # below it float64 tells whole numbers apart
 TRUTH = {"true": 1.0, "false": 0.0}
 SPACE = " "  # any run of white space
 
+THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
 
 
@@ -27,6 +28,7 @@ class NotANumber(TableError):
     def __init__(self, message: str, column: str):
         super().__init__(message)
         self.column = column
+        self.remedy: str | None = None  # of a command that cannot train on the column as text
 
 
 class MissingValue(TableError):
@@ -151,10 +153,19 @@ class Table:
         if row is None:  # kept as text, although every cell is a number
             raise AssertionError(f"{self.column_place(k)} of {self.source} holds numbers")
         cell = values[row]
-        return f"{self.place(row, k)}: {shortened(cell)!r} is no number.{_hint(self, row, cell)}"
+        return f"{self.place(row, k)}: {shortened(cell)!r} is no number.{_hint(self, k, row)}"
 
 
-def _hint(table: Table, row: int, cell: str) -> str:
+def _hint(table: Table, k: int, row: int) -> str:
+    cell = table.columns[k][row]
+    with_comma = [other for other in table.columns[k] if "," in other]
+    if "," in cell and table.decimal == "." and all(map(THOUSANDS.fullmatch, with_comma)):
+        if all(map(DECIMAL_COMMA.fullmatch, with_comma)):
+            return (
+                " A comma may separate thousands here: then write numbers without it. Or it is the decimal point, and "
+                "1,000 is 1."
+            )
+        return " Commas separate thousands here: write numbers without them."  # such as 1,000,000 or 1,000.5
     if DECIMAL_COMMA.fullmatch(cell):
         return " A comma seems to be the decimal point here."
     return " The first line was not taken for a header." if row == 0 and not table.is_named else ""
