@@ -10,7 +10,7 @@ import numpy as np
 
 from zerogap import validation
 from zerogap.certificate import Certificate
-from zerogap.limits import Exceeded, Limit, limits
+from zerogap.limits import Exceeded, Limit, heard, limits
 from zerogap.problem import DualProblem
 from zerogap.run import SolverRun
 from zerogap.solution import Solution, Status, Trace, TraceRow, cut_short
@@ -281,6 +281,7 @@ class Steps:
 def _raise_interrupt(limit: Limit) -> None:
     """A loop of the user's own ends by Ctrl-C as any other does; the run stays as it is."""
     if limit.was_interrupted:
+        heard()
         raise KeyboardInterrupt
 
 
