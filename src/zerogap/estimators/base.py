@@ -170,7 +170,7 @@ class KernelMachine(BaseEstimator):
         Such objects are kept as they are, and stand for themselves by their numbers: whoever works with the rows has an array.
         """
         self._objects = None
-        if not isinstance(self._asked_kernel(), Function) or _are_numbers(X):
+        if not isinstance(self._asked_kernel(), Function) or are_numbers(X):
             return self._check_points(X, y, **options)
         check_consistent_length(X, y)
         y = column_or_1d(y, warn=True)
@@ -397,7 +397,7 @@ class _Table:
         return self.K[np.ix_(X[:, 0].astype(np.int64), Z[:, 0].astype(np.int64))]
 
 
-def _are_numbers(X: Any) -> bool:
+def are_numbers(X: Any) -> bool:
     """Whether these are rows of numbers; all else is for a kernel that is a function to understand."""
     if sp.issparse(X):
         return True
