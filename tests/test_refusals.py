@@ -6,7 +6,7 @@ import sklearn.svm
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from zerogap import SVC, SVR, leave_one_out
+from zerogap import SVC, SVR, DualProblem, Gram, compare, iterate, leave_one_out, solve
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 2))
@@ -82,3 +82,51 @@ def test_a_kernel_matrix_says_why_it_cannot_change(make, name):
 def test_a_class_without_weight_goes_by_its_label(classes):
     with pytest.raises(ValueError, match=f"Every point of class {classes[2]} has weight zero"):
         SVC().fit(X[:12], np.repeat(classes, 4), sample_weight=np.repeat([1.0, 1.0, 0.0], 4))
+
+
+# One floor down.
+
+SIGNS = 2.0 * Y - 1.0
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda X: DualProblem.hinge(X, SIGNS, C=1.0),
+        lambda X: DualProblem.hard_margin(X, SIGNS),
+        lambda X: DualProblem.squared_hinge(X, SIGNS, C=1.0),
+        lambda X: DualProblem.epsilon_insensitive(X, SIGNS, C=1.0),
+        lambda X: DualProblem.squared_epsilon_insensitive(X, SIGNS, C=1.0),
+        lambda X: DualProblem.one_class(X, 0.5),
+        lambda X: DualProblem.gaussian_process(X, SIGNS, 1.0),
+        lambda X: DualProblem(X, SIGNS, -SIGNS, SIGNS, SIGNS),
+    ],
+)
+def test_points_are_no_kernel_matrix(build):
+    with pytest.raises(TypeError, match=r"gram must be a Gram.*got ndarray\. Pass Gram\(X\)"):
+        build(X)
+
+
+@pytest.mark.parametrize("run", [solve, iterate, compare])
+def test_points_are_no_problem(run):
+    with pytest.raises(
+        TypeError, match=r"must be a DualProblem; got ndarray\. .*DualProblem.hinge\(Gram\(X\), y, C=1.0\)"
+    ):
+        run(X, "smo")
+
+
+@pytest.mark.parametrize("run", [solve, iterate, compare])
+def test_the_problem_comes_first(run):
+    problem = DualProblem.hinge(Gram(X), SIGNS, C=1.0)
+    with pytest.raises(TypeError, match=r"got list\. The problem comes first"):
+        run(["smo"], problem)
+
+
+def test_labels_of_a_problem_are_numbers():
+    labels = np.where(Y == 1, "yes", "no")
+    with pytest.raises(
+        TypeError, match=r"one number for each of the 20 points; it begins with '(yes|no)'\. Encode.*use SVC"
+    ):
+        DualProblem.hinge(Gram(X), labels, C=1.0)
+    with pytest.raises(TypeError, match=r"it begins with '(yes|no)'\.$"):
+        DualProblem.epsilon_insensitive(Gram(X), labels, C=1.0)

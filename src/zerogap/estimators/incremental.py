@@ -424,8 +424,8 @@ class Incremental(KernelMachine):
     def _refuse_objects(self) -> NoReturn:
         raise TypeError(
             "Points that are no rows of numbers, such as texts, cannot come, go or be left out one by one: only fit takes "
-            "them. Fit the model to the points you want; for leave_one_out fit it with kernel='precomputed' to the matrix of their "
-            "kernel values."
+            "them. Fit the model to the points you want; for leave_one_out fit it with kernel='precomputed' to the matrix "
+            "of their kernel values."
         )
 
     def _kept_training(self) -> Training:
