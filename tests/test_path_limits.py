@@ -60,7 +60,8 @@ def raise_over(monkeypatch, owner, name, after=0, *, by=press):
 )
 def test_ctrl_c_before_the_first_segment_leaves_a_path_that_says_so(moons, whole, where, monkeypatch):
     raise_over(monkeypatch, *where)
-    path = svm_path(*moons, C_max=100.0)
+    with pytest.warns(ConvergenceWarning, match=r"svm_path was stopped \(interrupted\).*has not got beyond its start"):
+        path = svm_path(*moons, C_max=100.0)
     assert path.status == "interrupted"
     assert not path.has_segments
     assert path.reached is not None
@@ -83,7 +84,8 @@ def test_ctrl_c_before_the_first_segment_leaves_a_path_that_says_so(moons, whole
 
 def test_what_the_start_has_reached_is_gone_on_with(moons, monkeypatch):
     raise_over(monkeypatch, single_module, "optimal_elbow")
-    path = svm_path(*moons)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        path = svm_path(*moons)
     monkeypatch.undo()
     limits.heard()
     starts, solve = [], _svm_path.Single.start
@@ -120,7 +122,10 @@ def test_no_time_at_all(moons, engine):
 @pytest.mark.parametrize("after", [0, 1, 10])
 def test_ctrl_c_between_events_keeps_the_part_computed(moons, engine, after, monkeypatch):
     raise_over(monkeypatch, ENGINES[engine], "steps", after)
-    path = svm_path(*moons, engine=engine, C_max=100.0)
+    with pytest.warns(
+        ConvergenceWarning, match=r"interrupted\) on its way to C_max=100: the path ends at C=.*resume=path"
+    ):
+        path = svm_path(*moons, engine=engine, C_max=100.0)
     assert path.status == "interrupted"
     assert path.has_segments
     assert path.worst_certificate().relative_gap <= path.largest_gap_ + 1e-11
