@@ -502,8 +502,13 @@ class SVC(ClassifierMixin, Calibrated):
 
     def _starts(self, n: int) -> np.ndarray | None:
         """Return the coefficients of the last fit, if they are wanted and fit."""
-        last = getattr(self, "_last_beta", None) if self.warm_start else None
-        return last if last is not None and last.shape == (len(pairs_of(self.classes_.size)), n) else None
+        if not self.warm_start:
+            return None
+        last, shape = getattr(self, "_last_beta", None), (len(pairs_of(self.classes_.size)), n)
+        if last is None and hasattr(self, "dual_coef_") and self.n_support_.size == self.classes_.size:
+            last = np.zeros((shape[0], self.shape_fit_[0]))  # that fit was without warm_start
+            last[:, self.support_] = self._pair_coefficients()
+        return last if last is not None and last.shape == shape else None
 
     def _store(self, X: Any, codes: np.ndarray, beta: np.ndarray, outcomes: list[Outcome]) -> None:
         """Lay out the coefficients as LIBSVM does: support vectors by class, a row for each of the other classes."""

@@ -185,7 +185,7 @@ class SVR(RegressorMixin, Incremental):
         y = np.array(y, dtype=np.float64)
         weight = validation.check_weights(sample_weight, X.shape[0]).copy()
         points = self._prepare(X, y, weight)
-        last = getattr(self, "_last_beta", None) if self.warm_start else None
+        last = self._last_coefficients() if self.warm_start else None
         start = points.gather(last) if last is not None and last.shape == y.shape else None
         with limits(self._time_left(began)):
             gram, target = self._gram(X, points.rows), y[points.rows]
@@ -203,6 +203,14 @@ class SVR(RegressorMixin, Incremental):
             self._warn([outcome])
         self._release_objects()
         return self
+
+    def _last_coefficients(self) -> np.ndarray | None:
+        """Return the coefficients of the last fit, which may have been one without ``warm_start``."""
+        last = getattr(self, "_last_beta", None)
+        if last is None and hasattr(self, "dual_coef_"):
+            last = np.zeros(self.shape_fit_[0])
+            last[self.support_] = self._coefficients[0]
+        return last
 
     def _take(self, training: Training, outcomes: list[Outcome]) -> None:
         (outcome,), (beta,), points = outcomes, training.beta, training.points
