@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from zerogap import DualProblem, Gram
+from zerogap import DualProblem, Gram, limits
 from zerogap.path.single import SingleEngine
 
 # Drawn examples are the same on every machine and at every run; ``--hypothesis-profile campaign`` draws others each time.
@@ -64,6 +64,12 @@ def pytest_collection_modifyitems(items):
     others = sorted((item for item in items if item.name not in names), key=lambda item: rank.get(item.path.stem, 0))
     half = len(items) // 2
     items[:] = others[:half] + middle + others[half:]
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_of_one_test():
+    """Ctrl-C that ended the last fit of a test does not concern the first of the next."""
+    limits.heard()
 
 
 FORMULATIONS = {

@@ -165,7 +165,7 @@ def without_times(lines):
     return [re.sub(r" \d+\.\d{3} ", " ", line) for line in lines]
 
 
-@pytest.mark.filterwarnings("ignore:SVCPath was stopped")
+@pytest.mark.filterwarnings("ignore:svm_path was stopped")
 def test_a_path_that_is_interrupted_before_its_first_segment_ends_with_130(monkeypatch, capsys):
     start, begun = _svm_path._start, []
 

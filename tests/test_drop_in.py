@@ -21,6 +21,7 @@ from sklearn.model_selection import cross_val_score
 from zerogap import SVC, SVR, DualProblem, Gram, Status, SVCPath, leave_one_out, load
 from zerogap.estimators import calibration
 from zerogap.kernels import gamma_value
+from zerogap.limits import heard
 from zerogap.solvers import SMO, Auto
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
@@ -465,6 +466,7 @@ def test_ctrl_c_leaves_a_model_without_probabilities(monkeypatch):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X2, Y2)
     assert model.status_ is Status.CONVERGED
+    heard()
     np.testing.assert_array_equal(model.predict(X2), SVC().fit(X2, Y2).predict(X2))
     with pytest.raises(NotFittedError, match="interrupted"):
         model.predict_proba(X2)

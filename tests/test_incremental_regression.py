@@ -15,6 +15,7 @@ from test_interrupts import Countdown
 import zerogap
 from zerogap import SVR, Status, leave_one_out
 from zerogap.estimators.incremental import GOOD_GAP, Training
+from zerogap.limits import heard
 from zerogap.solvers import SimpleSVM
 
 EXACT = {"tol": 1e-11, "solver": SimpleSVM(tolerance=1e-13)}
@@ -237,6 +238,7 @@ def test_ctrl_c_during_a_change(monkeypatch):
         model.partial_fit(X[50:], y[50:])
     assert model.status_ is Status.INTERRUPTED
     monkeypatch.undo()
+    heard()
     assert_is_refit(model.forget([]), X, y, atol=1e-8)
 
 

@@ -168,7 +168,7 @@ def test_what_it_cannot_do_it_says():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(NotFittedError):
         leave_one_out(SVC())
-    with pytest.raises(TypeError, match=r"zerogap.SVC or zerogap.SVR; got SVCPath"):
+    with pytest.raises(TypeError, match=r"zerogap.SVC or zerogap.SVR; got zerogap's SVCPath"):
         zerogap.leave_one_out(SVCPath().fit(X[:100], y[:100]))
     with pytest.raises(ValueError, match="no longer holds its training rows"):
         leave_one_out(pickle.loads(pickle.dumps(SVC().fit(X[:100], y[:100]))))

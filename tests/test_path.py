@@ -323,7 +323,8 @@ def test_ctrl_c_keeps_the_part_computed(monkeypatch):
         return steps(self, lam_end, max_events)
 
     monkeypatch.setattr(SingleEngine, "steps", pressed)
-    path = svm_path(X, y)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        path = svm_path(X, y)
     assert path.status == "interrupted"
     assert 100 <= path.n_events <= 100 + 2 * FRESH_EVERY
     assert path.worst_certificate().relative_gap <= 1e-9

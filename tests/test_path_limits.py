@@ -60,7 +60,8 @@ def raise_over(monkeypatch, owner, name, after=0, *, by=press):
 )
 def test_ctrl_c_before_the_first_segment_leaves_a_path_that_says_so(moons, whole, where, monkeypatch):
     raise_over(monkeypatch, *where)
-    path = svm_path(*moons, C_max=100.0)
+    with pytest.warns(ConvergenceWarning, match=r"svm_path was stopped \(interrupted\).*has not got beyond its start"):
+        path = svm_path(*moons, C_max=100.0)
     assert path.status == "interrupted"
     assert not path.has_segments
     assert path.reached is not None
@@ -74,6 +75,7 @@ def test_ctrl_c_before_the_first_segment_leaves_a_path_that_says_so(moons, whole
     with pytest.raises(ValueError, match="no segment yet"):
         _ = path.largest_gap_
     monkeypatch.undo()
+    limits.heard()
     again = svm_path(*moons, C_max=100.0, resume=path)
     assert again is path
     assert path.status == "complete"
@@ -82,8 +84,10 @@ def test_ctrl_c_before_the_first_segment_leaves_a_path_that_says_so(moons, whole
 
 def test_what_the_start_has_reached_is_gone_on_with(moons, monkeypatch):
     raise_over(monkeypatch, single_module, "optimal_elbow")
-    path = svm_path(*moons)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        path = svm_path(*moons)
     monkeypatch.undo()
+    limits.heard()
     starts, solve = [], _svm_path.Single.start
     monkeypatch.setattr(
         _svm_path.Single,
@@ -118,11 +122,15 @@ def test_no_time_at_all(moons, engine):
 @pytest.mark.parametrize("after", [0, 1, 10])
 def test_ctrl_c_between_events_keeps_the_part_computed(moons, engine, after, monkeypatch):
     raise_over(monkeypatch, ENGINES[engine], "steps", after)
-    path = svm_path(*moons, engine=engine, C_max=100.0)
+    with pytest.warns(
+        ConvergenceWarning, match=r"interrupted\) on its way to C_max=100: the path ends at C=.*resume=path"
+    ):
+        path = svm_path(*moons, engine=engine, C_max=100.0)
     assert path.status == "interrupted"
     assert path.has_segments
     assert path.worst_certificate().relative_gap <= path.largest_gap_ + 1e-11
     monkeypatch.undo()
+    limits.heard()
     svm_path(*moons, engine=engine, C_max=100.0, resume=path)
     assert (path.status, path.C[-1]) == ("complete", pytest.approx(100.0))
     assert path.largest_gap_ <= {"single": 1e-9, "hastie": 1e-6, "lp": 1e-2}[engine]
@@ -194,6 +202,7 @@ def test_a_path_of_an_estimator_says_where_it_was_stopped(moons, monkeypatch):
         model = SVCPath().fit(*moons)
     assert model.predict(moons[0], C=model.breakpoints_[-1]).shape == (200,)
     monkeypatch.undo()
+    limits.heard()
     steps, calls = SingleEngine.steps, []
 
     def press(engine, *args):
@@ -210,6 +219,7 @@ def test_a_path_of_an_estimator_says_where_it_was_stopped(moons, monkeypatch):
     assert model.path_.status == "interrupted"
     assert f"the path ends at C={model.path_.C[-1]:g}." in str(caught[0].message)
     monkeypatch.undo()
+    limits.heard()
     with pytest.warns(ConvergenceWarning, match=r"max_time=0\.0.*has not got beyond its start"):
         model = SVCPath(max_time=0.0).fit(*moons)
     with pytest.raises(ValueError, match="no segment yet"):

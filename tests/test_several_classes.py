@@ -19,7 +19,7 @@ from zerogap import SVC, SVR, Status, SVCPath, leave_one_out
 from zerogap.active_set import ActiveSet
 from zerogap.estimators.incremental import GOOD_GAP, Training
 from zerogap.gram import Gram
-from zerogap.limits import limits
+from zerogap.limits import heard, limits
 
 EXACT = {"tol": 1e-11}
 
@@ -336,6 +336,7 @@ def test_ctrl_c_during_a_change(monkeypatch):
     assert "interrupted" in said[0]
     assert_sound(model, X, y)
     monkeypatch.undo()
+    heard()
     model.forget([])
     assert_is_refit(model, X, y)
 

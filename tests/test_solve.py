@@ -23,6 +23,7 @@ from zerogap import (
     run,
     solve,
 )
+from zerogap.limits import heard
 from zerogap.solvers import SMO, Info, smo
 from zerogap.solvers.smo import _sample, restrict
 
@@ -169,6 +170,7 @@ def test_ctrl_c_keeps_the_point_and_gives_the_keyboard_back():
     assert solution.status is Status.INTERRUPTED
     assert solution.n_iter > 0
     assert signal.getsignal(signal.SIGINT) is before
+    heard()
     more = solve(problem, "smo-mvp", stop=RelativeGap(1e-14), max_steps=100, resume=solution)
     assert more.certificate.dual >= solution.certificate.dual
 

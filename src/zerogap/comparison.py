@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from zerogap import validation
 from zerogap.limits import Limit, is_over, limits
 from zerogap.loop import check_limits, solve
 from zerogap.problem import DualProblem
@@ -256,6 +257,7 @@ def compare(
     >>> all(solution.certificate.relative_gap <= 1e-6 for solution in comparison.solutions.values())
     True
     """
+    validation.check_problem(problem, solvers=solvers)
     check_limits(
         solve_options.get("stop", RelativeGap()),
         **{name: solve_options.get(name) for name in ("max_steps", "max_time", "trace_every")},

@@ -41,6 +41,7 @@ class Formulations:
         C = validation.check_positive("C", C, infinite=True)
         if np.isinf(C):
             return cls.hard_margin(gram, y, sample_weight=sample_weight, fit_intercept=fit_intercept)
+        validation.check_gram(gram)
         y, weight = validation.check_signs(y, gram.n), validation.check_weights(sample_weight, gram.n)
         return cls._signed(gram, y, C * weight, np.zeros(gram.n), fit_intercept)
 
@@ -66,6 +67,7 @@ class Formulations:
         DualProblem
             The problem in normal form.
         """
+        validation.check_gram(gram)
         y, weight = validation.check_signs(y, gram.n), validation.check_weights(sample_weight, gram.n)
         return cls._signed(gram, y, np.where(weight > 0, np.inf, 0.0), np.zeros(gram.n), fit_intercept)
 
@@ -94,6 +96,7 @@ class Formulations:
             The problem in normal form.
         """
         C = validation.check_positive("C", C, infinite=True)
+        validation.check_gram(gram)
         y, weight = validation.check_signs(y, gram.n), validation.check_weights(sample_weight, gram.n)
         return cls._signed(gram, y, np.where(weight > 0, np.inf, 0.0), _ridge(C, weight), fit_intercept)
 
@@ -131,6 +134,7 @@ class Formulations:
             The problem in normal form.
         """
         C = validation.check_positive("C", C, advice="For a hard tube use a large C.")
+        validation.check_gram(gram)
         weight = validation.check_weights(sample_weight, gram.n)
         return cls._two_sided(gram, y, C * weight, np.zeros(gram.n), epsilon, fit_intercept)
 
@@ -168,6 +172,7 @@ class Formulations:
             The problem in normal form.
         """
         C = validation.check_positive("C", C, advice="For a hard tube use a large C.")
+        validation.check_gram(gram)
         weight = validation.check_weights(sample_weight, gram.n)
         cap = np.where(weight > 0, np.inf, 0.0)
         return cls._two_sided(gram, y, cap, _ridge(C, weight), epsilon, fit_intercept)
@@ -197,6 +202,7 @@ class Formulations:
         nu = validation.check_positive("nu", nu, advice="It is a share of the points, at most 1.")
         if nu > 1.0:
             raise ValueError(f"nu must be at most 1, as it is a share of the points; got nu={nu!r}.")
+        validation.check_gram(gram)
         weight, zero = validation.check_weights(sample_weight, gram.n), np.zeros(gram.n)
         return cls._made(gram=gram, target=zero, lower=zero, upper=weight, ridge=zero, total=nu * float(weight.sum()))
 
@@ -221,6 +227,7 @@ class Formulations:
             The problem in normal form.
         """
         noise = validation.check_positive("noise", noise, advice="It is the variance of the observations.")
+        validation.check_gram(gram)
         return cls._two_sided(gram, y, np.full(gram.n, np.inf), np.full(gram.n, noise), 0.0, False)
 
     @classmethod

@@ -2,6 +2,9 @@
 
 A limit holds for all the work inside its ``with`` block, however deep, in this thread: every loop asks ``is_over()``, and
 no caller has to pass the limit on.  Limits nest; the earliest deadline counts, and Ctrl-C is one flag for all of them.
+
+A run that Ctrl-C has ended returns the point it has, which a person at a prompt can use.  A program, such as a search over
+parameters, would go on to the next run as if nothing had happened: so a run that begins right after one raises.
 """
 
 import signal
@@ -15,6 +18,9 @@ from typing import Any
 WORK_PER_QUESTION = (
     20_000_000  # updated residuals between two questions whether the limit is over: hundredths of a second
 )
+
+
+IDLE = 1.0  # seconds in which the thread does nothing: a person at a prompt takes them between two runs, a program does not
 
 
 class Exceeded(Exception):
@@ -41,6 +47,37 @@ class Limit:
 _current: ContextVar[Limit | None] = ContextVar("limit", default=None)
 
 
+class _Unheard:
+    """When a run of the main thread returned that Ctrl-C had ended; a program may not have noticed."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    @staticmethod
+    def _idle() -> float:
+        """Return how long the thread has done nothing, from some moment on: scores of one fold may take any time."""
+        return time.perf_counter() - time.thread_time()
+
+    def note(self) -> None:
+        self._since = self._idle()
+
+    def clear(self) -> None:
+        self._since = None
+
+    def tell(self) -> None:
+        """Raise, once, if the next run begins right after one that was interrupted."""
+        since, self._since = self._since, None
+        if since is not None and self._idle() - since < IDLE:
+            raise KeyboardInterrupt(
+                "Ctrl-C ended the fit before this one, and a program has begun the next at once: it ends here. "
+                "To go on after an interrupted fit, catch this KeyboardInterrupt and call again."
+            )
+
+
+_unheard = _Unheard()
+heard = _unheard.clear  # Ctrl-C was told to the caller in another way: nothing is left to raise
+
+
 def is_over() -> bool:
     """Whether the limit this thread works under has been reached; False if there is none."""
     limit = _current.get()
@@ -55,7 +92,10 @@ def check() -> None:
 
 @contextmanager
 def limits(max_time: float | None = None) -> Iterator[Limit]:
-    """Work under a limit of so many seconds, and turn the first Ctrl-C into a flag; a second one raises."""
+    """Work under a limit of so many seconds, and turn the first Ctrl-C into a flag; a second one raises.
+
+    Raises ``KeyboardInterrupt`` before any work where the run just before this one was ended by Ctrl-C.
+    """
     outer = _current.get()
     deadline = float("inf") if max_time is None else time.perf_counter() + max_time
     if outer is not None:
@@ -119,8 +159,12 @@ def _ctrl_c(*, at_once: bool = False) -> Iterator[threading.Event]:
         if at_once or is_second:
             raise KeyboardInterrupt
 
+    if not at_once:
+        _unheard.tell()
     previous = signal.signal(signal.SIGINT, press)
     try:
         yield pressed
     finally:
         signal.signal(signal.SIGINT, previous)
+    if pressed.is_set() and not at_once:  # an error tells by itself that the run is over
+        _unheard.note()

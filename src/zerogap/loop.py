@@ -10,7 +10,7 @@ import numpy as np
 
 from zerogap import validation
 from zerogap.certificate import Certificate
-from zerogap.limits import Exceeded, Limit, limits
+from zerogap.limits import Exceeded, Limit, heard, limits
 from zerogap.problem import DualProblem
 from zerogap.run import SolverRun
 from zerogap.solution import Solution, Status, Trace, TraceRow, cut_short
@@ -76,6 +76,7 @@ def solve(
     >>> solution.status.name, bool(solution.certificate.relative_gap <= 1e-8)
     ('CONVERGED', True)
     """
+    validation.check_problem(problem, solvers=solver)
     solver = get_solver(solver, random_state)
     check_limits(stop, max_steps, max_time, trace_every)
     per_row = trace_every or int(np.clip(WORK_PER_TRACE_ROW // problem.n, 20, 20_000))
@@ -148,6 +149,7 @@ def iterate(
     >>> steps.solution.status.name, round(steps.solution.bias, 3)
     ('CONVERGED', -3.0)
     """
+    validation.check_problem(problem, solvers=solver)
     check_limits(stop, max_steps, max_time, trace_every)
     return Steps(problem, get_solver(solver, random_state), stop, max_steps, max_time, resume, trace_every)
 
@@ -281,6 +283,7 @@ class Steps:
 def _raise_interrupt(limit: Limit) -> None:
     """A loop of the user's own ends by Ctrl-C as any other does; the run stays as it is."""
     if limit.was_interrupted:
+        heard()
         raise KeyboardInterrupt
 
 

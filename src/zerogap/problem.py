@@ -91,6 +91,7 @@ class DualProblem(Formulations):
     def __post_init__(self) -> None:
         if self.known is not None:  # a part of a problem that was looked at, at a point that may be beyond float64
             return
+        validation.check_gram(self.gram)
         for name in ("target", "lower", "upper", "ridge"):
             value = np.asarray(getattr(self, name), dtype=np.float64)
             if value.shape != (self.gram.n,):

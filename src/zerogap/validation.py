@@ -123,9 +123,40 @@ def summed_up(X: Any) -> Any:
     return X
 
 
-def check_target(y: Any, n: int) -> np.ndarray:
+def check_gram(gram: Any) -> None:
+    """Refuse what is no kernel matrix, such as the points themselves."""
+    if not (hasattr(gram, "n") and hasattr(gram, "row")):
+        raise TypeError(
+            f"gram must be a Gram, the kernel matrix of the points; got {type(gram).__name__}. Pass Gram(X) or "
+            "Gram(X, 'linear') for points X, and Gram(K, 'precomputed') for a matrix."
+        )
+
+
+def check_problem(problem: Any, *, solvers: Any = None) -> None:
+    """Refuse what is no problem; ``solvers`` came after it, and may be one."""
+    if _is_problem(problem):
+        return
+    advice = (
+        "The problem comes first, then the solvers."
+        if _is_problem(solvers)
+        else "For points X and labels y that is DualProblem.hinge(Gram(X), y, C=1.0), or fit an SVC or SVR."
+    )
+    raise TypeError(f"problem must be a DualProblem; got {type(problem).__name__}. {advice}")
+
+
+def _is_problem(value: Any) -> bool:
+    return hasattr(value, "gram") and hasattr(value, "certify")
+
+
+def check_target(y: Any, n: int, *, advice: str = "") -> np.ndarray:
     """Return one finite number per point."""
-    y = np.asarray(y, dtype=np.float64)
+    try:
+        y = np.asarray(y, dtype=np.float64)
+    except (ValueError, TypeError):
+        first = np.asarray(y, dtype=object).ravel()[0]
+        raise TypeError(
+            f"y must hold one number for each of the {n} points; it begins with {first!r}. {advice}".rstrip()
+        ) from None
     if y.shape != (n,):
         raise ValueError(f"y must hold one number for each of the {n} points, shape ({n},); got shape {y.shape}.")
     if not np.isfinite(y).all():
@@ -137,14 +168,12 @@ def check_target(y: Any, n: int) -> np.ndarray:
 
 def check_signs(y: Any, n: int) -> np.ndarray:
     """Return labels that are -1 or +1, both present."""
-    y = check_target(y, n)
+    advice = "Encode two classes as -1/+1, or use SVC, which takes any labels and any number of classes."
+    y = check_target(y, n, advice=advice)
     positive = np.count_nonzero(y == 1.0)
     if not (0 < positive < n and np.count_nonzero(y == -1.0) == n - positive):
         found = np.unique(y)
-        raise ValueError(
-            f"y must hold the labels -1 and +1, both of them; got {found[:5].tolist()}. "
-            "Encode two classes as -1/+1, or use SVC, which takes any labels and any number of classes."
-        )
+        raise ValueError(f"y must hold the labels -1 and +1, both of them; got {found[:5].tolist()}. {advice}")
     return y
 
 

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +17,9 @@ import scipy.sparse as sp
 from zerogap import limits, validation
 from zerogap.active_set import ActiveSet, feasible
 from zerogap.duplicates import Distinct, distinct
-from zerogap.estimators.base import KernelMachine, Outcome
+from zerogap.estimators.base import KernelMachine, Outcome, are_numbers
 from zerogap.gram import Gram
-from zerogap.kernels import Kernel
+from zerogap.kernels import Function, Kernel
 from zerogap.limits import Limit
 from zerogap.problem import DualProblem
 from zerogap.solution import Status, Trace, TraceRow, cut_short
@@ -346,6 +346,16 @@ def certified(
     return Outcome(beta, now.bias, now, status, entered, Trace([row]), problem.gram.evaluations)
 
 
+def check_can_change(model: Any) -> bool:
+    """Whether rows can come and go; scikit-learn shows the reason with its error that there is no such method."""
+    if model._is_precomputed:
+        raise AttributeError(
+            "With kernel='precomputed' rows cannot be added or forgotten: the model has kernel values, not points. Pass the "
+            "points and their kernel, or fit the model to the matrix of the rows you want."
+        )
+    return True
+
+
 class Incremental(KernelMachine):
     """Base of the estimators whose training rows may come and go."""
 
@@ -405,13 +415,27 @@ class Incremental(KernelMachine):
         n = training.rows.weight.size
         return np.setdiff1d(np.arange(n), validation.check_indices("indices", indices, n))
 
+    def _check_more(self, X: Any) -> None:
+        """Refuse points that ``partial_fit`` cannot take, though ``fit`` with a function as kernel does."""
+        is_function = isinstance(self._asked_kernel(), Function)
+        if self._objects is not None or (is_function and not are_numbers(X)):
+            self._refuse_objects()
+
+    def _refuse_objects(self) -> NoReturn:
+        raise TypeError(
+            "Points that are no rows of numbers, such as texts, cannot come, go or be left out one by one: only fit takes "
+            "them. Fit the model to the points you want; for leave_one_out fit it with kernel='precomputed' to the matrix "
+            "of their kernel values."
+        )
+
     def _kept_training(self) -> Training:
         """Return what the model remembers of its training."""
+        if self._objects is not None:
+            self._refuse_objects()
         training = getattr(self, "_training", None)
         if training is None:
             raise ValueError(
-                "This model no longer holds its training rows: it was loaded from a file, or not made by fit, or its points "
-                "are no rows of numbers. Fit it again."
+                "This model no longer holds its training rows: it was loaded from a file, or not made by fit. Fit it again."
             )
         asked = self._asked_kernel()
         if not _may_be(asked, self._kernel):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
@@ -127,7 +128,12 @@ def leave_one_out(model: SVC | SVR, *, max_time: float | None = None) -> LeaveOn
 def _checked(model: SVC | SVR) -> Training:
     """Refuse what is no fitted SVC or SVR; return what it remembers of its training."""
     if not isinstance(model, SVC | SVR):
-        raise TypeError(f"leave_one_out takes a fitted zerogap.SVC or zerogap.SVR; got {type(model).__name__}.")
+        kind = type(model)
+        is_ours_inside = isinstance(model, Pipeline) and isinstance(model[-1], SVC | SVR)
+        raise TypeError(
+            f"leave_one_out takes a fitted zerogap.SVC or zerogap.SVR; got {kind.__module__.split('.')[0]}'s {kind.__name__}."
+            + (" Pass its last step, pipe[-1], which holds the rows as the steps before it made them." * is_ours_inside)
+        )
     check_is_fitted(model)
     return model._kept_training()
 

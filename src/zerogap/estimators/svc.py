@@ -22,7 +22,7 @@ from zerogap.duplicates import Distinct
 from zerogap.estimators import small_pairs
 from zerogap.estimators.base import Outcome
 from zerogap.estimators.calibration import Calibrated
-from zerogap.estimators.incremental import Rows, Training
+from zerogap.estimators.incremental import Rows, Training, check_can_change
 from zerogap.estimators.pairs import coefficients, laid_out, pairs_of, signs
 from zerogap.gram import Gram
 from zerogap.limits import Exceeded, limits
@@ -286,7 +286,7 @@ class SVC(ClassifierMixin, Calibrated):
 
     # Exact changes of a fitted model.
 
-    @available_if(lambda self: not self._is_precomputed)
+    @available_if(check_can_change)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> "SVC":
         """Add rows to those seen so far, and go to the exact optimum of them all by a few exchanges.
 
@@ -311,6 +311,7 @@ class SVC(ClassifierMixin, Calibrated):
         """
         self._check_options()
         self._refuse_balanced()
+        self._check_more(X)
         is_first = not hasattr(self, "classes_")
         X, y = self._check_points(X, y, reset=is_first, copy=not is_first)
         validation.check_labels(y)
@@ -330,7 +331,7 @@ class SVC(ClassifierMixin, Calibrated):
         more = Rows(X, codes, weight)
         return self._change(training, lambda model: training.add(model, more))
 
-    @available_if(lambda self: not self._is_precomputed)
+    @available_if(check_can_change)
     def forget(self, indices: Any) -> "SVC":
         """Take rows out of the model, as if they had never been seen.
 
@@ -478,7 +479,7 @@ class SVC(ClassifierMixin, Calibrated):
             )
         if not present.all():
             raise ValueError(
-                f"Every point of class {self.classes_[~present][0]!r} has weight zero. Drop those rows, or give them weight."
+                f"Every point of class {self.classes_[~present][0]} has weight zero. Drop those rows, or give them weight."
             )
 
     def _weighted(self, rows: Rows, points: Distinct) -> Distinct:
@@ -503,8 +504,13 @@ class SVC(ClassifierMixin, Calibrated):
 
     def _starts(self, n: int) -> np.ndarray | None:
         """Return the coefficients of the last fit, if they are wanted and fit."""
-        last = getattr(self, "_last_beta", None) if self.warm_start else None
-        return last if last is not None and last.shape == (len(pairs_of(self.classes_.size)), n) else None
+        if not self.warm_start:
+            return None
+        last, shape = getattr(self, "_last_beta", None), (len(pairs_of(self.classes_.size)), n)
+        if last is None and hasattr(self, "dual_coef_") and self.n_support_.size == self.classes_.size:
+            last = np.zeros((shape[0], self.shape_fit_[0]))  # that fit was without warm_start
+            last[:, self.support_] = self._pair_coefficients()
+        return last if last is not None and last.shape == shape else None
 
     def _store(self, X: Any, codes: np.ndarray, beta: np.ndarray, outcomes: list[Outcome]) -> None:
         """Lay out the coefficients as LIBSVM does: support vectors by class, a row for each of the other classes."""

@@ -150,7 +150,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         assert self.path_.gram is not None
         self._X, self._y, self._kernel = self._own(X), y.copy(), self.path_.gram.kernel
         self.breakpoints_, self.n_events_ = self.path_.C, self.path_.n_events
-        if self.path_.status in ("max_time", "max_events", "interrupted"):
+        if self.path_.status in ("max_time", "max_events"):  # of Ctrl-C the path itself warns
             self._warn_of_limit()
         return self
 
@@ -160,14 +160,9 @@ class SVCPath(ClassifierMixin, KernelMachine):
 
     def _warn_of_limit(self) -> None:
         path = self.path_
-        cause = f"{path.status}={getattr(self, path.status)}" if hasattr(self, path.status) else "interrupted"
-        reached = (
-            f"ends at C={path.C[-1]:g}" if path.has_segments else f"has not got beyond its start at C={path.C[0]:g}"
-        )
-        advice = "Go on" if cause == "interrupted" else "Raise the limit, or go on"
         warnings.warn(
-            f"SVCPath was stopped ({cause}) on its way to C_max={self.C_max:g}: the path {reached}. {advice} with "
-            "svm_path(X, y, ..., resume=model.path_).",
+            f"SVCPath was stopped ({path.status}={getattr(self, path.status)}) on its way to C_max={self.C_max:g}: the path "
+            f"{path._where_it_ends}. Raise the limit, or go on with svm_path(X, y, ..., resume=model.path_).",
             ConvergenceWarning,
             stacklevel=validation.callers_level(),
         )

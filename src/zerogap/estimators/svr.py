@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.duplicates import Distinct
 from zerogap.estimators.base import Outcome
-from zerogap.estimators.incremental import Incremental, Rows, Training
+from zerogap.estimators.incremental import Incremental, Rows, Training, check_can_change
 from zerogap.gram import Gram
 from zerogap.limits import limits
 from zerogap.problem import DualProblem
@@ -185,7 +185,7 @@ class SVR(RegressorMixin, Incremental):
         y = np.array(y, dtype=np.float64)
         weight = validation.check_weights(sample_weight, X.shape[0]).copy()
         points = self._prepare(X, y, weight)
-        last = getattr(self, "_last_beta", None) if self.warm_start else None
+        last = self._last_coefficients() if self.warm_start else None
         start = points.gather(last) if last is not None and last.shape == y.shape else None
         with limits(self._time_left(began)):
             gram, target = self._gram(X, points.rows), y[points.rows]
@@ -203,6 +203,14 @@ class SVR(RegressorMixin, Incremental):
             self._warn([outcome])
         self._release_objects()
         return self
+
+    def _last_coefficients(self) -> np.ndarray | None:
+        """Return the coefficients of the last fit, which may have been one without ``warm_start``."""
+        last = getattr(self, "_last_beta", None)
+        if last is None and hasattr(self, "dual_coef_"):
+            last = np.zeros(self.shape_fit_[0])
+            last[self.support_] = self._coefficients[0]
+        return last
 
     def _take(self, training: Training, outcomes: list[Outcome]) -> None:
         (outcome,), (beta,), points = outcomes, training.beta, training.points
@@ -275,7 +283,7 @@ class SVR(RegressorMixin, Incremental):
                 "way from one model to the next. Use a finite C, or fit the model to the rows you want."
             )
 
-    @available_if(lambda self: not self._is_precomputed)
+    @available_if(check_can_change)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVR":
         """Add rows to those seen so far, and go to the exact optimum of them all by a few exchanges.
 
@@ -298,6 +306,7 @@ class SVR(RegressorMixin, Incremental):
         """
         self._check_options()
         self._refuse_hard_tube()
+        self._check_more(X)
         if not hasattr(self, "support_"):
             return self._first_fit(X, y, sample_weight, self.max_time)
         training = self._kept_training()
@@ -305,7 +314,7 @@ class SVR(RegressorMixin, Incremental):
         more = Rows(X, np.asarray(y, dtype=np.float64), validation.check_weights(sample_weight, X.shape[0]))
         return self._change(training, lambda model: training.add(model, more))
 
-    @available_if(lambda self: not self._is_precomputed)
+    @available_if(check_can_change)
     def forget(self, indices: Any) -> "SVR":
         """Take rows out of the model, as if they had never been seen.
 

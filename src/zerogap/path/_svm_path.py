@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 from zerogap import validation
 from zerogap.duplicates import distinct
@@ -111,6 +112,8 @@ def svm_path(
 
     Warns
     -----
+    ConvergenceWarning
+        If Ctrl-C has ended the path, with the C it has come to; a limit that was asked for is told by ``status`` alone.
     RuntimeWarning
         If the largest gap is above what the engine promises (1e-9 for "single"), with the C that has it.
 
@@ -145,6 +148,13 @@ def svm_path(
             status = "interrupted" if limit.was_interrupted else "max_time"
         path.seal(status)
         _check_result(path, options)
+    if status == "interrupted":
+        warnings.warn(
+            f"svm_path was stopped (interrupted) on its way to C_max={C_max:g}: the path {path._where_it_ends}. Go on with "
+            "svm_path(X, y, ..., resume=path); the path of an SVCPath is its path_.",
+            ConvergenceWarning,
+            stacklevel=validation.callers_level(),
+        )
     return path
 
 

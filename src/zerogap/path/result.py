@@ -202,6 +202,11 @@ class Path:
         self._moved = np.array([(t.point, t.target) for t in self._transitions], dtype=np.int64).reshape(-1, 2)
         return self
 
+    @property
+    def _where_it_ends(self) -> str:
+        """How far it has come, in words."""
+        return f"ends at C={self.C[-1]:g}" if self.has_segments else f"has not got beyond its start at C={self.C[0]:g}"
+
     # Proving.
 
     @property
