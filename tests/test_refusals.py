@@ -35,14 +35,14 @@ def in_common(A, B):
 )
 def test_objects_do_not_come_and_go(make, change):
     model = make(kernel=in_common).fit(WORDS, LABELS)
-    with pytest.raises(TypeError, match=r"no rows of numbers.*only fit takes them.*kernel='precomputed'"):
+    with pytest.raises(ValueError, match=r"no rows of numbers.*only fit takes them.*kernel='precomputed'"):
         change(model)
     assert model.predict(WORDS).shape == (6,)
 
 
 @pytest.mark.parametrize("make", [SVC, SVR])
 def test_a_first_partial_fit_of_objects_is_refused(make):
-    with pytest.raises(TypeError, match="no rows of numbers"):
+    with pytest.raises(ValueError, match="no rows of numbers"):
         make(kernel=in_common).partial_fit(WORDS, LABELS)
 
 

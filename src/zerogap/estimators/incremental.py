@@ -422,7 +422,7 @@ class Incremental(KernelMachine):
             self._refuse_objects()
 
     def _refuse_objects(self) -> NoReturn:
-        raise TypeError(
+        raise ValueError(
             "Points that are no rows of numbers, such as texts, cannot come, go or be left out one by one: only fit takes "
             "them. Fit the model to the points you want; for leave_one_out fit it with kernel='precomputed' to the matrix "
             "of their kernel values."
