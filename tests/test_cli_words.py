@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import signal
 import subprocess
 import sys
 
@@ -133,17 +134,28 @@ def test_text_in_a_column_of_numbers_gets_advice_that_predict_and_certify_have(r
     assert out.count("\n") == 40
 
 
-@pytest.mark.parametrize("status", ["interrupted", "max_time"])
-def test_a_path_that_ends_early_gets_no_advice_in_python(status):
+def test_a_path_that_ends_early_gets_no_advice_in_python():
     model = zerogap.SVCPath(C_max=1.0, max_time=5.0).fit(X, KIND)
-    model.path_.status = status
+    model.path_.status = "max_time"
     with pytest.warns(Warning, match="resume=model.path_") as found:
         model._warn_of_limit()
-    cause = "interrupted" if status == "interrupted" else "--max-time 5.0"
-    limit = "" if status == "interrupted" else " Raise the limit."
     assert in_options(str(found[0].message)) == (
-        f"the path was stopped ({cause}) on its way to --C-max 1: the path ends at C = 1.{limit}"
+        "the path was stopped (--max-time 5.0) on its way to --C-max 1: the path ends at C = 1. Raise the limit."
     )
+    y = np.where(np.asarray(KIND) == KIND[0], 1.0, -1.0)
+    with pytest.warns(Warning, match="resume=path") as found:
+        svm_path_with_ctrl_c(X, y)
+    text = in_options(str(found[0].message))
+    assert text.startswith("the path was stopped (interrupted) on its way to --C-max 1000: the path ")
+    assert "resume" not in text
+
+
+def svm_path_with_ctrl_c(points, y):
+    def kernel(a, b):
+        signal.raise_signal(signal.SIGINT)
+        return a @ b.T + 1.0
+
+    zerogap.svm_path(points, y, kernel=kernel, C_max=1000.0)
 
 
 # Experiments without their data.

@@ -27,7 +27,8 @@ _PHRASES = (
     ("svm_path needs", "zerogap path needs"),
     ("or use SVC, which finds", "or zerogap fit, which finds"),
     ("Unknown solver", "--solver: unknown solver"),
-    (" Go on with svm_path(X, y, ..., resume=model.path_).", ""),
+    (" Go on with svm_path(X, y, ..., resume=path); the path of an SVCPath is its path_.", ""),
+    ("svm_path was stopped", "the path was stopped"),
     ("Raise the limit, or go on with svm_path(X, y, ..., resume=model.path_).", "Raise the limit."),
     ("SVCPath was stopped", "the path was stopped"),
     ("ends at C=", "ends at C = "),  # where it has got to is no option
