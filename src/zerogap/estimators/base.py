@@ -272,8 +272,29 @@ class KernelMachine(BaseEstimator):
         pairs = "" if count == 1 else f" in {len(outcomes)} of {count} pairs of classes, the worst"
         return (
             f"{type(self).__name__} stopped{pairs} after {worst.n_iter} steps with a relative duality gap of "
-            f"{worst.certificate.relative_gap:.2g}, not the tol={self.tol:g} asked for: {status.advice}{limit}."
+            f"{worst.certificate.relative_gap:.2g}, not the tol={self.tol:g} asked for: {self._advice(status)}{limit}."
         )
+
+    def _advice(self, status: Status) -> str:
+        """Return what to do about a status in the words of an estimator, whose user has no solution to resume from."""
+        way = self._way_to_go_on
+        if not way:
+            shorter = status.advice.replace(
+                ", loosen the tolerance, or resume from this solution", ", or loosen the tolerance"
+            )
+            return shorter.replace(", or resume from this solution", "").replace(
+                "; resume from this solution to go on", ""
+            )
+        return status.advice.replace("resume from this solution", way).replace(f"{way} to go on", way)
+
+    @property
+    def _way_to_go_on(self) -> str:
+        """How to go on from where a fit has ended, if there is a way."""
+        if not hasattr(self, "warm_start"):
+            return ""
+        training = getattr(self, "_training", None)
+        is_growing = training is not None and training.is_growing
+        return "call forget([]) to go on" if is_growing else "fit again with warm_start=True to go on"
 
     def _warn_if_indefinite(self, gram: Gram) -> None:
         """Kernels that need not be inner products are tried on a sample of the points, as long as the limit allows."""

@@ -133,6 +133,10 @@ class Calibrated(Incremental):
         message = super()._shortfall(status, outcomes, count)
         return f"One of the folds for probabilities: {message}" if self._is_fold else message
 
+    @property
+    def _way_to_go_on(self) -> str:
+        return "" if self._is_fold else super()._way_to_go_on
+
     def _decisions_without(
         self, X: Any, codes: np.ndarray, weight: np.ndarray, rows: np.ndarray, unseen: np.ndarray
     ) -> np.ndarray:
