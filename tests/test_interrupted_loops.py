@@ -141,3 +141,12 @@ def test_steps_that_have_raised_go_on(pressing):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert [info.step for _, info in steps]
+
+
+def test_who_resumes_an_interrupted_run_knows_of_it(pressing):
+    problem = a_problem()
+    first = solve(problem, pressing)
+    assert first.status is Status.INTERRUPTED
+    assert solve(problem, resume=first).status is Status.CONVERGED
+    first = solve(problem, type(pressing)())
+    assert iterate(problem, resume=first).solution.beta.size == problem.n

@@ -81,6 +81,7 @@ def solve(
     check_limits(stop, max_steps, max_time, trace_every)
     per_row = trace_every or int(np.clip(WORK_PER_TRACE_ROW // problem.n, 20, 20_000))
     few = alone(problem.n**2, MOST_ALONE)
+    _know_of_ctrl_c(resume)
     # Numbers beyond float64 are found by tests of ours, and end a run; NumPy need not warn of them.
     with problem.gram.exclusive() as gram, limits(max_time) as limit, few, np.errstate(over="ignore", invalid="ignore"):
         try:
@@ -191,6 +192,7 @@ class Steps:
         self._run: SolverRun | None = None
         self._paused = 0.0  # when the last step ended
         self._solution: Solution | None = None  # once the run has ended
+        _know_of_ctrl_c(resume)
         with self._at_work() as limit:
             try:
                 self._run = SolverRun(problem, problem.gram, solver, stop, resume, limit)
@@ -285,6 +287,12 @@ def _raise_interrupt(limit: Limit) -> None:
     if limit.was_interrupted:
         heard()
         raise KeyboardInterrupt
+
+
+def _know_of_ctrl_c(resume: Any) -> None:
+    """Whoever goes on with a run that was interrupted knows of it."""
+    if isinstance(resume, Solution):
+        heard()
 
 
 def _not_begun(problem: DualProblem, solver: Solver, resume: Any, limit: Limit) -> Solution:

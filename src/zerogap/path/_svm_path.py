@@ -16,7 +16,7 @@ from zerogap import validation
 from zerogap.duplicates import distinct
 from zerogap.gram import Gram, PreciseProduct
 from zerogap.kernels import UNIT, Kernel, as_kernel
-from zerogap.limits import Exceeded, check, limits
+from zerogap.limits import Exceeded, check, heard, limits
 from zerogap.path.engine import ELBOW, NotStarted, Options, Segment, Step, Transition
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
@@ -135,6 +135,8 @@ def svm_path(
     _check_limits(max_events, max_time)
     data = _Data(X, y, as_kernel(kernel, gamma, degree, coef0), sample_weight, merge_duplicates)
     begun = None if resume is None else data.check_same(resume)
+    if resume is not None:  # who goes on with a path that was interrupted knows of that
+        heard()
     with limits(max_time) as limit:
         path = data.begin(C_min) if begun is None else begun
         try:
