@@ -13,11 +13,25 @@ if TYPE_CHECKING:
     from zerogap import datasets, kernels
     from zerogap.certificate import Certificate
     from zerogap.comparison import Comparison, compare
-    from zerogap.estimators import SVC, SVR, GaussianProcessRegressor, SVCPath, leave_one_out, load, score_curve
+    from zerogap.estimators import (
+        SVC,
+        SVR,
+        GaussianProcessRegressor,
+        NuSVC,
+        NuSVR,
+        OneClassSVM,
+        OneClassSVMPath,
+        SVCPath,
+        SVRPath,
+        cost_matrix_scorer,
+        leave_one_out,
+        load,
+        score_curve,
+    )
     from zerogap.foreign import ModelCertificate, certify, polish
     from zerogap.gram import Gram
     from zerogap.loop import Steps, iterate, solve
-    from zerogap.path import Path, svm_path
+    from zerogap.path import Path, one_class_path, svm_path, svr_path
     from zerogap.problem import DualProblem
     from zerogap.solution import Solution, Status, Trace
     from zerogap.stopping import DualGrowth, FeasibilityGap, KKTViolation, RelativeGap
@@ -28,9 +42,15 @@ __getattr__, __dir__ = loader(
         "Comparison": "comparison",
         "compare": "comparison",
         "GaussianProcessRegressor": "estimators",
+        "NuSVC": "estimators",
+        "NuSVR": "estimators",
+        "OneClassSVM": "estimators",
+        "OneClassSVMPath": "estimators",
         "SVC": "estimators",
         "SVCPath": "estimators",
         "SVR": "estimators",
+        "SVRPath": "estimators",
+        "cost_matrix_scorer": "estimators",
         "leave_one_out": "estimators",
         "load": "estimators",
         "score_curve": "estimators",
@@ -51,7 +71,9 @@ __getattr__, __dir__ = loader(
         "iterate": "loop",
         "solve": "loop",
         "Path": "path",
+        "one_class_path": "path",
         "svm_path": "path",
+        "svr_path": "path",
         "datasets": "",
         "kernels": "",
     },
@@ -70,22 +92,30 @@ __all__ = [
     "Gram",
     "KKTViolation",
     "ModelCertificate",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "OneClassSVMPath",
     "Path",
     "RelativeGap",
     "SVCPath",
+    "SVRPath",
     "Solution",
     "Status",
     "Steps",
     "Trace",
     "certify",
     "compare",
+    "cost_matrix_scorer",
     "datasets",
     "iterate",
     "kernels",
     "leave_one_out",
     "load",
+    "one_class_path",
     "polish",
     "score_curve",
     "solve",
     "svm_path",
+    "svr_path",
 ]

@@ -334,11 +334,15 @@ class ActiveSet:
     def _admit(self, problem: DualProblem, i: int) -> bool:
         """Add a point to the free set, if need be in exchange; returns False if it went to an end of its box instead."""
         corner = float(problem.gram.diagonal[i] + problem.ridge[i])
-        column = self._column(problem, i)
-        while not self.system.insert(i, column, corner):
-            if not self._exchange(problem, i, column):
-                return False
+        try:
             column = self._column(problem, i)
+            while not self.system.insert(i, column, corner):
+                if not self._exchange(problem, i, column):
+                    return False
+                column = self._column(problem, i)
+        except limits.Exceeded:  # its kernel values came too late: it is not free
+            self.side[i], self.kkt_error[i] = 0, 0.0
+            raise
         return True
 
     def _column(self, problem: DualProblem, i: int) -> np.ndarray:

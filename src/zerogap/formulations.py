@@ -199,9 +199,7 @@ class Formulations:
         DualProblem
             The problem in normal form.
         """
-        nu = validation.check_positive("nu", nu, advice="It is a share of the points, at most 1.")
-        if nu > 1.0:
-            raise ValueError(f"nu must be at most 1, as it is a share of the points; got nu={nu!r}.")
+        nu = validation.check_nu(nu)
         validation.check_gram(gram)
         weight, zero = validation.check_weights(sample_weight, gram.n), np.zeros(gram.n)
         return cls._made(gram=gram, target=zero, lower=zero, upper=weight, ridge=zero, total=nu * float(weight.sum()))

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpstrf
 
 from zerogap import memory
-from zerogap.compiled import inline, jit, jit_sums
+from zerogap.compiled import inline, inline_sums, jit, jit_sums
 
 # A point whose distance from the affine hull of the others is, squared and relative, below this counts as lying in it.
 DEPENDENT = 1e-13
@@ -393,7 +393,7 @@ def _forward(factor, first, m, x):
         x[i] = (x[i] - s) / factor[i, i]
 
 
-@jit_sums
+@inline_sums
 def _back(factor, m, x):
     """Solve with the factor's transpose, in place."""
     for i in range(m - 1, -1, -1):
@@ -404,7 +404,7 @@ def _back(factor, m, x):
             a[j] -= s * row[j]
 
 
-@jit_sums
+@inline_sums
 def _take_bias(forward_ones, m, has_border, x, total):
     """Return the b with which A^-1 (rhs - b 1) has the sum asked for, and subtract b L^-1 1 from x = L^-1 rhs."""
     if not has_border:

@@ -520,9 +520,10 @@ class Gram:
             self._used += missing.size
         else:
             places = np.argpartition(stamp, missing.size - 1)[: missing.size]
+            values = self._compute(missing)  # a limit may raise here: until then no row has left
             evicted = self._row_in[places]
             slot[evicted[evicted >= 0]] = -1
-            rows[places] = self._compute(missing)
+            rows[places] = values
             self._used = len(rows)
         slot[missing] = places
         self._row_in[places] = missing
@@ -799,11 +800,13 @@ class Gram:
             residual -= self._dot(_scattered(points, change, self.n))
             return
         at_once = self.n if self.holds_all else max(1, self.capacity // 4)
+        updated = residual.copy()
         for start in range(0, points.size, at_once):
             part = slice(start, start + at_once)
             if (self._slot[points[part]] < 0).any():
                 self.fetch(points[part])
-            subtract_rows(self._rows, self._slot[points[part]], change[part], residual)
+            subtract_rows(self._rows, self._slot[points[part]], change[part], updated)
+        residual[:] = updated  # all of it, or with a limit in between none
 
     def full(self) -> np.ndarray:
         """Return the whole matrix, and keep it.

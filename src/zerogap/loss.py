@@ -177,7 +177,7 @@ def _share(beta, r, lower, upper, ridge, eps):
     return (c - beta) * (r - 0.5 * ridge * (c + beta)) - eps * (abs(c) - abs(beta))
 
 
-@jit
+@inline
 def summed_shares(beta, high, low, error, bias, lower, upper, ridge, eps):
     """Return the sum of all shares at r = high + low - bias, and the largest it can be with r off by the error.
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from zerogap.foreign.report import ModelCertificate
     from zerogap.gram import Gram
     from zerogap.path.curve import ScoreCurve
+    from zerogap.path.error_curve import ErrorCurve
     from zerogap.path.result import Path
     from zerogap.problem import DualProblem
     from zerogap.solution import Solution, Status, Trace
@@ -339,10 +340,14 @@ def _gaps(comparison: "Comparison") -> dict[str, str]:
 
 
 def of_path(path: "Path") -> str:
-    """Return the range of a path, what is proved of it, and the points on the margin over C."""
+    """Return the range of a path, what is proved of it, and the points on the margin over C, or what it runs over."""
     is_good, n, distinct = path.status == "complete", path.points.group.size, path.points.rows.size
+    name, values = path.parameter, path.value_of(path.lam)
     rows = [
-        ("range", f"C from {number(path.C[0])} to {number(path.C[-1])}" if path.has_segments else "no segment yet"),
+        (
+            "range",
+            f"{name} from {number(values[0])} to {number(values[-1])}" if path.has_segments else "no segment yet",
+        ),
         ("points", count(n) if n == distinct else f"{count(n)}, {count(distinct)} of them distinct"),
         ("breakpoints", f"{count(len(path))}, at which points change sets {count(path.n_events, 'time')}"),
     ]
@@ -351,19 +356,19 @@ def of_path(path: "Path") -> str:
         n_free = path.n_free
         rows.append(("on the margin", f"at most {count(int(n_free.max()), 'point')} at once"))
         if not path.n_unproved:
-            rows.append(("largest relative gap", f"{path.proved.gap:.2g} over every C"))
-        across, up = Scale.of(path.C, is_log=True), Scale(0.0, float(n_free.max()))
-        beside = picture(
-            "points on the margin over C (log)", path.C, n_free, across, up, steps=True, keep=int(n_free.argmax())
-        )
+            rows.append(("largest relative gap", f"{path.proved.gap:.2g} over every {name}"))
+        is_log = path.family.is_over_C
+        across, up = Scale.of(values, is_log=is_log), Scale(0.0, float(n_free.max()))
+        title = f"points on the margin over {name}{' (log)' if is_log else ''}"
+        beside = picture(title, values, n_free, across, up, steps=True, keep=int(n_free.argmax()))
     if path.n_backups:
         rows.append(("solved anew by SMO", count(path.n_backups, "time")))
     said = (
-        "the exact solution for every C"
+        f"the exact solution for every {name}"
         if is_good
         else f"ended early ({outcome(path.status)}); resume= goes on from there"
     )
-    return card("Path", said, rows, is_good=is_good, beside=beside)
+    return card(type(path).__name__, said, rows, is_good=is_good, beside=beside)
 
 
 def of_score_curve(found: "ScoreCurve") -> str:
@@ -371,24 +376,55 @@ def of_score_curve(found: "ScoreCurve") -> str:
     best = found.best_intervals
     where = [f"{number(low)} to {number(high)}" for low, high in best[:3]] + ["..."] * (len(best) > 3)
     C, score = found.C, np.append(found.score, found.score[-1])
+    rows = [("best score", number(found.best_score) if best else "not defined")]
+    if best:
+        rows += [("for C", ", ".join(where)), ("worst score", number(float(np.fmin.reduce(found.score))))]
+    said = f"every C from {number(C[0])} to {number(C[-1])}"
+    if found.is_exact:
+        rows.append(("constant on", count(found.score.size, "interval")))
+    else:
+        said = f"C from {number(C[0])} to {number(C[-1])}, sampled"
+        rows.append(("computed at", f"{count(found.score.size)} C; not exact in between"))
+    beside, known = "", np.isfinite(score)
+    if known.any():
+        C, score = C[known], score[known]
+        across, up = Scale.of(C, is_log=True), Scale.of(score)
+        beside = picture(
+            "score over C (log), the best marked",
+            C,
+            score,
+            across,
+            up,
+            steps=True,
+            keep=int(score.argmax()),
+            spans=best[:20],
+        )
+    return card(type(found).__name__, said, rows, beside=beside)
+
+
+def of_error_curve(found: "ErrorCurve") -> str:
+    """Return the best score, where it is, and the curve with that marked."""
+    best, name, edges = found.best_intervals, found.parameter, found.edges
+    where = [number(low) if low == high else f"{number(low)} to {number(high)}" for low, high in best[:3]]
     rows = [
         ("best score", number(found.best_score)),
-        ("for C", ", ".join(where)),
-        ("worst score", number(float(found.score.min()))),
-        ("constant on", count(found.score.size, "interval")),
+        (f"at {name}", ", ".join(where + ["..."] * (len(best) > 3))),
+        ("worst score", number(found.worst_score)),
+        ("quadratic or linear on", count(found.top.size, "piece")),
     ]
-    across, up = Scale.of(C, is_log=True), Scale.of(score)
-    beside = picture(
-        "score over C (log), the best marked",
-        C,
-        score,
-        across,
-        up,
-        steps=True,
-        keep=int(score.argmax()),
-        spans=best[:20],
+    is_log = name == "C"
+    between = (np.geomspace if is_log else np.linspace)(edges[0], edges[-1], MOST_POINTS // 2)[1:-1]
+    x = np.unique(np.concatenate([edges, found.at, between]))
+    score = found(x)
+    title = f"score over {name}{' (log)' if is_log else ''}, the best marked"
+    across, up = Scale.of(edges, is_log=is_log), Scale.of(score)
+    beside = picture(title, x, score, across, up, keep=int(score.argmax()), spans=best[:20])
+    return card(
+        "ErrorCurve",
+        f"{found.scoring}, every {name} from {number(edges[0])} to {number(edges[-1])}",
+        rows,
+        beside=beside,
     )
-    return card("ScoreCurve", f"every C from {number(C[0])} to {number(C[-1])}", rows, beside=beside)
 
 
 def of_problem(problem: "DualProblem") -> str:

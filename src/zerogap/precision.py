@@ -110,14 +110,16 @@ def add_to(high: np.ndarray, low: np.ndarray, number: Any) -> None:
     high[:] = total
 
 
-def with_sum_zero(x: np.ndarray, most: Any = np.inf, norm: Any = None, sum_sensitivity: float = 1.0) -> np.ndarray:
-    """Put what rounding left of sum(x) on one entry, which stays within -most to most; in place.
+def with_sum_zero(
+    x: np.ndarray, most: Any = np.inf, norm: Any = None, sum_sensitivity: float = 1.0, *, total: float = 0.0
+) -> np.ndarray:
+    """Put what rounding left of sum(x), less ``total``, on one entry, which stays within -most to most; in place.
 
     The smaller that entry, the less is left.  But it must stay what it was: a small one may have a large factor.  With ``norm``
     a change of an entry counts so many times, and what is left of the sum ``sum_sensitivity`` times: the least total is taken.
     """
     for _ in range(2):
-        drift, size = math.fsum(x), np.abs(x)
+        drift, size = math.fsum(x) if total == 0.0 else math.fsum([*x, -total]), np.abs(x)
         room = np.where(x * drift > 0.0, size, np.minimum(size, most - size))
         hardly = np.flatnonzero(room > NEGLIGIBLE_FACTOR * abs(drift))
         if drift == 0.0 or not hardly.size:

@@ -573,7 +573,8 @@ class DualProblem(Formulations):
     def is_unbounded(self, beta: np.ndarray, residual: np.ndarray) -> bool:
         """Return whether beta shows that a hard margin is impossible: the convex hulls of the classes meet.
 
-        With s = sum(alpha) / 2, f / s is the difference of two points of these hulls.
+        With s = sum(alpha) / 2, f / s is the difference of two points of these hulls.  Points far from the origin may be that
+        close without meeting: ``has_margin`` says whether a certificate proves it.
 
         Parameters
         ----------
@@ -585,7 +586,7 @@ class DualProblem(Formulations):
         Returns
         -------
         bool
-            Whether they meet, to a millionth of their radius.
+            Whether they meet, to a millionth of the largest |x_i|.
         """
         if not self.is_hard:
             return False
@@ -594,6 +595,21 @@ class DualProblem(Formulations):
             return False
         hull = float((beta / half_sum) @ ((self.target - residual) / half_sum))  # |f / s|², with no overflow on the way
         return hull <= 1e-12 * float(self.gram.diagonal.max())
+
+    def has_margin(self, now: Certificate) -> bool:
+        """Return whether a certificate proves that a hard margin exists: its primal point separates the classes.
+
+        Parameters
+        ----------
+        now : Certificate
+            Of a feasible point, from the data.
+
+        Returns
+        -------
+        bool
+            True only where the kernel is an inner product: else no primal objective bounds the dual one.
+        """
+        return self.is_hard and bool(np.isfinite(now.relative_gap)) and self.gram.seems_positive()
 
     # Feasible points.
 
@@ -613,7 +629,7 @@ class DualProblem(Formulations):
         return 0.0 if self.total is None else float(precision.total(beta, -float(self.total)))
 
     def feasible(self, beta: np.ndarray) -> np.ndarray:
-        """Return a feasible point near beta: clipped to the box, then the side in excess scaled down.
+        """Return a feasible point near beta: clipped to the box, then the side in excess scaled down, or all moved to a bound.
 
         Parameters
         ----------
@@ -637,7 +653,12 @@ class DualProblem(Formulations):
         if weight > abs(excess):
             beta[side] *= 1.0 - abs(excess) / weight
         elif excess:
-            return self._fill()
+            bound = self.lower if excess > 0 else self.upper
+            room = float(np.abs(bound - beta).sum()) if self.total else 0.0
+            if not abs(excess) <= room < np.inf:
+                return self._fill()
+            beta += (abs(excess) / room) * (bound - beta)
+            beta = np.clip(beta, self.lower, self.upper)
         return self.restore_sum(beta)
 
     def _fill(self) -> np.ndarray:
@@ -647,6 +668,8 @@ class DualProblem(Formulations):
             room = self.upper if self.total > 0 else self.lower
             filled = np.cumsum(np.minimum(np.abs(room), abs(self.total)))
             beta = np.sign(self.total) * np.diff(np.minimum(filled, abs(self.total)), prepend=0.0)
+            # Beside a large bound what is left of a small one in the sum may be more than that.
+            beta = self.restore_sum(np.clip(beta, self.lower, self.upper))
         return beta
 
     def feasible_start(self) -> np.ndarray:

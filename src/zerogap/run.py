@@ -318,8 +318,12 @@ class SolverRun:
         """Return how the run ends, or None if it goes on."""
         if self.info.is_unbounded or self.problem.is_unbounded(self.state.beta, self.state.residual):
             self._certify()
-            has_grown = not self.now.dual < 0  # else rounding has taken the point somewhere, not a dual without bound
-            return Status.UNBOUNDED if self.problem.may_be_unbounded and has_grown else Status.PRECISION
+            # Else the hulls are close, seen from the origin, but do not meet; rounding may hide that.
+            if not self.problem.has_margin(self.now) and not self.problem.has_margin(
+                self.problem.certify(self.state.beta, precisely=True)
+            ):
+                has_grown = not self.now.dual < 0  # else rounding has led the point astray, not a dual without bound
+                return Status.UNBOUNDED if self.problem.may_be_unbounded and has_grown else Status.PRECISION
         if self.info.is_divergent:
             return Status.DIVERGED
         if not self.is_finite:

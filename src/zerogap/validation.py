@@ -35,6 +35,14 @@ def check_positive(name: str, value: Any, *, advice: str = "", infinite: bool = 
     return number
 
 
+def check_nu(nu: Any) -> float:
+    """Return a share of the points, above zero and at most one, as a float."""
+    nu = check_positive("nu", nu, advice="It is a share of the points, at most 1.")
+    if nu > 1.0:
+        raise ValueError(f"nu must be at most 1, as it is a share of the points; got nu={nu!r}.")
+    return nu
+
+
 def check_count(name: str, value: Any, *, advice: str = "") -> int:
     """Return a whole number above zero."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool | np.bool_) or value <= 0:

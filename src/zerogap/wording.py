@@ -139,6 +139,8 @@ def _formulation(problem: "DualProblem") -> str:
     sides = np.sign(problem.upper) + np.sign(problem.lower)
     if np.array_equal(sides[seen], problem.target[seen]) and not problem.eps:
         return "hard margin" if is_hard else f"{'squared ' * is_squared}hinge loss{cost}"
+    if is_hinge and problem.total and not (problem.target.any() or problem.lower.any() or problem.eps):
+        return f"one class with nu={number(problem.total / cap.sum())}"
     if not is_hard and np.array_equal(problem.lower, -problem.upper):
         return f"{'squared ' * is_squared}epsilon-insensitive loss{cost}, epsilon={number(problem.eps)}"
     return "a loss of its own"

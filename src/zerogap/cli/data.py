@@ -249,6 +249,11 @@ def two_classes(data: Data, command: str) -> np.ndarray:
     return classes
 
 
+def check_classes(data: Data, command: str) -> None:
+    """Refuse a target that is hardly one of classes."""
+    _refuse_amounts(data, f"zerogap {command} takes classes, zerogap fit --regression fits numbers")
+
+
 def label_text(label: Any) -> str:
     """Return a label, or a predicted number, as it would stand in a file."""
     return tables.number_text(float(label)) if isinstance(label, float | np.floating) else str(label)

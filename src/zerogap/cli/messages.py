@@ -33,6 +33,7 @@ _PHRASES = (
     (" Go on with svm_path(X, y, ..., resume=path); the path of an SVCPath is its path_.", ""),
     ("svm_path was stopped", "the path was stopped"),
     ("Raise the limit, or go on with svm_path(X, y, ..., resume=model.path_).", "Raise the limit."),
+    ("Raise the limit, or ask for fewer C.", "Raise the limit, or ask for fewer C (--C-max)."),
     ("SVCPath was stopped", "the path was stopped"),
     ("ends at C=", "ends at C = "),  # where it has got to is no option
     ("its start at C=", "its start at C = "),

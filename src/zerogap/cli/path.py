@@ -10,7 +10,7 @@ import numpy as np
 
 from zerogap.cli import arguments, solving
 from zerogap.cli.arguments import UsageError
-from zerogap.cli.data import Split, load, source_of, split, two_classes
+from zerogap.cli.data import Split, check_classes, load, pair_names, source_of, split
 from zerogap.cli.report import Report, check_output
 from zerogap.wording import count
 
@@ -39,7 +39,11 @@ def add(commands: Any) -> None:
     parser.add_argument("--linear-system", choices=LINEAR_SYSTEMS, help="of engine lp")
     arguments.add_split(parser)
     parser.add_argument("--no-grid", action="store_true", help="do not run scikit-learn's grid for comparison")
-    parser.add_argument("--save", metavar="FILE", help="write the path itself, to be read by zerogap.Path.load")
+    parser.add_argument(
+        "--save",
+        metavar="FILE",
+        help="write the path itself, to be read by zerogap.Path.load, and that of several classes by zerogap.load",
+    )
     arguments.add_output(parser)
 
 
@@ -51,30 +55,32 @@ def run(options: argparse.Namespace) -> int:
     source_of(options.data)
     report = Report(options.json, options.quiet, save_to=options.save)
     data = load(options, report)
-    two_classes(data, "path")
+    check_classes(data, "path")
     parts = split(data, 1 / 3 if options.test_size is None else options.test_size, not options.raw, report)
     report.say(
         f"{parts.name}: {count(parts.y_train.size, 'point')} to train, {count(parts.y_test.size)} to test, "
         f"{count(data.X.shape[1], 'feature')}"
     )
     model, seconds = _followed(options, settings, parts, report)
-    path, is_interrupted = model.path_, model.path_.status == "interrupted"
-    is_saved = options.save is not None and path.has_segments
+    status = _status(model)
+    is_interrupted, has_segments = status == "interrupted", all(path.has_segments for path in model.paths_)
+    is_saved = options.save is not None and has_segments
     if is_saved:  # before anything else can end the command
-        path.save(options.save)
+        (model if len(model.paths_) > 1 else model.path_).save(options.save)
     if options.json is None:
         report.end_if_cut()
-    if not path.has_segments:
-        report.say(f"no solution yet at C = {options.C_min:g}: {path.status}")
+    if not has_segments:
+        report.say(f"no solution yet at C = {options.C_min:g}: {status}")
         return solving.ended(is_interrupted)
     results = {"data": options.data, **_shown(options, model, parts, seconds, report)}
     if not (options.no_grid or is_interrupted or not parts.y_test.size):
         with report.working(f"scikit-learn is fitting {GRID} values of C (--no-grid leaves it out)"):
-            grid = results["grid"] = _grid(options, path.C[-1], parts)
+            grid = results["grid"] = _grid(options, model.breakpoints_[-1], parts)
         report.say(f"\n  scikit-learn, {GRID} C     {grid['seconds']:>9.3f}  seconds")
         report.say(f"  best test accuracy     {grid['best_score']:>9.4f}  for C = {grid['best_C']:.4g}")
     if is_saved:
-        report.say(f"\nsaved: {options.save}; zerogap.Path.load({options.save!r}) in Python")
+        reader = "zerogap.load" if len(model.paths_) > 1 else "zerogap.Path.load"
+        report.say(f"\nsaved: {options.save}; {reader}({options.save!r}) in Python")
     report.write(results)
     return solving.ended(is_interrupted)
 
@@ -106,36 +112,54 @@ def _followed(options: argparse.Namespace, settings: dict[str, Any], parts: Spli
     return model, solving.timed_fit(report, "following the path", model, parts.train, parts.y_train)
 
 
+def _status(model: Any) -> str:
+    """Return that of all paths: the first that is not complete."""
+    return next((path.status for path in model.paths_ if path.status != "complete"), "complete")
+
+
 def _shown(options: argparse.Namespace, model: Any, parts: Split, seconds: float, report: Report) -> dict[str, Any]:
     """Print what was found, and return it."""
-    path, gap = model.path_, model.path_.largest_gap_
+    paths, gap, C, status = model.paths_, model.largest_gap_, model.breakpoints_, _status(model)
     which, X, y = parts.scored
     with report.working("scoring every C"):
         curve = model.score_curve(X, y)
     best = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in curve.best_intervals)
     score = f"best {which} accuracy"
-    report.say(f"every C from {path.C[0]:g} to {path.C[-1]:g}, kernel {options.kernel!r}: {path.status}\n")
-    report.say(f"  breakpoints            {len(path):>9}")
-    report.say(f"  events                 {path.n_events:>9}")
-    report.say(f"  largest elbow          {path.n_free.max():>9}")
+    report.say(f"every C from {C[0]:g} to {C[-1]:g}, kernel {options.kernel!r}: {status}\n")
+    if len(paths) > 1:
+        report.say(f"  pairs of classes       {len(paths):>9}")
+    report.say(f"  breakpoints            {len(C):>9}")
+    report.say(f"  events                 {model.n_events_:>9}")
+    report.say(f"  largest elbow          {max(path.n_free.max() for path in paths):>9}")
     report.say(f"  largest certified gap  {gap:>9.1e}  over every C")
     report.say(f"  {score:<22} {curve.best_score:>9.4f}  for C in {best}")
     report.say(f"  seconds                {seconds:>9.3f}")
     if options.engine == "lp":
-        counts = path.counts
-        report.say(f"  largest null space     {counts.largest_null_space:>9}")
-        report.say(f"  special events         {counts.special:>9}")
+        counts = [path.counts for path in paths]
+        report.say(f"  largest null space     {max(count.largest_null_space for count in counts):>9}")
+        report.say(f"  special events         {sum(count.special for count in counts):>9}")
+        violated = sum(count.kkt_backups for count in counts)
         report.say(
-            f"  backups                {path.n_backups:>9}  of them {counts.kkt_backups} for violated conditions"
+            f"  backups                {sum(path.n_backups for path in paths):>9}  of them {violated} for violated conditions"
         )
-        report.say(
-            f"  seconds of tracking    {counts.tracking_seconds:>9.3f}  and {counts.start_seconds:.3f} for the start"
-        )
+        tracking, start = sum(count.tracking_seconds for count in counts), sum(count.start_seconds for count in counts)
+        report.say(f"  seconds of tracking    {tracking:>9.3f}  and {start:.3f} for the start")
+    records = [_record(path) for path in paths]
+    if len(paths) > 1:
+        names = pair_names(model.classes_)
+        pairs = [{"pair": name, **record} for name, record in zip(names, records, strict=True)]
+        records = [{"status": status, "C": C.tolist(), "pairs": pairs}]
+    return {
+        **records[0], "largest_gap": gap, "seconds": seconds,
+        "score_curve": {"C": curve.C.tolist(), "score": curve.score.tolist()},
+        "best_score": curve.best_score, "best_intervals": curve.best_intervals,
+    }  # fmt: skip
+
+
+def _record(path: Any) -> dict[str, Any]:
     return {
         "status": path.status, "C": path.C.tolist(), "n_free": path.n_free.tolist(),
-        "events": [event._asdict() for event in path.events], "largest_gap": gap, "seconds": seconds,
-        "score_curve": {"C": curve.C.tolist(), "score": curve.score.tolist()},
-        "best_score": curve.best_score, "best_intervals": curve.best_intervals, "counts": asdict(path.counts),
+        "events": [event._asdict() for event in path.events], "counts": asdict(path.counts),
     }  # fmt: skip
 
 

@@ -7,23 +7,49 @@ from zerogap.lazy_import import loader
 if TYPE_CHECKING:
     from zerogap.estimators.gaussian_process import GaussianProcessRegressor
     from zerogap.estimators.loo import leave_one_out
+    from zerogap.estimators.nu_svc import NuSVC
+    from zerogap.estimators.nu_svr import NuSVR
+    from zerogap.estimators.one_class import OneClassSVM
+    from zerogap.estimators.one_class_path import OneClassSVMPath
     from zerogap.estimators.persistence import load
     from zerogap.estimators.pipelines import score_curve
+    from zerogap.estimators.scoring import cost_matrix_scorer
     from zerogap.estimators.svc import SVC
     from zerogap.estimators.svc_path import SVCPath
     from zerogap.estimators.svr import SVR
+    from zerogap.estimators.svr_path import SVRPath
 
 __getattr__, __dir__ = loader(
     __name__,
     {
         "GaussianProcessRegressor": "gaussian_process",
+        "NuSVC": "nu_svc",
+        "NuSVR": "nu_svr",
+        "OneClassSVM": "one_class",
+        "OneClassSVMPath": "one_class_path",
         "SVC": "svc",
         "SVCPath": "svc_path",
         "SVR": "svr",
+        "SVRPath": "svr_path",
+        "cost_matrix_scorer": "scoring",
         "leave_one_out": "loo",
         "load": "persistence",
         "score_curve": "pipelines",
     },
 )
 
-__all__ = ["SVC", "SVR", "GaussianProcessRegressor", "SVCPath", "leave_one_out", "load", "score_curve"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "GaussianProcessRegressor",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+    "OneClassSVMPath",
+    "SVCPath",
+    "SVRPath",
+    "cost_matrix_scorer",
+    "leave_one_out",
+    "load",
+    "score_curve",
+]

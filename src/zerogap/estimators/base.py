@@ -28,7 +28,7 @@ from zerogap.problem import DualProblem
 from zerogap.progress import GapProgress
 from zerogap.solution import Solution, Status, Trace
 from zerogap.solvers import get_solver
-from zerogap.stopping import RelativeGap
+from zerogap.stopping import RelativeGap, Stop
 
 CHUNK = 50_000_000  # bytes of kernel values held at once when predicting
 
@@ -242,7 +242,7 @@ class KernelMachine(BaseEstimator):
             solution = solve(
                 problem,
                 self._chosen_solver(),
-                stop=RelativeGap(self.tol),
+                stop=self._stop(problem),
                 max_steps=max_steps,
                 max_time=self.max_time,
                 callback=progress,
@@ -253,6 +253,10 @@ class KernelMachine(BaseEstimator):
             if progress is not None:
                 progress.close()
         return solution
+
+    def _stop(self, problem: DualProblem) -> Stop:
+        """Return the rule by which a problem counts as solved."""
+        return RelativeGap(self.tol)
 
     def _warn(self, outcomes: Sequence[Outcome | Solution]) -> None:
         """Say which outcomes are short of the tolerance, once for each kind of them."""

@@ -301,7 +301,8 @@ def _finish(problem: DualProblem, active: ActiveSet) -> int:
 def _optimise(problem: DualProblem, active: ActiveSet) -> int:
     """Go to the optimum, if there is one: rounding may give the margin of inseparable classes a width of its own."""
     entered = active.optimise(problem)
-    active.is_unbounded |= problem.is_unbounded(active.beta, active.residual)
+    if not active.is_unbounded and problem.is_unbounded(active.beta, active.residual):
+        active.is_unbounded = not problem.has_margin(problem.certify(active.beta))
     return entered
 
 
@@ -337,7 +338,7 @@ def certified(
     if now.relative_gap > tol and now.gap <= tol * abs(now.primal):
         now = problem.certify(beta, precisely=True)
     status = Status.of(now, tol)
-    if is_unbounded:  # or rounding has led the exchanges astray
+    if is_unbounded and not problem.has_margin(now):  # or rounding has led the exchanges astray
         status = Status.UNBOUNDED if problem.may_be_unbounded else Status.STALLED
     row = TraceRow(
         *(entered, time.perf_counter() - began, now.dual, now.kkt_violation, now.relative_gap),

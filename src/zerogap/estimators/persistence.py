@@ -4,7 +4,7 @@ What a model holds is a tree.  Numbers, text and None are themselves, everything
 
     array, scalar  the name of a stored array         objects, list, tuple, dict  their parts, in order
     sparse         type, shape, data, indices, indptr  record  one of ``HOMES``: its name and its parts
-    path           the arrays of a Path                state   one of ``HOMES``: its name and its attributes
+    path, pairpath the arrays of a Path, or PairPath   state   one of ``HOMES``: its name and its attributes
     status         its name                            random  the state of a RandomState
 """
 
@@ -23,12 +23,18 @@ from zerogap.solution import Status
 
 KIND = "model"
 CACHE = 1000.0  # megabytes for the kernel rows of a path
+PATHS = ("Path", "RegressionPath", "EpsilonPath", "NuPath")
 
 # Whatever else a file names is refused, so that reading one never runs code of its author's choice.
 HOMES = {
     "SVC": "estimators.svc",
     "SVR": "estimators.svr",
+    "OneClassSVM": "estimators.one_class",
+    "OneClassSVMPath": "estimators.one_class_path",
+    "NuSVC": "estimators.nu_svc",
+    "NuSVR": "estimators.nu_svr",
     "SVCPath": "estimators.svc_path",
+    "SVRPath": "estimators.svr_path",
     "GaussianProcessRegressor": "estimators.gaussian_process",
     "Rows": "estimators.incremental",
     "Training": "estimators.incremental",
@@ -101,10 +107,15 @@ def load_with(file: str | os.PathLike[str], kind: str) -> tuple[Any, dict[str, A
 
 
 def _whole(model: Any) -> Any:
-    """Give a path the matrix of kernel values that it was stored without."""
-    path = getattr(model, "path_", None)
-    if path is not None and path.gram is None:
-        path.gram = model._gram(model._X, path.points.rows, CACHE)
+    """Give paths the kernel values that they were stored without."""
+    if hasattr(model, "_restore_paths"):
+        model._restore_paths()
+    elif hasattr(model, "paths_"):
+        model._attach_kernel_matrix()
+    else:
+        path = getattr(model, "path_", None)
+        if path is not None and path.gram is None:
+            path.gram = model._gram(model._X, path.points.rows, CACHE)
     return model
 
 
@@ -147,7 +158,9 @@ class _Writer:
 
     def _object(self, value: Any) -> dict[str, Any]:
         name = type(value).__name__
-        if name == "Path" and hasattr(value, "to_dict"):
+        if name == "PairPath" and hasattr(value, "to_dict"):
+            return {"pairpath": self.encode(value.to_dict())}
+        if name in PATHS and hasattr(value, "to_dict"):
             return {"path": self.encode(value.to_dict())}
         if _class_named(name) is not type(value):
             raise TypeError(
@@ -157,7 +170,8 @@ class _Writer:
             )
         if isinstance(value, tuple):
             return {"record": [name, [self.encode(item) for item in value]]}
-        return {"state": [name, self.encode(dict(value.__getstate__() or {}))]}
+        state = value._state_in_file() if hasattr(value, "_state_in_file") else value.__getstate__()
+        return {"state": [name, self.encode(dict(state or {}))]}
 
 
 class _Reader:
@@ -207,9 +221,18 @@ class _Reader:
         return {self.decode(key): self.decode(item) for key, item in content}
 
     def _path(self, content: Any) -> Any:
-        from zerogap.path import Path
+        path = import_module("zerogap.path")
+        arrays = self.decode(content)
+        kind = str(arrays.get("kind", "path"))
+        found = next((name for name in PATHS if getattr(path, name).kind == kind), None)
+        if found is None:
+            raise KeyError(f"no path is called {kind!r} here")
+        return getattr(path, found).from_dict(arrays)
 
-        return Path.from_dict(self.decode(content))
+    def _pairpath(self, content: Any) -> Any:
+        from zerogap.path.pairwise import PairPath
+
+        return PairPath.from_dict(self.decode(content))
 
     def _record(self, content: list[Any]) -> Any:
         name, items = content

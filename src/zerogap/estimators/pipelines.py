@@ -5,29 +5,36 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from zerogap.estimators.svc_path import SVCPath
-from zerogap.path import ScoreCurve
+from zerogap.estimators.svr_path import SVRPath
+from zerogap.path import ErrorCurve, ScoreCurve
 
 
-def score_curve(model: Any, X: Any, y: Any, sample_weight: Any = None) -> ScoreCurve:
-    """Return the accuracy on held-out data for every C, of a fitted path or of a pipeline that ends in one.
+def score_curve(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, *, scoring: Any = None
+) -> ScoreCurve | ErrorCurve:
+    """Return the score on held-out data for every C, or epsilon, of a fitted path or of a pipeline that ends in one.
 
     A pipeline transforms the points first, as its ``predict`` and ``score`` do.  Its last step alone, ``pipe[-1]``, does not.
 
     Parameters
     ----------
-    model : SVCPath, Pipeline or search
-        Fitted: an :class:`zerogap.SVCPath`, a pipeline whose last step is one, or a search with such a ``best_estimator_``.
+    model : SVCPath, SVRPath, Pipeline or search
+        Fitted: an :class:`zerogap.SVCPath` or :class:`zerogap.SVRPath`, a pipeline whose last step is one, or a search with
+        such a ``best_estimator_``.
     X : array or CSR matrix of shape (n, d)
         Points as the model's ``fit`` took them.
     y : array of shape (n,)
-        Their labels.
+        Their labels, or targets.
     sample_weight : array of shape (n,), optional
-        Weights of the points in the accuracy.
+        Weights of the points in the score.
+    scoring : str or callable, optional
+        The score, as in :meth:`zerogap.SVCPath.score_curve` and :meth:`zerogap.SVRPath.score_curve`; by default the accuracy,
+        or the squared error.
 
     Returns
     -------
-    ScoreCurve
-        Piecewise constant in C.
+    ScoreCurve or ErrorCurve
+        Piecewise constant in C, the accuracy; or of an ``SVRPath`` piecewise quadratic.
 
     Examples
     --------
@@ -41,7 +48,7 @@ def score_curve(model: Any, X: Any, y: Any, sample_weight: Any = None) -> ScoreC
     0.97
     """
     last = model
-    while not isinstance(last, SVCPath):
+    while not isinstance(last, SVCPath | SVRPath):
         if isinstance(last, Pipeline):
             X = last[:-1].transform(X) if len(last) > 1 else X
             last = last[-1]
@@ -50,6 +57,7 @@ def score_curve(model: Any, X: Any, y: Any, sample_weight: Any = None) -> ScoreC
         else:
             where = "" if last is model else f", which ends in {type(last).__name__}"
             raise TypeError(
-                f"score_curve takes a fitted SVCPath, or a pipeline that ends in one; got {type(model).__name__}{where}."
+                "score_curve takes a fitted SVCPath or SVRPath, or a pipeline that ends in one; got "
+                f"{type(model).__name__}{where}."
             )
-    return last.score_curve(X, y, sample_weight)
+    return last.score_curve(X, y, sample_weight, **({} if scoring is None else {"scoring": scoring}))

@@ -1,20 +1,15 @@
 """Support vector classification."""
 
-import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import copy_context
 from dataclasses import replace
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import _ovr_decision_function
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
@@ -23,7 +18,19 @@ from zerogap.estimators import small_pairs
 from zerogap.estimators.base import Outcome
 from zerogap.estimators.calibration import Calibrated
 from zerogap.estimators.incremental import Rows, Training, check_can_change
-from zerogap.estimators.pairs import coefficients, laid_out, pairs_of, signs
+from zerogap.estimators.pairs import (
+    by_class,
+    check_present,
+    check_ties,
+    chosen,
+    class_factors,
+    coefficients,
+    each,
+    laid_out,
+    pairs_of,
+    shaped,
+    signs,
+)
 from zerogap.gram import Gram
 from zerogap.limits import Exceeded, limits
 from zerogap.problem import DualProblem
@@ -395,11 +402,7 @@ class SVC(ClassifierMixin, Calibrated):
 
     def _each(self, work: Callable[[int], Any], count: int) -> list[Any]:
         """Return ``work(k)`` for k up to a count, on ``n_jobs`` threads; limits hold in all of them."""
-        if count <= 1 or effective_n_jobs(self.n_jobs) == 1:
-            return [work(k) for k in range(count)]
-        # All of them now: joblib asks for later ones in threads of its own, which know of no limit.
-        tasks = [delayed(copy_context().run)(work, k) for k in range(count)]
-        return Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(tasks)
+        return each(work, count, self.n_jobs)
 
     def _whole_gram(self, rows: Rows, points: Distinct) -> _Whole | None:
         """Return the kernel matrix of all classes, if memory holds it: every pair of classes has its part of it.
@@ -471,16 +474,7 @@ class SVC(ClassifierMixin, Calibrated):
         return build(gram, sign, self.C, sample_weight=weight, fit_intercept=self.fit_intercept)
 
     def _check_classes(self, codes: np.ndarray, weight: np.ndarray) -> None:
-        present = np.bincount(codes, weights=weight, minlength=self.classes_.size) > 0
-        if present.sum() < 2:
-            raise ValueError(
-                f"SVC needs at least two classes to separate; y has {self.classes_.size} class(es), {present.sum()} of them "
-                "with positive weight. Add points of another class, or give them weight."
-            )
-        if not present.all():
-            raise ValueError(
-                f"Every point of class {self.classes_[~present][0]} has weight zero. Drop those rows, or give them weight."
-            )
+        check_present(type(self).__name__, self.classes_, codes, weight)
 
     def _weighted(self, rows: Rows, points: Distinct) -> Distinct:
         """Return the points with the weight of their class as part of theirs.
@@ -492,15 +486,7 @@ class SVC(ClassifierMixin, Calibrated):
 
     def _class_factors(self, codes: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return what multiplies C for each class; "balanced" counts a point of weight two twice."""
-        if self.class_weight is None:
-            return np.ones(self.classes_.size)
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            sums = np.array([math.fsum(weight[codes == k]) for k in range(self.classes_.size)])
-            return math.fsum(weight) / (self.classes_.size * sums)
-        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
-        if not (np.isfinite(factors).all() and (factors > 0).all()):
-            raise ValueError(f"class_weight must be above 0 and finite for every class; got {factors.tolist()}.")
-        return factors
+        return class_factors(self.class_weight, self.classes_, codes, weight)
 
     def _starts(self, n: int) -> np.ndarray | None:
         """Return the coefficients of the last fit, if they are wanted and fit."""
@@ -576,37 +562,20 @@ class SVC(ClassifierMixin, Calibrated):
         """
         now = self._twin()  # another thread may store another model meanwhile
         check_is_fitted(now)
-        if now.break_ties and now.decision_function_shape == "ovo":
-            raise ValueError(
-                "break_ties must be False when decision_function_shape is 'ovo': with a column for each pair no class has "
-                'the largest value. Use decision_function_shape="ovr".'
-            )
+        check_ties(break_ties=now.break_ties, shape=now.decision_function_shape)
         return now.classes_[now._chosen(now._pair_decisions(X))]
 
     def _shaped(self, decisions: np.ndarray) -> np.ndarray:
         """Return the decision values of pairs of classes in the shape that is asked for."""
-        if self.classes_.size == 2:
-            return decisions.ravel()
-        return decisions if self.decision_function_shape == "ovo" else self._by_class(decisions)
+        return shaped(decisions, self.classes_.size, self.decision_function_shape)
 
     def _by_class(self, decisions: np.ndarray) -> np.ndarray:
         """Return a column for each class from one for each pair of them; two classes have one column either way."""
-        if self.classes_.size == 2:
-            return decisions
-        return _ovr_decision_function(decisions < 0, -decisions, self.classes_.size)
+        return by_class(decisions, self.classes_.size)
 
     def _chosen(self, decisions: np.ndarray) -> np.ndarray:
         """Return the number of the class that most pairs vote for, or with ``break_ties`` that of the largest value."""
-        k = self.classes_.size
-        if k == 2:
-            return (decisions.ravel() > 0).astype(int)
-        if self.break_ties:
-            return self._by_class(decisions).argmax(axis=1)
-        votes = np.zeros((len(decisions), k), dtype=int)
-        for p, (a, b) in enumerate(pairs_of(k)):
-            votes[:, a] += decisions[:, p] > 0
-            votes[:, b] += decisions[:, p] <= 0
-        return votes.argmax(axis=1)
+        return chosen(decisions, self.classes_.size, break_ties=self.break_ties)
 
     def _weights(self) -> np.ndarray:
         points = self._kernel.moved(self.support_vectors_)

@@ -1,22 +1,38 @@
 """The support vector classifier for every C at once."""
 
+import time
 import warnings
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
+from zerogap.duplicates import Distinct, distinct
 from zerogap.estimators.base import KernelMachine, Outcome
+from zerogap.estimators.pairs import check_present, check_ties, chosen, class_factors, each, pairs_of, shaped, signs
+from zerogap.estimators.scoring import Held, curve_of
 from zerogap.estimators.svc import SVC
-from zerogap.path import ScoreCurve, score_curve, svm_path
+from zerogap.gram import Gram
+from zerogap.kernels import Kernel
+from zerogap.limits import limits
+from zerogap.path import Path, ScoreCurve, svm_path
+from zerogap.path._svm_path import _gap_as_read, _options, check_limits
+from zerogap.path.pairwise import CACHE, PairPath, Shared, centre_biases, follow_all
+from zerogap.progress import several_paths
 from zerogap.solution import Status, Trace
+from zerogap.wording import count
 
 
 class SVCPath(ClassifierMixin, KernelMachine):
-    """Two-class support vector classifier, solved exactly for every C from C_min to C_max.
+    """Support vector classifier, solved exactly for every C from C_min to C_max.
+
+    Of more than two classes every pair has a path of its own, and a prediction is the vote of all pairs, as in
+    :class:`zerogap.SVC`.
 
     Parameters
     ----------
@@ -37,25 +53,42 @@ class SVCPath(ClassifierMixin, KernelMachine):
         How the path is followed: "single", "lp" or "hastie", see :func:`zerogap.svm_path`.
     linear_system : str, optional
         "svd", "qr" or "qr-update", for engine "lp".
+    class_weight : dict or "balanced", default None
+        Multiplies C per class, as in :class:`zerogap.SVC`.
     max_events : int, optional
-        Stop after so many events; the path then ends at a smaller C, and a ConvergenceWarning says at which.
+        Stop after so many events, of each pair of classes; the path then ends at a smaller C, and a ConvergenceWarning says
+        at which.
     max_time : float, optional
-        Stop after so many seconds; the path then ends at a smaller C, and a ConvergenceWarning says at which.
+        Stop after so many seconds; the path then ends at a smaller C, and a ConvergenceWarning says at which.  Of more than
+        two classes the pairs share the time, so that there is a range of C which all of them have.
+    decision_function_shape : str, default "ovr"
+        Of ``decision_function`` with more than two classes: "ovr", a column a class, or "ovo", a column a pair of them.
+    break_ties : bool, default False
+        Whether ``predict`` takes the class with the largest decision value of "ovr" where there are more than two, not the
+        first of those with the most votes.
+    n_jobs : int, optional
+        Threads for pairs of classes, as joblib counts them: None is one, -1 all.
     verbose : bool, default False
         Show progress.
 
     Attributes
     ----------
+    paths_ : list of Path
+        The solution for every C, of each pair of classes in the order (0, 1), (0, 2), ..., (1, 2), ...; of two classes a list
+        of one.  With more than two, decision values are positive for the first class of a pair, and in its path the rows of
+        other classes have no weight.
     path_ : Path
-        The solution for every C.
+        That of two classes; with more there is none.
     breakpoints_ : array
-        Its C, ascending.
+        The C at which a point changes sets in any of the paths, ascending, with both ends of the range that all of them have.
     n_events_ : int
-        Number of changes of sets.
-    classes_ : array of shape (2,)
+        Number of changes of sets, of all pairs.
+    classes_ : array of shape (n_classes,)
         The labels, sorted.
+    class_weight_ : array of shape (n_classes,)
+        What multiplies C for each class.
     largest_gap_ : float
-        The largest relative duality gap over every C of the path.
+        The largest relative duality gap over every C, of all pairs.
 
     Examples
     --------
@@ -65,6 +98,16 @@ class SVCPath(ClassifierMixin, KernelMachine):
     >>> path = SVCPath(C_max=100.0).fit(X[::2], y[::2])
     >>> curve = path.score_curve(X[1::2], y[1::2])
     >>> bool(curve.best_score >= path.at(1.0).score(X[1::2], y[1::2]))
+    True
+
+    Three classes are three pairs of them:
+
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> path = SVCPath(C_max=100.0).fit(X[::2], y[::2])
+    >>> len(path.paths_), bool(path.largest_gap_ <= 1e-9)
+    (3, True)
+    >>> path.score_curve(X[1::2], y[1::2], scoring="f1_macro").is_exact
     True
     """
 
@@ -80,8 +123,12 @@ class SVCPath(ClassifierMixin, KernelMachine):
         C: float = 1.0,
         engine: Any = "single",
         linear_system: str | None = None,
+        class_weight: Any = None,
         max_events: int | None = None,
         max_time: float | None = None,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        n_jobs: int | None = None,
         verbose: Any = False,
     ):
         self.kernel = kernel
@@ -93,14 +140,21 @@ class SVCPath(ClassifierMixin, KernelMachine):
         self.C = C
         self.engine = engine
         self.linear_system = linear_system
+        self.class_weight = class_weight
         self.max_events = max_events
         self.max_time = max_time
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Models of older versions have one path, and no list of them."""
+        if "path_" in state:
+            path = state["path_"]
+            state = {**state, "paths_": [path], "class_weight_": np.ones(2), "_rows": path.points.rows}
+            del state["path_"]
+        super().__setstate__(state)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SVCPath":
         """Follow the path.
@@ -110,7 +164,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         X : array or CSR matrix of shape (n, d)
             Training points, or their kernel matrix (n, n) with ``kernel="precomputed"``.
         y : array of shape (n,)
-            Labels of two classes.
+            Labels, of two or more classes.
         sample_weight : array of shape (n,), optional
             A point of weight two counts as two points.
 
@@ -122,23 +176,47 @@ class SVCPath(ClassifierMixin, KernelMachine):
         return self._become(self._twin()._fit(X, y, sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> "SVCPath":
-        self._asked_kernel()
+        began = time.perf_counter()
+        self._check_options()
         X, y = self._check_points(X, y)
         validation.check_labels(y)
-        self.classes_ = np.unique(y)
-        if self.classes_.size != 2:
-            raise ValueError(
-                f"Only binary classification is supported. SVCPath follows two-class problems; y has {self.classes_.size} "
-                f"class(es) {self.classes_[:5].tolist()}. Wrap it in OneVsRestClassifier or OneVsOneClassifier, or use SVC."
-            )
-        self.path_ = svm_path(
+        weight = validation.check_weights(sample_weight, X.shape[0])
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        check_present("SVCPath", self.classes_, codes, weight)
+        self.class_weight_ = class_factors(self.class_weight, self.classes_, codes, weight)
+        self._X, self._y = self._own(X), y.copy()
+        if self.classes_.size == 2:
+            self.paths_ = [self._follow_one(X, codes, weight)]
+        else:
+            with limits(self._time_left(began)):
+                self.paths_ = self._follow_pairs(X, codes, weight, began)
+        self.breakpoints_, self.n_events_ = self._all_breakpoints(), sum(path.n_events for path in self.paths_)
+        self._warn_of_limit()
+        return self
+
+    def _check_options(self) -> None:
+        self._asked_kernel()
+        _options(self.engine, self.linear_system)
+        check_limits(self.max_events, self.max_time)
+        validation.check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
+        validation.check_flag("break_ties", self.break_ties)
+
+    def _own(self, X: Any) -> Any:
+        """Return a copy of the points, which no caller can change; of a kernel matrix only its shape is needed."""
+        return np.broadcast_to(0.0, X.shape) if self._is_precomputed else X.copy()
+
+    # One path, or one for every pair of classes.
+
+    def _follow_one(self, X: Any, codes: np.ndarray, weight: np.ndarray) -> Path:
+        kernel: Any = {"kernel": self.kernel, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
+        if self.class_weight is not None:
+            points = self._distinct(X, codes.astype(np.float64), weight)
+            kernel, weight = {"kernel": self._fixed_kernel(X, points)}, weight * self.class_weight_[codes]
+        path = svm_path(
             X,
-            y,
-            kernel=self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
-            sample_weight=sample_weight,
+            codes,
+            **kernel,
+            sample_weight=weight,
             C_min=self.C_min,
             C_max=self.C_max,
             engine=self.engine,
@@ -147,36 +225,119 @@ class SVCPath(ClassifierMixin, KernelMachine):
             max_time=self.max_time,
             verbose=bool(self.verbose),
         )
-        assert self.path_.gram is not None
-        self._X, self._y, self._kernel = self._own(X), y.copy(), self.path_.gram.kernel
-        self.breakpoints_, self.n_events_ = self.path_.C, self.path_.n_events
-        if self.path_.status in ("max_time", "max_events"):  # of Ctrl-C the path itself warns
-            self._warn_of_limit()
-        return self
+        assert path.gram is not None
+        self._kernel, self._rows = path.gram.kernel, path.points.rows
+        centre_biases(path)
+        return path
 
-    def _own(self, X: Any) -> Any:
-        """Return a copy of the points, which no caller can change; of a kernel matrix only its shape is needed."""
-        return np.broadcast_to(0.0, X.shape) if self._is_precomputed else X.copy()
+    def _follow_pairs(self, X: Any, codes: np.ndarray, weight: np.ndarray, began: float) -> list[Path]:
+        C_min, C_max = self._range()
+        if self._is_precomputed and X.dtype == np.float32:  # symmetric and definite but for rounding there
+            X = (0.5 * (X + X.T)).astype(np.float32)
+        points = self._distinct(X, codes.astype(np.float64), weight)
+        self._kernel, self._rows = self._fixed_kernel(X, points), points.rows
+        self._shared = self._share(X)
+        pairs = pairs_of(self.classes_.size)
+
+        def begin(k: int) -> PairPath:
+            a, b = pairs[k]
+            sign = signs(codes, a, b, self.classes_.size)
+            own = self._distinct(X, sign, np.where((codes == a) | (codes == b), weight, 0.0))
+            own = own._replace(weight=own.weight * self.class_weight_[codes[own.rows]])
+            return PairPath.begin(self._shared, self._places(own), own, sign[own.rows], C_min)
+
+        with several_paths(len(pairs)) if self.verbose else nullcontext():
+            return follow_all(
+                begin,
+                len(pairs),
+                _options(self.engine, self.linear_system),
+                C_max,
+                max_events=self.max_events,
+                deadline=None if self.max_time is None else began + self.max_time,
+                verbose=bool(self.verbose),
+                each=lambda work, number: each(work, number, self.n_jobs),
+                at_once=effective_n_jobs(self.n_jobs),
+            )
+
+    def _range(self) -> tuple[float, float]:
+        C_min, C_max = (validation.check_positive(name, getattr(self, name)) for name in ("C_min", "C_max"))
+        if C_min >= C_max:
+            raise ValueError(f"C_min must be below C_max; got C_min={C_min:g} and C_max={C_max:g}.")
+        return C_min, C_max
+
+    def _distinct(self, X: Any, y: np.ndarray, weight: np.ndarray) -> Distinct:
+        return distinct(X, y, weight, merge=not self._is_precomputed)
+
+    def _fixed_kernel(self, X: Any, points: Distinct) -> Kernel:
+        """Return the kernel with its parameters as numbers; the weights of classes have no part in them."""
+        asked = self._asked_kernel()
+        some = asked.taken(X, points.rows)
+        return asked.resolved(some, points.weight).centred(some)
+
+    def _share(self, X: Any) -> Shared:
+        """Return the kernel matrix of all classes."""
+        return Shared(self._gram(X, self._rows, CACHE))
+
+    def _places(self, points: Distinct) -> np.ndarray:
+        """Return where the distinct points of a path are among those of all classes."""
+        order = np.argsort(self._rows)
+        return order[np.searchsorted(self._rows, points.rows, sorter=order)]
+
+    def _all_breakpoints(self) -> np.ndarray:
+        if len(self.paths_) == 1:
+            return self.paths_[0].C
+        low, high = self._ends
+        every = np.unique(np.concatenate([path.C for path in self.paths_]))
+        return every[(every >= low) & (every <= high)]
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """The range of C that all paths have."""
+        return max(float(path.C[0]) for path in self.paths_), min(float(path.C[-1]) for path in self.paths_)
 
     def _warn_of_limit(self) -> None:
-        path = self.path_
+        """Tell where a limit has ended a path; of Ctrl-C a single path itself tells."""
+        short = [path for path in self.paths_ if path.status != "complete"]
+        several = len(self.paths_) > 1
+        if not short or (not several and short[0].status == "interrupted"):
+            return
+        path = min(short, key=lambda path: (path.has_segments, path.C[-1]))
+        reason = path.status if path.status == "interrupted" else f"{path.status}={getattr(self, path.status)}"
+        where, advice = f"the path {path._where_it_ends}", "or go on with svm_path(X, y, ..., resume=model.path_)."
+        if several:
+            pairs = f"{count(len(short))} of {len(self.paths_)} pairs of classes"
+            where = f"{pairs} have no whole path, and one of them {path._where_it_ends}"
+            advice = "or ask for fewer C."
         warnings.warn(
-            f"SVCPath was stopped ({path.status}={getattr(self, path.status)}) on its way to C_max={self.C_max:g}: the path "
-            f"{path._where_it_ends}. Raise the limit, or go on with svm_path(X, y, ..., resume=model.path_).",
+            f"SVCPath was stopped ({reason}) on its way to C_max={self.C_max:g}: {where}. "
+            f"{'Fit again' if path.status == 'interrupted' else 'Raise the limit'}, {advice}",
             ConvergenceWarning,
             stacklevel=validation.callers_level(),
         )
 
+    # Reading.
+
+    @property
+    def path_(self) -> Path:
+        """The path of two classes."""
+        check_is_fitted(self)
+        if len(self.paths_) > 1:
+            raise AttributeError(
+                f"With {self.classes_.size} classes there is no single path_; paths_ has one for each of the "
+                f"{len(self.paths_)} pairs of them."
+            )
+        return self.paths_[0]
+
     @property
     def largest_gap_(self) -> float:
-        """The largest relative duality gap over every C of the path."""
+        """The largest relative duality gap over every C, of all pairs of classes."""
         check_is_fitted(self)
-        return self.path_.largest_gap_
+        return max(path.largest_gap_ for path in self.paths_)
 
     def at(self, C: float) -> SVC:
         """Return the fitted SVC for this C, the one ``SVC(C=C).fit`` would give.
 
-        It has converged if its certificate says so; else its status and a ConvergenceWarning tell the gap.
+        It has converged if its certificates say so; else its status and a ConvergenceWarning tell the gap.
 
         Parameters
         ----------
@@ -189,27 +350,48 @@ class SVCPath(ClassifierMixin, KernelMachine):
             A model of its own.
         """
         check_is_fitted(self)
-        path = self.path_
+        self._check_not_empty()
         gamma = getattr(self._kernel, "gamma", self.gamma) if isinstance(self.kernel, str) else self.gamma
-        model = SVC(C=C, kernel=self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, tol=1e-9)
+        model = SVC(
+            C=C,
+            kernel=self.kernel,
+            gamma=gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            tol=1e-9,
+            class_weight=self.class_weight,
+            decision_function_shape=self.decision_function_shape,
+            break_ties=self.break_ties,
+            n_jobs=self.n_jobs,
+        )
         model.classes_, model._kernel, model.n_features_in_ = self.classes_, self._kernel, self.n_features_in_
-        model.class_weight_ = np.ones(2)
+        model.class_weight_ = self.class_weight_.copy()
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
-        assert path.gram is not None
-        certificate = path.certificate_at(C)
-        status, bias = Status.of(certificate, model.tol), path.bias_in_gram(C)
-        b_up, b_low = certificate.bias_interval
-        if not b_up <= bias <= b_low:  # rounding has moved it: the certificate is about its own
-            bias = certificate.bias
-        outcome = Outcome(path.beta_at(C), bias, certificate, status, 0, Trace(), path.gram.evaluations)
-        model._warn([outcome])
-        codes = (self._y == self.classes_[1]).astype(int)
-        model._store(self._X, codes, path._coefficients_at(C, on_few=True)[None], [outcome])
+        outcomes = each(lambda k: self._outcome(self.paths_[k], C, model.tol), len(self.paths_), self.n_jobs)
+        model._warn(outcomes)
+        beta = np.array([path._coefficients_at(C, on_few=True) for path in self.paths_])
+        model._store(self._X, np.searchsorted(self.classes_, self._y), beta, outcomes)
+        if len(self.paths_) > 1:
+            model.kernel_evaluations_ += self._shared.gram.evaluations
         return model
 
+    @staticmethod
+    def _outcome(path: Path, C: float, tol: float) -> Outcome:
+        """Return what is known of the solution at C."""
+        gram = path.gram
+        assert gram is not None
+        certificate = path.certificate_at(C)
+        status, bias = Status.of(certificate, tol), path.bias_in_gram(C)
+        b_up, b_low = certificate.bias_interval
+        # Rounding may have moved it out of the interval, or the interval itself, where a coefficient is at its bound but for
+        # rounding.  If it costs more than that, the certificate's own is the better one.
+        if not b_up <= bias <= b_low and _gap_as_read(path, C, from_data=False) > tol * abs(certificate.primal):
+            bias = certificate.bias
+        return Outcome(path.beta_at(C), bias, certificate, status, 0, Trace(), gram.evaluations)
+
     def decision_function(self, X: Any, C: Any = None) -> np.ndarray:
-        """Return f(x), positive for ``classes_[1]``.
+        """Return f(x).
 
         Parameters
         ----------
@@ -220,16 +402,13 @@ class SVCPath(ClassifierMixin, KernelMachine):
 
         Returns
         -------
-        array of shape (n,) or (k, n)
-            Decision values.
+        array of shape (n,) or (n, columns), or (k, n) or (k, n, columns) for several C
+            For two classes positive for ``classes_[1]``; else a column a class, or a pair of classes with "ovo".
         """
         now = self._twin()  # another thread may store another path meanwhile
-        K = now._against(X)
-        C, path = now._default(C), now.path_
-        several = [float(c) for c in np.atleast_1d(C)]
-        values = np.atleast_2d([path.beta_at(c) for c in several]) @ K
-        values += np.array([[path.bias_in_gram(c)] for c in several])
-        return values[0] if np.ndim(C) == 0 else values
+        C = now._default(C)
+        found = [shaped(one, now.classes_.size, now.decision_function_shape) for one in now._pair_decisions(X, C)]
+        return found[0] if np.ndim(C) == 0 else np.array(found)
 
     def predict(self, X: Any, C: Any = None) -> np.ndarray:
         """Return the class of each point.
@@ -244,14 +423,29 @@ class SVCPath(ClassifierMixin, KernelMachine):
         Returns
         -------
         array of shape (n,) or (k, n)
-            Labels.
+            Labels; with more than two classes the one most pairs vote for, or with ``break_ties`` the one of the largest
+            decision value.
         """
         now = self._twin()  # another thread may store another path meanwhile
-        is_second = now.decision_function(X, C) > 0
-        return now.classes_[is_second.astype(int)]
+        check_is_fitted(now)
+        check_ties(break_ties=now.break_ties, shape=now.decision_function_shape)
+        C = now._default(C)
+        found = [chosen(one, now.classes_.size, break_ties=now.break_ties) for one in now._pair_decisions(X, C)]
+        return now.classes_[found[0] if np.ndim(C) == 0 else np.array(found)]
 
-    def score_curve(self, X: Any, y: Any, sample_weight: Any = None) -> ScoreCurve:
-        """Return the accuracy on held-out data for every C of the path: every change of it, not samples.
+    def _pair_decisions(self, X: Any, C: Any) -> np.ndarray:
+        """Return f(x) for every C and every pair of classes, (k, n, pairs)."""
+        K = self._against(X)
+        self._check_not_empty()
+        several = [float(c) for c in np.atleast_1d(C)]
+        values = []
+        for path in self.paths_:
+            of_pair = np.atleast_2d([path.beta_at(c) for c in several]) @ self._kernel_rows(K, path)
+            values.append(of_pair + np.array([[path.bias_in_gram(c)] for c in several]))
+        return np.stack(values, axis=2)
+
+    def score_curve(self, X: Any, y: Any, sample_weight: Any = None, *, scoring: Any = None) -> ScoreCurve:
+        """Return the score on held-out data for every C of the path: every change of it, not samples.
 
         Of a pipeline that ends in a path it is :func:`zerogap.score_curve`, which transforms the points as the pipeline does.
 
@@ -262,7 +456,12 @@ class SVCPath(ClassifierMixin, KernelMachine):
         y : array of shape (n,)
             Their labels.
         sample_weight : array of shape (n,), optional
-            Weights of the points in the accuracy.
+            Weights of the points in the score.
+        scoring : str or callable, optional
+            The score: a name of scikit-learn's, such as "balanced_accuracy" or "f1_macro", a scorer by ``make_scorer``, a
+            function of true and predicted labels, or :func:`zerogap.cost_matrix_scorer`; larger is better.  By default the
+            accuracy.  One of decision values, such as "roc_auc", changes between any two C: it is computed at every breakpoint
+            and in the middle between two, and the curve is a :class:`zerogap.path.SampledScoreCurve`.
 
         Returns
         -------
@@ -277,11 +476,20 @@ class SVCPath(ClassifierMixin, KernelMachine):
         now = self._twin()
         K = now._against(X)
         now._warn_of_other_scale(X)
+        now._check_not_empty()
+        check_ties(break_ties=now.break_ties, shape=now.decision_function_shape)
         y = np.asarray(y)
         if y.shape != (K.shape[1],) or not np.isin(y, now.classes_).all():
             raise ValueError(f"y must hold {K.shape[1]} labels out of {now.classes_.tolist()}; got shape {y.shape}.")
-        signs = np.where(y == now.classes_[1], 1.0, -1.0)
-        return score_curve(now.path_, K, signs, validation.check_weights(sample_weight, y.size))
+        weight = None if sample_weight is None else validation.check_weights(sample_weight, y.size)
+        held = Held(now.paths_, K, [now._places(path.points) for path in now.paths_], now.classes_, y, weight)
+        return curve_of(
+            held,
+            scoring,
+            break_ties=now.break_ties,
+            shape=now.decision_function_shape,
+            each=lambda work, number: each(work, number, now.n_jobs),
+        )
 
     def _warn_of_other_scale(self, X: Any) -> None:
         """The last step of a pipeline does not know what the steps before it do; scores of raw points mean nothing."""
@@ -295,11 +503,54 @@ class SVCPath(ClassifierMixin, KernelMachine):
             )
 
     def _against(self, X: Any) -> np.ndarray:
-        """Kernel values of the path's distinct points against new ones."""
+        """Kernel values of the distinct points of all classes against new ones."""
         check_is_fitted(self)
-        X, rows = self._check_points(X, reset=False), self.path_.points.rows
-        return np.ascontiguousarray((X[:, rows] if self._is_precomputed else self._kernel(X, self._X[rows])).T)
+        X = self._check_points(X, reset=False)
+        return np.ascontiguousarray(
+            (X[:, self._rows] if self._is_precomputed else self._kernel(X, self._X[self._rows])).T
+        )
+
+    def _kernel_rows(self, K: np.ndarray, path: Path) -> np.ndarray:
+        """Return the rows of the distinct points of one path."""
+        return K if len(self.paths_) == 1 else K[self._places(path.points)]
+
+    def _check_not_empty(self) -> None:
+        """Refuse to read paths of which some have no solution."""
+        if len(self.paths_) == 1:
+            return self.paths_[0].check_not_empty()
+        empty = [
+            pair for pair, path in zip(pairs_of(self.classes_.size), self.paths_, strict=True) if not path.has_segments
+        ]
+        if empty:
+            a, b = self.classes_[list(empty[0])]
+            raise ValueError(
+                f"{count(len(empty), 'pair')} of classes, the first of them {a} against {b}, ended before their first segment "
+                "was found. Fit again with more time."
+            )
 
     def _default(self, C: Any) -> Any:
         """Return C, or the model's own: where the path does not reach that it says so."""
         return self.C if C is None else C
+
+    def _state_in_file(self) -> dict[str, Any]:
+        """Return what is stored without pickle: no kernel values but those that cannot be computed again."""
+        state = dict(super().__getstate__())
+        shared = state.pop("_shared", None)
+        if self._is_precomputed and "paths_" in state:
+            gram = self.paths_[0].gram if shared is None else shared.gram
+            assert gram is not None
+            state["_matrix"] = gram.full()
+        return state
+
+    def _attach_kernel_matrix(self) -> None:
+        """Give paths that were stored without kernel values the way to them."""
+        matrix = self.__dict__.pop("_matrix", None)
+        is_computed = matrix is None
+        gram = self._gram(self._X, self._rows, CACHE) if is_computed else Gram.of_checked(matrix, self._kernel, CACHE)
+        if len(self.paths_) == 1:
+            self.paths_[0].gram = gram
+            return
+        self._shared = Shared(gram)
+        for path in self.paths_:
+            assert isinstance(path, PairPath)
+            path.of(self._shared, self._places(path.points))

@@ -220,7 +220,11 @@ class SVR(RegressorMixin, Incremental):
         of_rows = points.on_few(beta, caps) if is_boxed else points.spread(beta)
         if self.warm_start:
             self._last_beta = of_rows
-        self._store_support(training.rows.X, np.flatnonzero(of_rows))
+        self._store(training.rows.X, of_rows, outcome)
+
+    def _store(self, X: Any, of_rows: np.ndarray, outcome: Outcome) -> None:
+        """Keep the coefficients over all rows, and what is known of them."""
+        self._store_support(X, np.flatnonzero(of_rows))
         self.dual_coef_ = self._sparse_if_points_are(of_rows[None, self.support_])
         self._set_biases([outcome.bias])
         self.n_support_ = np.array([self.support_.size], dtype=np.int32)

@@ -101,9 +101,14 @@ def _warn(found: ModelCertificate) -> None:
 
 def certified(part: Part, tol: float | None = None, max_time: float | None = None) -> Found:
     """Return the certificate of one of the problems of a model; where no gap is a proof it is refused."""
+    refuse_indefinite(part)
+    return part.found(tol, max_time)
+
+
+def refuse_indefinite(part: Part) -> None:
+    """Refuse a problem that is not convex."""
     if not part.problem.gram.seems_positive():
         raise ValueError(
             f"The {part.problem.gram.kernel.name} kernel is not positive semidefinite on this data: the problem is not convex, "
             "and no gap proves anything. Another kernel, such as rbf, has no such problem."
         )
-    return part.found(tol, max_time)

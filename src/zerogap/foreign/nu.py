@@ -23,7 +23,6 @@ between two values of s on one piece the solution is a combination of both: the 
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
@@ -32,8 +31,8 @@ import numpy as np
 from zerogap.certificate import Certificate
 from zerogap.foreign.gap import expansion_certificate
 from zerogap.foreign.parts import SOLVED, Bound, Expansion, solved
-from zerogap.gram import Gram
 from zerogap.kernels import UNIT
+from zerogap.loss import Loss
 from zerogap.problem import DualProblem
 from zerogap.solution import Status
 
@@ -175,22 +174,20 @@ class NuClassifier(_Nu):
         return f" Or nu={self.nu:g} is too small for the data: with a margin below zero all coefficients have the wrong sign."
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        problem: DualProblem,
-        rows: np.ndarray,
-        gram: Callable[[float], Gram],
-        coefficients: np.ndarray,
-        bias: float,
-        nu: float,
-    ) -> Self:
+    def of(cls, hinge: Expansion, nu: float) -> Self:
         """Return the problem of a model whose coefficients have been divided by rho."""
-        cap = problem.upper - problem.lower
-        classes = float(problem.upper.sum()), float(-problem.lower.sum())
-        wanted, size = min(nu * float(cap.sum()), 2.0 * min(classes)), float(np.abs(coefficients).sum())
+        upper, lower = hinge.problem.upper, hinge.problem.lower
+        wanted, most = nu * float((upper - lower).sum()), 2.0 * min(float(upper.sum()), -float(lower.sum()))
+        if wanted > most * (1.0 + upper.size * UNIT):  # more than rounding
+            raise ValueError(
+                f"nu={nu:g} is infeasible{f' for {hinge.name}' if hinge.name else ''}: the coefficients of each class sum to "
+                f"{0.5 * wanted:g}, nu/2 of all weights, and the lighter class has weights of {0.5 * most:g}. Pass y and "
+                "sample_weight as the model was fitted with them, and nu as it was."
+            )
+        wanted, size = min(wanted, most), _size(hinge.coefficients)
         scale = wanted / size if size else 1.0
-        return cls(name, problem, rows, gram, scale * coefficients, scale * bias, nu, wanted, scale)
+        scaled = replace(hinge, coefficients=scale * hinge.coefficients, bias=scale * hinge.bias)
+        return cls(**vars(scaled), nu=nu, sum_of_sizes=wanted, scale=scale)
 
     def problem_at(self, s: float) -> DualProblem:
         """Return the hinge with targets rho y."""
@@ -220,24 +217,55 @@ class NuClassifier(_Nu):
         """Return the solution."""
         return self._search(tol, max_time, self.feasible(), self._own() or self.scale, rises=True)
 
+    def with_margin(self, tol: float, max_time: float | None) -> Exact:
+        """Return the solution, by whose rho it can be divided; where there is no margin it is refused.
+
+        LIBSVM may end with a margin below zero, where its tolerance is coarse beside it.  Its point divided by that has
+        coefficients of the wrong sign, all of them: with the other sign they are where it ended.
+        """
+        flipped = replace(self, coefficients=-self.coefficients, bias=-self.bias)
+        exact = (self if self.problem.target @ self.coefficients >= 0 else flipped).exact(tol, max_time)
+        if not exact.s > 0:
+            raise ValueError(
+                f"nu={self.nu:g} is too small for this data{f', {self.name}' if self.name else ''}: the classes cannot be told "
+                "apart with so few errors, and the optimum is f = 0, without a margin. Use a larger nu, or SVC."
+            )
+        return exact
+
+    def _exactly(self, tol: float, max_time: float | None) -> tuple[Self, Bound]:
+        exact = self.with_margin(tol, max_time)
+        rho, bias = self._middle(exact.beta)
+        new = replace(self, coefficients=exact.beta, bias=bias, scale=rho)
+        if not (rho > 0 and new._above([exact.beta])[0].relative_gap <= tol):  # by its last digits, or an early end
+            new = replace(new, bias=exact.certificate.bias, scale=exact.s)
+        return new, Bound(exact.beta, exact.certificate, exact.status)
+
+    def _middle(self, beta: np.ndarray) -> tuple[float, float]:
+        """Return rho and bias that go with a solution, as LIBSVM does the middle ones if there are many.
+
+        The objective is a sum over the classes: that of rho - y b, a quantile of y f(x) with the weight S / 2 below it.
+        """
+        values, half = self.problem.gram.dot(beta), 0.5 * self.sum_of_sizes
+        levels = []
+        for sign in (1.0, -1.0):
+            side = self.problem.target == sign
+            zero = np.zeros(int(side.sum()))
+            levels.append(-Loss(zero, self.cap[side], zero, 0.0).best_bias(-sign * values[side], half))
+        return 0.5 * (levels[0] + levels[1]), 0.5 * (levels[1] - levels[0])
+
+    def as_held(self) -> tuple[np.ndarray, float]:
+        """Return coefficients and intercept divided by rho."""
+        return self.coefficients / self.scale, self.bias / self.scale
+
 
 @dataclass(frozen=True)
 class NuRegressor(_Nu):
     """Regression with a tube of a width of its own; the problem is that of eps = 0."""
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        problem: DualProblem,
-        rows: np.ndarray,
-        gram: Callable[[float], Gram],
-        coefficients: np.ndarray,
-        bias: float,
-        nu: float,
-    ) -> Self:
+    def of(cls, insensitive: Expansion, nu: float) -> Self:
         """Return the problem of a model."""
-        return cls(name, problem, rows, gram, coefficients, bias, nu, nu * float(problem.upper.sum()))
+        return cls(**vars(insensitive), nu=nu, sum_of_sizes=nu * float(insensitive.problem.upper.sum()))
 
     @property
     def cap(self) -> np.ndarray:

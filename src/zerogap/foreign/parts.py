@@ -5,7 +5,7 @@ A classifier of several classes is one problem for each pair of them, or for eac
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -136,6 +136,33 @@ class Expansion(Part):
     def _optimal(self, tol: float, max_time: float | None, start: np.ndarray) -> Bound:
         """Return the point of a solution."""
         return Bound.of(self.solution(tol, max_time, start))
+
+    def polished(self, tol: float, max_time: float | None) -> tuple[Self, Bound]:
+        """Return the exact model in place of this one, and the point of the solution.
+
+        Half of the tolerance is left to what coefficients are rounded by when the model gets them.
+        """
+        new, solved = self._exactly(0.5 * tol, max_time)
+        if solved.certificate.relative_gap <= tol:
+            return new, solved
+        # Where digits or time are short, the model that was there may be the better one.
+        return min((new, self), key=lambda one: one._above([solved.beta])[0].primal), solved
+
+    def against(self, solved: Bound, tol: float) -> Found:
+        """Return how far the model is above the optimum, by its own point, or by a solution's if that proves too little."""
+        best = self.found(None, None).certificate
+        if not best.relative_gap <= tol:
+            best = min(best, *self._above([solved.beta]), key=lambda certificate: certificate.relative_gap)
+        return Found(best, solved.shortfall(best, tol))
+
+    def _exactly(self, tol: float, max_time: float | None) -> tuple[Self, Bound]:
+        """Return the model of a solution, and its point."""
+        solved = self._optimal(tol, max_time, self.feasible())
+        return replace(self, coefficients=solved.beta, bias=solved.certificate.bias), solved
+
+    def as_held(self) -> tuple[np.ndarray, float]:
+        """Return coefficients and intercept in the scale that the model has them in."""
+        return self.coefficients, self.bias
 
     def _above(self, points: list[np.ndarray]) -> list[Certificate]:
         """Return how far the model is above the bound of each of some feasible points, rounding counted."""

@@ -12,6 +12,8 @@ from zerogap import validation
 from zerogap.estimators.base import KernelMachine
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
+from zerogap.foreign import libsvm
+from zerogap.foreign.certifying import refuse_indefinite
 from zerogap.foreign.gap import vector
 from zerogap.foreign.nu import NuClassifier, NuRegressor
 from zerogap.foreign.parts import Bound, Expansion, Vector
@@ -45,19 +47,20 @@ def polish(
 
     A kernel machine becomes a :class:`zerogap.SVC` or :class:`zerogap.SVR` with the same parameters: gamma is the number that
     was used, and so are weights of classes; with ``probability=True`` probabilities are calibrated anew, on X and y;
-    ``cache_size`` and ``max_iter`` are the solver's, and zerogap's.  A LinearSVC or LinearSVR stays one: a copy of it has
-    the exact ``coef_`` and ``intercept_``, and besides ``certificate_``, a :class:`ModelCertificate`.  A NuSVC of two classes
-    becomes the SVC, a NuSVR the SVR, whose C or epsilon has that nu.  In a Pipeline or a TransformedTargetRegressor the machine
-    is replaced; of a search the best estimator is returned.
+    ``cache_size`` and ``max_iter`` are the solver's, and zerogap's.  A NuSVC of two classes becomes the SVC, a NuSVR the SVR,
+    whose C or epsilon has that nu.  The others stay what they are, a copy that has ``certificate_``, a
+    :class:`ModelCertificate`, besides: LinearSVC and LinearSVR with the exact ``coef_`` and ``intercept_``; OneClassSVM, and a
+    NuSVC of more than two classes, with the exact ``dual_coef_``, ``intercept_`` and support vectors.  In a Pipeline or a
+    TransformedTargetRegressor the machine is replaced; of a search the best estimator is returned.
 
     Parameters
     ----------
     model : estimator
-        What :func:`certify` takes, but OneClassSVM and a NuSVC of more than two classes.
+        What :func:`certify` takes, but a NuSVC of scikit-learn-intelex of more than two classes.
     X : array or CSR matrix of shape (n, d)
         The points it was fitted on.
     y : array of shape (n,), optional
-        Labels or targets; every model that can be polished needs them.
+        Labels or targets; not needed for OneClassSVM.
     sample_weight : array of shape (n,), optional
         Weights it was fitted with.
     tol : float, default 1e-9
@@ -89,16 +92,9 @@ def polish(
 def _polished(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, max_time: float | None) -> Any:
     core = core_of(model, X, y)
     training = Training(core.model, core.X, core.y, sample_weight)
-    if training.kind == "OneClassSVM":
-        raise TypeError(
-            "polish has no model to return for a OneClassSVM. certify(model, X, tol=1e-9) tells how far it is off; its exact "
-            "coefficients are those of zerogap.solve(zerogap.DualProblem.one_class(zerogap.Gram(X, ...), nu))."
-        )
-    if training.kind == "NuSVC" and training.classes.size > 2:
-        raise TypeError(
-            f"A NuSVC of {training.classes.size} classes has another C for every pair of them, which no SVC has. Wrap it in "
-            "OneVsOneClassifier and polish its estimators, or use SVC."
-        )
+    # A NuSVC of several classes has another C for every pair of them, which no SVC has.
+    if training.kind == "OneClassSVM" or (training.kind == "NuSVC" and training.classes.size > 2):
+        return core.wrap(_libsvm(training, core.X, core.y, sample_weight, tol, max_time))
     if training.kind.startswith("Linear"):
         return core.wrap(_linear(training, tol, max_time))
     return core.wrap(_machine(training, core.X, core.y, sample_weight, tol, max_time))
@@ -129,12 +125,7 @@ def _machine(
 
 def _of_nu(part: NuClassifier | NuRegressor, tol: float, max_time: float | None) -> tuple[np.ndarray, dict[str, float]]:
     """Return the exact coefficients of a nu problem, and the C or epsilon that has this nu."""
-    exact = part.exact(tol, max_time)
-    if isinstance(part, NuClassifier) and not exact.s > 0:
-        raise ValueError(
-            f"nu={part.nu:g} is too small for this data: the classes cannot be told apart with so few errors, and the optimum "
-            "is f = 0, without a margin. Use a larger nu, or SVC."
-        )
+    exact = part.with_margin(tol, max_time) if isinstance(part, NuClassifier) else part.exact(tol, max_time)
     _warn_if_short(exact.certificate.relative_gap, tol, "The nu problem")
     if isinstance(part, NuRegressor):
         return exact.beta, {"epsilon": exact.s}
@@ -171,6 +162,45 @@ def _like(training: Training, **options: Any) -> Any:
             new.set_params(
                 class_weight=dict(zip(training.classes.tolist(), training.class_factors.tolist(), strict=True))
             )
+    return new
+
+
+def _libsvm(training: Training, X: Any, y: Any, sample_weight: Any, tol: float, max_time: float | None) -> Any:
+    """Return a copy of the model with the exact coefficients and intercepts."""
+    libsvm.refuse_others(training)
+    coefficients, biases, bounds = [], [], []
+    for part in parts_of(training):
+        assert isinstance(part, Expansion)
+        refuse_indefinite(part)
+        exact, bound = part.polished(tol, max_time)
+        own, bias = exact.as_held()
+        coefficients.append(np.zeros(training.n))
+        coefficients[-1][part.rows] = own
+        biases.append(bias)
+        bounds.append(bound)
+    new = libsvm.with_coefficients(training, np.array(coefficients), np.array(biases))
+    names, found, sizes = [], [], []
+    for part, bound in zip(parts_of(Training(new, X, y, sample_weight)), bounds, strict=True):  # of what it holds
+        assert isinstance(part, Expansion)
+        names.append(part.name)
+        found.append(part.against(bound, tol))
+        sizes.append(part.n_support)
+    certificates, shortfalls = zip(*found, strict=True)
+    new.certificate_ = ModelCertificate(
+        training.kind, tuple(names), certificates, tuple(sizes), training.n, tuple(shortfalls)
+    )
+    new.fit_status_ = int(not new.certificate_.relative_gap <= tol)
+    worst = new.certificate_.worst
+    if new.fit_status_ and worst.primal + worst.rounding >= 0.0:
+        warnings.warn(
+            f"{training.kind} has objective {worst.primal:.2g}, no better than zero, which f = 0 has; the optimum is at least "
+            f"{worst.dual:.2g}. If that is zero, as with a linear kernel and points all around the origin, there is nothing to "
+            "solve: use another kernel, such as rbf. Else raise max_time if there is one.",
+            ConvergenceWarning,
+            stacklevel=validation.callers_level(),
+        )
+    else:
+        _warn_if_short(new.certificate_.relative_gap, tol, training.kind)
     return new
 
 

@@ -181,7 +181,7 @@ def _of_all(training: Training) -> Part:
     bias, gram = _biases(training)[0], functools.partial(training.gram, rows)
     if kind == "NuSVR":
         problem = _regression(training, gram(LOOKED_AT), 0.0)
-        return NuRegressor.of("", problem, rows, gram, own, bias, training.model.nu)
+        return NuRegressor.of(Expansion("", problem, rows, gram, own, bias), training.model.nu)
     if kind == "OneClassSVM":
         problem = DualProblem.one_class(gram(LOOKED_AT), training.model.nu, sample_weight=training.weight)
     else:
@@ -212,7 +212,7 @@ def _pair(training: Training, k: int, a: int, b: int) -> Part:
     name = "" if is_one else f"{classes[a]} against {classes[b]}"
     if training.kind == "NuSVC":
         problem = DualProblem.hinge(gram(LOOKED_AT), sign, 1.0, sample_weight=cost)
-        return NuClassifier.of(name, problem, rows, gram, own, bias, model.nu)
+        return NuClassifier.of(Expansion(name, problem, rows, gram, own, bias), model.nu)
     build = DualProblem.squared_hinge if isinstance(model, SVC) and model.loss != "hinge" else DualProblem.hinge
     fit_intercept = getattr(model, "fit_intercept", True)
     problem = build(gram(LOOKED_AT), sign, model.C, sample_weight=cost, fit_intercept=fit_intercept)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
-from zerogap.estimators import SVCPath
+from zerogap.estimators import SVCPath, SVRPath
 
 
 class Core(NamedTuple):
@@ -33,8 +33,10 @@ def core_of(model: Any, X: Any, y: Any) -> Core:
         )
     if isinstance(model, TransformedTargetRegressor) and hasattr(model, "regressor_"):
         return _of_transformed(model, X, y)
-    if isinstance(model, SVCPath) and hasattr(model, "path_"):
+    if isinstance(model, SVCPath) and hasattr(model, "paths_"):
         return Core(model.at(model.C), X, y, lambda new: new)
+    if isinstance(model, SVRPath) and hasattr(model, "path_"):
+        return Core(model.at(getattr(model, model.over)), X, y, lambda new: new)
     return Core(model, X, y, lambda new: new)
 
 

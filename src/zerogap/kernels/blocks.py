@@ -28,7 +28,7 @@ class Points:
     """Points in the form that ``Columns.fill`` takes."""
 
     def __init__(self, X: Any):
-        self.X = X
+        self.X = _with_short_indices(X)
         self._parts: dict[tuple[int, int], Any] = {}
         self._by_feature: Any = None  # no cached properties: they have a lock, for which threads would wait
 
@@ -191,6 +191,15 @@ class Columns:
         if self.kernel.is_own and not self.kernel.states_roundings and diagonal.size:
             roundings = max(roundings, self.kernel.disagreement(self.points.X, diagonal).units)  # a mere assumption
         return Rounding.within(magnitude, roundings)
+
+
+def _with_short_indices(X: Any) -> Any:
+    """Return sparse points with indices of 32 bits wherever these suffice: the same compiled code then serves all."""
+    if not sp.issparse(X) or X.indices.dtype == X.indptr.dtype == np.int32:
+        return X
+    if max(X.nnz, *X.shape) > np.iinfo(np.int32).max:
+        return X
+    return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
 
 
 def write_products(rows: Points, columns: Points, out: np.ndarray) -> None:

@@ -4,6 +4,7 @@ import numbers
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -13,11 +14,14 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from zerogap import validation
+from zerogap.compiled import HUGE
 from zerogap.duplicates import distinct
 from zerogap.gram import Gram, PreciseProduct
 from zerogap.kernels import UNIT, Kernel, as_kernel
 from zerogap.limits import Exceeded, check, heard, limits
-from zerogap.path.engine import ELBOW, NotStarted, Options, Segment, Step, Transition
+from zerogap.loss import Loss
+from zerogap.path.engine import NotStarted, Options, Segment, Step, Transition
+from zerogap.path.family import RIGHT, Family
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
 from zerogap.path.proof import BLOCK
@@ -32,10 +36,6 @@ EXACT_ROUNDED = (
 )
 SURE = 0.1 * EXACT_ROUNDED  # a bound below this at all those C leaves enough for what is between them
 SOME_COORDINATES, MOST_COORDINATES = 5_000_000, 50_000_000  # read to compute kernel values there, at one C and at all
-SAME_WEIGHT = 1e-12  # of all weight: a difference between the classes that is the rounding of a sum
-LEAST_DISTANCE = (
-    1e-15  # squared, of the largest kernel value: what rounding leaves of zero, where all points are the same
-)
 SAMPLES = 5  # C at which that is asked, and about as many segments
 PRECISE = 2  # so many of them are computed in twice the precision, if need be; and those of which the bound is rough
 
@@ -126,34 +126,44 @@ def svm_path(
     ('complete', True)
     """
     options = _options(engine, linear_system)
-    C_min = validation.check_positive("C_min", C_min)
-    C_max = validation.check_positive(
-        "C_max", C_max, advice="The path ends by itself when no point is left at its cap."
-    )
-    if C_min >= C_max:
-        raise ValueError(f"C_min must be below C_max; got C_min={C_min:g} and C_max={C_max:g}.")
-    _check_limits(max_events, max_time)
-    data = _Data(X, y, as_kernel(kernel, gamma, degree, coef0), sample_weight, merge_duplicates)
+    C_min, C_max = check_range("C", C_min, C_max, advice="The path ends by itself when no point is left at its cap.")
+    check_limits(max_events, max_time)
+    data = TwoClasses(X, y, as_kernel(kernel, gamma, degree, coef0), sample_weight, merge_duplicates)
     begun = None if resume is None else data.check_same(resume)
-    if resume is not None:  # who goes on with a path that was interrupted knows of that
+    return follow(lambda: data.begin(C_min), begun, C_max, options, max_events, max_time, verbose)
+
+
+def follow(
+    begin: Callable[[], Path],
+    begun: Path | None,
+    end: float,
+    options: Options,
+    max_events: int | None,
+    max_time: float | None,
+    verbose: bool,
+) -> Path:
+    """Follow a new path, or one that was begun, to a value of its parameter; seal it, and warn of what is not exact."""
+    if begun is not None:  # who goes on with a path that was interrupted knows of that
         heard()
     with limits(max_time) as limit:
-        path = data.begin(C_min) if begun is None else begun
+        path = begin() if begun is None else begun
         try:
-            _refuse_overflow(path, C_max)
+            _refuse_overflow(path, end)
             if path.engine is None:
                 _refuse_indefinite(path)
-                _start(path, options, 1.0 / C_max)
-            status = _follow(path, C_max, max_events, verbose)
+                _start(path, options, path.lam_of(end))
+            status = _follow(path, end, max_events, verbose)
             path.prove()
         except Exceeded:
             status = "interrupted" if limit.was_interrupted else "max_time"
         path.seal(status)
         _check_result(path, options)
     if status == "interrupted":
+        name, estimator = path.function, path.path_estimator
+        also = f"; the path of an {estimator} is its path_" if estimator else ""
         warnings.warn(
-            f"svm_path was stopped (interrupted) on its way to C_max={C_max:g}: the path {path._where_it_ends}. Go on with "
-            "svm_path(X, y, ..., resume=path); the path of an SVCPath is its path_.",
+            f"{name} was stopped (interrupted) on its way to {path.end_name}={end:g}: the path {path._where_it_ends}. Go on "
+            f"with {name}({path.rows_of_data}, ..., resume=path){also}.",
             ConvergenceWarning,
             stacklevel=validation.callers_level(),
         )
@@ -167,7 +177,16 @@ def _check_result(path: Path, options: Options) -> None:
             _warn_if_rough(path)
 
 
-def _check_limits(max_events: Any, max_time: Any) -> None:
+def check_range(name: str, least: Any, largest: Any, *, advice: str = "") -> tuple[float, float]:
+    """Return both ends of a path, checked."""
+    least = validation.check_positive(f"{name}_min", least)
+    largest = validation.check_positive(f"{name}_max", largest, advice=advice)
+    if least >= largest:
+        raise ValueError(f"{name}_min must be below {name}_max; got {name}_min={least:g} and {name}_max={largest:g}.")
+    return least, largest
+
+
+def check_limits(max_events: Any, max_time: Any) -> None:
     if max_events is not None and (
         not isinstance(max_events, numbers.Integral) or isinstance(max_events, bool | np.bool_) or max_events < 0
     ):
@@ -191,36 +210,42 @@ def _options(engine: str | Options, linear_system: str | None) -> Options:
     return replace(options, linear_system=linear_system)
 
 
-class _Data:
-    """What a path is made from, checked: distinct points, their labels and weights, and the kernel."""
+class Data:
+    """What a path is made from, checked: distinct points, their targets and weights, and the kernel."""
+
+    targets = "y"
+    path_type: type[Path] = Path
+    moves_origin = True  # of a linear kernel: coefficients sum to zero
 
     def __init__(self, X: Any, y: Any, kernel: Kernel, sample_weight: Any, merge: bool):
         is_coarse = kernel.is_precomputed and getattr(X, "dtype", None) in (np.float32, np.float16)
         X = validation.check_precomputed(X) if kernel.is_precomputed else validation.check_points(X)
-        signs, weight = _two_classes(y, X.shape[0]), validation.check_weights(sample_weight, X.shape[0])
-        self.points = distinct(X, signs, weight, merge=merge and not kernel.is_precomputed)
+        target, weight = self.checked(y, X.shape[0]), validation.check_weights(sample_weight, X.shape[0])
+        self.points = distinct(X, target, weight, merge=merge and not kernel.is_precomputed)
         rows = self.points.rows
-        self.y = signs[rows]
-        if np.unique(self.y).size < 2:
-            raise ValueError("Every point of one class has weight zero; a path needs both classes.")
+        self.y = target[rows]
+        self.check_enough()
         self.X = kernel.taken(X, rows)  # indexed by arrays: our own copy
         if is_coarse:  # symmetric and definite but for rounding in single precision: Gram is to know that too
             self.X = (0.5 * (self.X + self.X.T)).astype(np.float32)
-        self.kernel = kernel.resolved(self.X, self.points.weight).centred(self.X)
+        self.kernel = kernel.resolved(self.X, self.points.weight)
+        if self.moves_origin:
+            self.kernel = self.kernel.centred(self.X)
 
-    def begin(self, C_min: float) -> Path:
-        """Return a path without a segment."""
-        gram = Gram(self.X, self.kernel)
-        path = Path(self.y, self.points, np.zeros(self.y.size), 1.0 / C_min, gram)
-        path.X = self.X
-        return path
+    def checked(self, y: Any, n: int) -> np.ndarray:
+        """Return the targets of n points."""
+        raise NotImplementedError
+
+    def check_enough(self) -> None:
+        """Raise if there is no problem without the points of weight zero."""
 
     def check_same(self, path: Path) -> Path:
         """Return the path, if it was made from these data."""
-        if not isinstance(path, Path):
+        if not isinstance(path, self.path_type):
+            name = self.path_type.__name__
             raise TypeError(
-                f"resume= takes the Path that an earlier call returned, or Path.load(file); got {type(path).__name__}. "
-                "That of a fitted SVCPath is its path_."
+                f"resume= takes the {name} that an earlier call returned, or {name}.load(file); got {type(path).__name__}. "
+                "That of a fitted estimator is its path_."
             )
         if self.points.group.size != path.points.group.size:
             raise ValueError(
@@ -230,7 +255,7 @@ class _Data:
             raise ValueError(
                 f"X or y is not what the path of resume= was made from, or merge_duplicates is not. {SAME}"
             )
-        if not np.array_equal(self.y, path.y):
+        if not np.array_equal(self.y, path.target):
             raise ValueError(f"y is not what the path of resume= was made from. {SAME}")
         if not np.array_equal(self.points.weight, path.points.weight):
             raise ValueError(f"sample_weight is not what the path of resume= was made from. {SAME}")
@@ -238,7 +263,7 @@ class _Data:
             raise ValueError(f"X is not what the path of resume= was made from. {SAME}")
         if path.X is None:  # it was loaded, and does not know its kernel: but it is optimal with no other
             path.gram = Gram(self.X, self.kernel)
-            if path.has_segments and not path.certificate_at(path.C[-1]).relative_gap <= path._largest_expected:
+            if path.has_segments and not path.is_optimal_at_end():
                 path.gram = None
                 raise ValueError(
                     f"The path of resume= was not made with kernel {self.kernel!r}: it is not optimal. {SAME}"
@@ -249,6 +274,29 @@ class _Data:
                 f"The path of resume= was made with kernel {path.gram.kernel!r}, not with {self.kernel!r}. {SAME}"
             )
         return path
+
+    def begun(self, path: Path) -> Path:
+        """Return a path without a segment, which knows its points."""
+        path.X = self.X
+        return path
+
+
+class TwoClasses(Data):
+    """Labels of two classes."""
+
+    def checked(self, y: Any, n: int) -> np.ndarray:
+        """Return the labels as -1 and 1."""
+        return _two_classes(y, n)
+
+    def check_enough(self) -> None:
+        """Raise if one class has no weight."""
+        if np.unique(self.y).size < 2:
+            raise ValueError("Every point of one class has weight zero; a path needs both classes.")
+
+    def begin(self, C_min: float) -> Path:
+        """Return a path without a segment."""
+        family = Family.hinge(self.y, self.points.weight)
+        return self.begun(Path(family, self.points, np.zeros(self.y.size), 1.0 / C_min, Gram(self.X, self.kernel)))
 
 
 SAME = "Resume with the data and kernel the path was begun with, or follow a new one."
@@ -269,19 +317,20 @@ def _refuse_indefinite(path: Path) -> None:
         return
     if not validation.is_positive_semidefinite(gram.full()):
         raise ValueError(
-            f"svm_path needs a positive semidefinite kernel; the {gram.kernel.name} kernel has a negative eigenvalue on this "
-            "data, so the dual problem is not convex and has no path. Choose another kernel, such as rbf, or use SVC, which "
-            "finds a stationary point at one C."
+            f"{path.function} needs a positive semidefinite kernel; the {gram.kernel.name} kernel has a negative eigenvalue on "
+            "this data, so the dual problem is not convex and has no path. Choose another kernel, such as rbf, or use "
+            f"{path.estimator}, which finds a stationary point at one {path.parameter}."
         )
 
 
-def _refuse_overflow(path: Path, C_max: float) -> None:
+def _refuse_overflow(path: Path, end: float) -> None:
     """The objective is about (C sum(w))² times a kernel value."""
     assert path.gram is not None
-    size, weight = float(np.abs(path.gram.diagonal).max()), C_max * float(path.points.weight.sum())
+    scale = path.scale_at(end)
+    size, weight = float(np.abs(path.gram.diagonal).max()), scale * float(path.family.w.sum())
     if size > 0 and np.log(size) + 2.0 * max(np.log(weight), 0.0) > np.log(OVERFLOW):
         raise ValueError(
-            f"Kernel values of {size:.1g} with C up to {C_max:g} and weights of {weight / C_max:.1g} in all are too large for "
+            f"Kernel values of {size:.1g} with C up to {scale:g} and weights of {weight / scale:.1g} in all are too large for "
             "float64: the objective overflows. Divide the kernel by its largest value (and multiply C by it), or scale the "
             "features."
         )
@@ -293,13 +342,14 @@ def _start(path: Path, options: Options, lam_end: float) -> None:
     began, is_new = time.perf_counter(), not path.has_segments
     gram, path.unit = _in_units(path.gram, SMALLEST_C * path.lam[-1])
     # From some lam on upwards nothing but the bias changes: the engine begins there, where lam is not all that is seen.
-    lam = path.lam[-1]
+    family, lam = path.family.in_units(path.unit), path.lam[-1] / path.unit
     if is_new:  # without any distance between the points all of the path is like that
-        lam = min(lam, _constant_from(gram, path.y, path.points.weight) * path.unit or lam_end)
-    C = path.unit / lam
+        lam = min(lam, path.constant_from(gram) or lam_end / path.unit)
     try:
-        beta, status = (path.reached, None) if is_new else (path.scaled_at(path.lam[-1]) * C, path.sets_at(None))
-        path.engine = options.start(gram, path.y, path.points.weight, C, beta, status)
+        beta, status = path.reached, None
+        if not is_new:
+            beta, status = family.scale(lam) * path.scaled_at(path.lam[-1]), path.sets_at(None)
+        path.engine = options.start(gram, family, lam, beta, status)
     except NotStarted as cut:
         path.reached = cut.beta if is_new else None
         raise
@@ -307,7 +357,7 @@ def _start(path: Path, options: Options, lam_end: float) -> None:
         path.counts.start_seconds += time.perf_counter() - began
     path.engine.counts.start_seconds = path.counts.start_seconds
     if is_new:
-        path.start = path.engine.status.astype(np.int8)
+        path.start = path.engine.signed_status().astype(np.int8)
         for transition in reversed(
             path.engine.transitions
         ):  # made where the engine stands, which the path has yet to reach
@@ -344,18 +394,6 @@ class _Scaled(Gram):
         return PreciseProduct(high / self._unit, low / self._unit, error / self._unit)
 
 
-def _constant_from(gram: Gram, y: np.ndarray, w: np.ndarray) -> float:
-    """Return a lam above which the margin holds points of one class only, so that b does not depend on lam.
-
-    With points of both classes on their margins 2 lam = F_i - F_j = <phi_i - phi_j, sum_k b_k phi_k>, and this is at most half
-    the squared diameter of the points times sum |b|, that is times twice the lighter class's weight.
-    """
-    K = gram.full()
-    distance = np.maximum(gram.diagonal + K[0, 0] - 2.0 * K[0], LEAST_DISTANCE * np.abs(gram.diagonal).max())
-    weight = min(w[y > 0].sum(), w[y < 0].sum())
-    return float(4.0 * distance.max() * weight)  # twice what it need be
-
-
 def _two_classes(y: Any, n: int) -> np.ndarray:
     y = np.asarray(y)
     if y.shape != (n,):
@@ -363,17 +401,16 @@ def _two_classes(y: Any, n: int) -> np.ndarray:
     classes = np.unique(y)
     if classes.size != 2:
         raise ValueError(
-            f"A path is followed for two classes; y has {classes.size}: {classes[:5].tolist()}. "
-            "Wrap SVCPath in sklearn.multiclass.OneVsOneClassifier or OneVsRestClassifier for more."
+            f"A path is followed for two classes; y has {classes.size}: {classes[:5].tolist()}. SVCPath takes more."
         )
     return np.where(y == classes[1], 1.0, -1.0)
 
 
 def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> str:
     """Step from event to event until C_max or a limit; return the path's status."""
-    engine, counts, lam_end, unit = path.engine, path.counts, 1.0 / C_max, path.unit
+    engine, counts, lam_end, unit = path.engine, path.counts, path.lam_of(C_max), path.unit
     assert engine is not None
-    progress = PathProgress(path.C[-1], C_max) if verbose else None
+    progress = PathProgress(path, C_max) if verbose else None
     first, began = counts.events, time.perf_counter()
     try:
         _follow_constant(path, lam_end)
@@ -388,14 +425,14 @@ def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> 
                 steps = [
                     Step(_scaled(s, unit), lam * unit, [_scaled_back(t, unit) for t in ts]) for s, lam, ts in steps
                 ]
-            if len(steps) > 1:
+            if len(steps) > 1 and len(steps[-1].transitions) == 1:
                 path.add_all(steps)
             else:
-                segment, lam, transitions = steps[0]
-                path.add(segment, max(lam, lam_end), transitions)
+                for segment, lam, transitions in steps:
+                    path.add(segment, max(lam, lam_end), transitions)
             path.prove(BLOCK)
             if progress is not None:
-                progress(counts.events, 1.0 / path.end, engine.elbow_size)
+                progress(counts.events, path.value_of(path.end), engine.elbow_size)
         return "complete"
     except Exceeded:
         if not path.is_at(engine.lam * path.unit):
@@ -414,15 +451,16 @@ def _follow_constant(path: Path, lam_end: float) -> None:
     lam = max(engine.lam * path.unit, lam_end)
     if path.end <= lam:
         return
-    E, b, bias = engine.current_solution()
-    # The heavier class is the one on its margin; with equal weights all points are capped, and either will do.
-    w = path.points.weight
-    excess = float(w @ path.y)
-    sign = np.sign(excess) if abs(excess) > SAME_WEIGHT * w.sum() else (path.y[E[0]] if E.size else 1.0)
-    on_elbow = path.start[E] == ELBOW
-    segment = Segment(E[on_elbow], b[on_elbow], np.zeros(int(on_elbow.sum())), bias, float(sign), engine.lam)
+    segment = path.constant_segment(engine)
     is_there = engine.lam * path.unit >= lam
     transitions = [_scaled_back(t, path.unit) for t in engine.take_transitions()] if is_there else []
+    if path.begins_at_rest:
+        status = engine.signed_status()
+        for t in reversed(transitions if is_there else engine.transitions):
+            status[t.point] = t.origin
+        path.start[:] = RIGHT
+        if is_there:
+            transitions = [Transition(lam, int(i), RIGHT, int(status[i])) for i in np.flatnonzero(status)] + transitions
     path.add(_scaled(segment, path.unit), lam, transitions)
 
 
@@ -431,7 +469,9 @@ def _scaled(segment: Segment, unit: float) -> Segment:
     if unit == 1.0:
         return segment
     E, u, v, u0, v0, anchor = segment
-    return Segment(E, u, v / unit, u0 * unit, v0, anchor * unit)
+    with np.errstate(over="ignore"):  # no lam tells the ends of a segment apart that is as steep as that
+        slope = np.clip(v / unit, -HUGE, HUGE)
+    return Segment(E, u, slope, u0 * unit, v0, anchor * unit)
 
 
 def _scaled_back(transition: Transition, unit: float) -> Transition:
@@ -444,8 +484,9 @@ def _warn_if_inexact(path: Path, options: Options) -> bool:
     promised = _promised(path, options, C)
     if gap > promised:
         warnings.warn(
-            f"The path is not exact: the relative gap at C={C:g} is {gap:.1e}, where {promised:.1g} or less was expected. "
-            "Look at path.certificate_at(C), and fit SVC where it is large; scaled features and a smaller C_max help.",
+            f"The path is not exact: the relative gap at {path.words(C)} is {gap:.1e}, where {promised:.1g} or less was "
+            f"expected. Look at path.certificate_at({path.parameter}), and fit {path.estimator} where it is large; scaled "
+            f"features and {path.easier} at the end help.",
             RuntimeWarning,
             stacklevel=validation.callers_level(),
         )
@@ -458,12 +499,12 @@ def _warn_if_rough(path: Path) -> None:
     samples = _samples(path)
     check()
     coarse = path.certificates(samples, precisely=False)
-    gaps = np.array([certificate.relative_gap for certificate in coarse])
+    gaps = np.array([path.relative_gap(certificate, C) for certificate, C in zip(coarse, samples, strict=True)])
     if gaps.max() <= SURE:
         return
     known = 10.0 * path.largest_gap_  # what the engine may leave
     if gaps.max() > EXACT_ROUNDED:  # the bounds count the rounding of coefficients, and more
-        primal = [abs(certificate.primal) for certificate in coarse]
+        primal = [abs(certificate.primal) + path.floor_at(C) for certificate, C in zip(coarse, samples, strict=True)]
         noise = [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
         if max(noise) > max(EXACT_ROUNDED, known):  # it may be, and some of it is seen
             lost = [_relative(_gap_as_read(path, C), size) for C, size in zip(samples, primal, strict=True)]
@@ -471,14 +512,14 @@ def _warn_if_rough(path: Path) -> None:
             for C, at in zip(many, path.certificates(many, from_data=False), strict=True):
                 check()
                 seen = max(at.gap, _gap_of_shares(path, C), _gap_as_read(path, C, from_data=False))
-                lost.append(_relative(seen, abs(at.primal)))
+                lost.append(_relative(seen, abs(at.primal) + path.floor_at(C)))
             if max(lost) > EXACT:
                 C = samples[np.argmax(noise)]
                 _warn_of_precision(path, C, max(noise), "the last digits of its coefficients alone may make")
                 return
     is_open = gaps > SURE
     finer = path.certificates(samples[is_open], from_data=False)
-    gaps[is_open] = [certificate.relative_gap for certificate in finer]
+    gaps[is_open] = [path.relative_gap(*found) for found in zip(finer, samples[is_open], strict=True)]
     n, work = path.y.size, 0
     precise = PRECISE if path.gram.precise_work(n, n) <= MOST_COORDINATES else 0
     suspect = [k for rank, k in enumerate(np.argsort(-gaps)) if gaps[k] > (SURE if rank < precise else EXACT_ROUNDED)]
@@ -488,25 +529,28 @@ def _warn_if_rough(path: Path) -> None:
         if rank > 0 and work > MOST_COORDINATES:  # the worst of them is asked at any rate
             return
         C, certificate = float(samples[k]), path.certificate_at(samples[k])
-        gap = _relative(max(certificate.gap, _gap_as_read(path, C)), abs(certificate.primal))
-        if gap > max(EXACT, known) or certificate.relative_gap > max(EXACT_ROUNDED, known):
-            gap = max(gap, certificate.relative_gap)
+        gap = _relative(max(certificate.gap, _gap_as_read(path, C)), abs(certificate.primal) + path.floor_at(C))
+        certified = path.relative_gap(certificate, C)
+        if gap > max(EXACT, known) or certified > max(EXACT_ROUNDED, known):
+            gap = max(gap, certified)
             _warn_of_precision(path, C, gap, "for kernel values with all their digits it has")
             return
 
 
 def _samples(path: Path) -> np.ndarray:
     """Return a few C of all sizes, and a few in the middle of segments: of all, if there are so few."""
-    C = path.C
-    k = np.unique(np.linspace(0, C.size - 2, SAMPLES - 1).astype(int))
-    return np.unique(np.clip([*np.geomspace(C[0], C[-1], SAMPLES), *np.sqrt(C[k] * C[k + 1])], C[0], C[-1]))
+    lam = path.lam
+    k = np.unique(np.linspace(0, lam.size - 2, SAMPLES - 1).astype(int))
+    some = np.clip([*np.geomspace(lam[0], lam[-1], SAMPLES), *np.sqrt(lam[k]) * np.sqrt(lam[k + 1])], lam[-1], lam[0])
+    return np.unique(path.value_of(some))
 
 
 def _warn_of_precision(path: Path, C: float, gap: float, cause: str) -> None:
     assert path.gram is not None
     warnings.warn(
         f"The {path.gram.kernel.name} kernel has too few digits on this data: the path is exact for its values as float64 has "
-        f"them, but at C={C:g} {cause} a relative gap of {gap:.1e}. Centre and scale the features, or end at a smaller C.",
+        f"them, but at {path.words(C)} {cause} a relative gap of {gap:.1e}. Centre and scale the features, or end at "
+        f"{path.easier}.",
         RuntimeWarning,
         stacklevel=validation.callers_level(),
     )
@@ -517,7 +561,7 @@ def _noise(path: Path, C: float) -> float:
     assert path.gram is not None
     near = path.on_margin_at(C)
     off = np.abs(path.gram.full()[near]) @ np.abs(path.beta_at(C))
-    return UNIT * C * float(path.points.weight[near] @ off)
+    return UNIT * path.scale_at(C) * float(path.family.w[near] @ off)
 
 
 def _gap_as_read(path: Path, C: float, *, from_data: bool = True) -> float:
@@ -526,19 +570,19 @@ def _gap_as_read(path: Path, C: float, *, from_data: bool = True) -> float:
     ``from_data``: with kernel values in twice the precision, where they are not too many.
     """
     assert path.gram is not None
-    beta, bias, w = path.beta_at(C), path.bias_in_gram(C), path.points.weight
+    problem, beta, bias = path.problem_at(C), path.beta_at(C), path.bias_in_gram(C)
     error = path.gram.dot_error(beta)
-    rows = np.flatnonzero((beta != 0) | (1.0 - path.y * (path.gram.dot(beta) + bias) > -error))
+    rows = np.flatnonzero((beta != 0) | (path.excess_at(C)[0] < error))
     from_data = from_data and path.gram.precise_work(int(np.count_nonzero(beta)), rows.size) <= SOME_COORDINATES
     product = path.gram.precise_dot(beta, rows, from_data=from_data)
     low = product.low + path.gram.full()[rows] @ path.share_error_at(C)
-    short = 1.0 - path.y[rows] * ((product.high + bias) + low)
-    return float(C * w[rows] @ np.maximum(short, 0.0) - np.abs(beta[rows]) @ short)
+    loss = Loss(problem.lower[rows], problem.upper[rows], problem.ridge[rows], problem.eps)
+    return float(loss.gap_shares(beta[rows], ((problem.target[rows] - product.high) - bias) - low).sum())
 
 
 def _dense_samples(path: Path) -> np.ndarray:
     """Return many C of all sizes."""
-    return np.geomspace(path.C[0], path.C[-1], 64)[1:-1]
+    return path.value_of(np.geomspace(path.lam[0], path.lam[-1], 64)[1:-1])
 
 
 def _gap_of_shares(path: Path, C: float) -> float:
@@ -548,11 +592,11 @@ def _gap_of_shares(path: Path, C: float) -> float:
     if not error.any():
         return 0.0
     near = path.on_margin_at(C)
-    return float(C * path.points.weight[near] @ np.abs(path.gram.full()[near] @ error))
+    return float(path.scale_at(C) * path.family.w[near] @ np.abs(path.gram.full()[near] @ error))
 
 
 def _relative(gap: float, primal: float) -> float:
-    if gap < OVERFLOW * primal:
+    if gap < OVERFLOW * float(primal):  # NumPy's numbers would warn where this is infinite
         return gap / primal
     return np.inf if gap > 0.0 else 0.0
 

@@ -1,15 +1,11 @@
-"""The score on held-out data for every C: exact, piecewise constant.
-
-On a segment the decision value of a point is (p + lam q) / lam, so its prediction changes where lam = -p/q, and nowhere else.
-"""
+"""The score on held-out data for every C: exact and piecewise constant if it is one of predictions, else sampled."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from zerogap.path.engine import LEFT
+from zerogap.path.predictions import Predictions, of_two_classes
 from zerogap.path.result import Path
-from zerogap.path.rows import lines
 from zerogap.wording import count, number
 
 
@@ -26,6 +22,8 @@ class ScoreCurve(NamedTuple):
         The largest score.
     best_intervals : list of tuple
         The intervals of C that have it.
+    is_exact : bool
+        Whether every C has the score of its interval; that of a :class:`SampledScoreCurve` is known at some C only.
 
     Examples
     --------
@@ -45,27 +43,101 @@ class ScoreCurve(NamedTuple):
         return self.score[k]
 
     @property
+    def is_exact(self) -> bool:
+        """Whether every C has the score of its interval."""
+        return True
+
+    @property
     def best_score(self) -> float:
-        """The largest score."""
-        return float(self.score.max())
+        """The largest score; those that are not defined, NaN, do not count."""
+        return float(np.fmax.reduce(self.score))
 
     @property
     def best_intervals(self) -> list[tuple[float, float]]:
         """The intervals of C that have it."""
-        return [(float(self.C[k]), float(self.C[k + 1])) for k in np.flatnonzero(self.score == self.score.max())]
+        return [(float(self.C[k]), float(self.C[k + 1])) for k in np.flatnonzero(self.score == self.best_score)]
 
     def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(C from {number(self.C[0])} to {number(self.C[-1])}, {self._extent}: {self._best}, "
+            f"worst {number(float(np.fmin.reduce(self.score)))})"
+        )
+
+    @property
+    def _extent(self) -> str:
+        return count(self.score.size, "interval")
+
+    @property
+    def _best(self) -> str:
+        """The best score, and where, in words."""
+        if not self.best_intervals:
+            return "no score is defined"
         (low, high), *others = self.best_intervals
         more = f" and {count(len(others), 'other interval')}" if others else ""
-        return (
-            f"ScoreCurve(C from {number(self.C[0])} to {number(self.C[-1])}, {count(self.score.size, 'interval')}: best "
-            f"{number(self.best_score)} for C from {number(low)} to {number(high)}{more}, worst {number(self.score.min())})"
-        )
+        return f"best {number(self.best_score)} for C from {number(low)} to {number(high)}{more}"
 
     def _repr_html_(self) -> str:
         from zerogap.notebook import of_score_curve
 
         return of_score_curve(self)
+
+
+class SampledScoreCurve(ScoreCurve):
+    """A score known at some C: every breakpoint of the path, and the middle, in log C, of every interval between two.
+
+    What is not constant between changes of predictions, such as the area under the ROC curve, may take any value in between.
+    Every C is given the score of the sample that is nearest in log C.
+
+    Attributes
+    ----------
+    samples : array of shape (k,)
+        The C at which the score was computed, ascending.
+    C : array of shape (k + 1,)
+        The smallest C, the middles between the samples, and the largest C.
+    score : array of shape (k,)
+        The score at each sample.
+    is_exact : bool
+        False.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from zerogap.path import SampledScoreCurve
+    >>> curve = SampledScoreCurve.at(np.array([0.1, 1.0, 10.0]), np.array([0.5, 0.75, 0.6]))
+    >>> float(curve(2.0)), curve.is_exact
+    (0.75, False)
+    """
+
+    samples: np.ndarray
+
+    @classmethod
+    def at(cls, samples: np.ndarray, score: np.ndarray) -> "SampledScoreCurve":
+        """Return the curve of scores at some C.
+
+        Parameters
+        ----------
+        samples : array of shape (k,)
+            C, ascending.
+        score : array of shape (k,)
+            The score at each.
+
+        Returns
+        -------
+        SampledScoreCurve
+            The curve.
+        """
+        curve = cls(np.concatenate([samples[:1], np.sqrt(samples[:-1] * samples[1:]), samples[-1:]]), score)
+        curve.samples = samples
+        return curve
+
+    @property
+    def is_exact(self) -> bool:
+        """False: between the samples the score is not known."""
+        return False
+
+    @property
+    def _extent(self) -> str:
+        return f"sampled at {count(self.score.size)} C, not exact in between"
 
 
 def score_curve(path: Path, K: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> ScoreCurve:
@@ -97,35 +169,23 @@ def score_curve(path: Path, K: np.ndarray, y: np.ndarray, weight: np.ndarray | N
     >>> float(score_curve(path, points @ held_out.T, np.array([-1.0, 1.0])).best_score)
     1.0
     """
-    path.check_not_empty()
-    weight = np.ones(y.size) if weight is None else weight
-    weight = weight / weight.sum()
-    status = path.start.copy()
-    cap = path.y * path.points.weight
-    g = cap[status == LEFT] @ K[status == LEFT]
-    p, q = np.empty(y.size), np.empty(y.size)
-    edges, scores = [], []
-    for lam, end, segment, transitions in path.segments():
-        for t in transitions:
-            step = int(t.target == LEFT) - int(t.origin == LEFT)
-            if step:
-                g = g + step * cap[t.point] * K[t.point]
-        lines(K, segment.points, segment.coefficients(0.0), segment.v, segment.bias(0.0), segment.v0, g, p, q)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            roots = np.where(q != 0, -p / q, np.nan)
-        inside = np.flatnonzero((roots < lam) & (roots > end))
-        inside = inside[np.argsort(-roots[inside])]
-        # The prediction before the first root of a segment is read in its middle: at its end a value may be zero by rounding.
-        first = 0.5 * (lam + (roots[inside[0]] if inside.size else end))
-        right = ((p + first * q > 0) == (y > 0)).astype(float)
-        score = float(weight @ right)
-        edges.append(lam)
-        scores.append(score)
-        for k in inside:
-            score += weight[k] * (1.0 - 2.0 * right[k])
-            edges.append(roots[k])
-            scores.append(score)
-    edges.append(path.lam[-1])
-    values, C = np.round(np.array(scores), 12), 1.0 / np.array(edges)
-    keep = np.concatenate([[True], np.diff(values) != 0])
-    return ScoreCurve(np.append(C[:-1][keep], C[-1]), values[keep])
+    return accuracy_curve(of_two_classes(path, K), (y > 0).astype(np.int64), weight)
+
+
+def accuracy_curve(found: Predictions, codes: np.ndarray, weight: np.ndarray | None = None) -> ScoreCurve:
+    """Return the share, by weight, of the predictions that are the classes ``codes``, for every C."""
+    edges, before = found.pieces()
+    is_counted = weight is None or bool((weight == weight[0]).all())
+    share = np.ones(codes.size) if is_counted else weight
+    assert share is not None
+    true = codes[found.point]
+    steps = share[found.point] * ((found.code == true).astype(float) - (found.left() == true))
+    total = float(share @ (found.start == codes)) + np.concatenate([[0.0], np.cumsum(steps)])[before]
+    # Counts are exact; of weights the last digits depend on the order in which they were added.
+    return joined(edges, total / share.sum() if is_counted else np.round(total / share.sum(), 12))
+
+
+def joined(edges: np.ndarray, scores: np.ndarray) -> ScoreCurve:
+    """Return the curve of scores between edges; neighbours with one score are one interval."""
+    keep = np.concatenate([[True], np.diff(scores) != 0])
+    return ScoreCurve(np.append(edges[:-1][keep], edges[-1]), scores[keep])

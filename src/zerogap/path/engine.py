@@ -6,6 +6,11 @@ Sets: right (b = 0, excess >= 0), elbow E (excess = 0), left L (y b = w, excess 
 On a segment b_E = u + lam v, the scaled bias is u0 + lam v0, and F = p + lam q, so that excess = y p + lam (y q - 1).
 g = K_L b_L, the bound contribution; a = y b; d and d0, the response of elbow and bias to another coefficient.
 
+These are the letters of two classes.  In any other ``family`` the margin is where F = m0 + lam m1, m = t - y eps being the
+target on the side of the tube that y tells, and excess = y (F - m); lam is what the family says, the right set is y b = low,
+and g is the contribution of all points at rest.  A set of a side that is not a point's own y, of a family with two sides, is
+negative: -2 at the lower cap, -1 on the lower margin, 0 inside the tube, 1 on the upper margin, 2 at the upper cap.
+
 Letters that mean other things in ong:
 
     ours                                                in ong
@@ -24,12 +29,10 @@ import numpy as np
 from zerogap import limits
 from zerogap.gram import Gram
 from zerogap.loop import default_max_steps, solve
-from zerogap.problem import DualProblem
+from zerogap.path.family import ELBOW, LEFT, RIGHT, Family
 from zerogap.solution import Solution, Status
 from zerogap.solvers import Solver
 from zerogap.stopping import Stop
-
-RIGHT, ELBOW, LEFT = 0, 1, 2
 
 # Ten pairs a point are the rule, and a thousand are many; then exchanges, which solve for all free points at once, are cheaper.
 PAIRS_PER_POINT = 30_000
@@ -97,10 +100,10 @@ class Counts:
 class Engine:
     """The path's state at some lam; ``step`` goes to the next event."""
 
-    def __init__(self, gram: Gram, y: np.ndarray, w: np.ndarray):
-        self.gram, self.K, self.y, self.w = gram, gram.full(), y, w
+    def __init__(self, gram: Gram, family: Family):
+        self.gram, self.K, self.family, self.y, self.w = gram, gram.full(), family, family.y, family.w
         self.lam = np.inf
-        self.status = np.zeros(y.size, dtype=np.int64)
+        self.status = np.zeros(family.n, dtype=np.int64)
         self.transitions: list[Transition] = []
         self.counts = Counts()
 
@@ -129,12 +132,17 @@ class Engine:
 
     def solve_at(self, lam: float, b: np.ndarray, stop: Stop, solver: str | Solver = "smo") -> Solution:
         """Solve anew at lam, from the scaled coefficients of a lam near by."""
-        return optimum(self.gram, self.y, self.w, 1.0 / lam, stop, b / lam, solver)
+        return optimum(self.gram, self.family, lam, stop, self.family.scale(lam) * b, solver)
+
+    def signed_status(self) -> np.ndarray:
+        """Return the set of every point, negative on a side that is not its own."""
+        return self.status.copy()
 
     def record(self, before: np.ndarray) -> None:
         """Enter the transitions that lead from other sets to the present ones."""
-        for i in np.flatnonzero(before != self.status):
-            self.transitions.append(Transition(self.lam, int(i), int(before[i]), int(self.status[i])))
+        now = self.signed_status()
+        for i in np.flatnonzero(before != now):
+            self.transitions.append(Transition(self.lam, int(i), int(before[i]), int(now[i])))
 
 
 class NotStarted(limits.Exceeded):
@@ -151,29 +159,22 @@ class Options(Protocol):
     def start(
         self,
         gram: Gram,
-        y: np.ndarray,
-        w: np.ndarray,
-        C: float,
+        family: Family,
+        lam: float,
         beta: np.ndarray | None = None,
         status: np.ndarray | None = None,
     ) -> Engine:
-        """Return the engine at C, from the coefficients there, and the sets, if they are known."""
+        """Return the engine at lam, from the coefficients there, and the sets, if they are known."""
 
 
 def optimum(
-    gram: Gram,
-    y: np.ndarray,
-    w: np.ndarray,
-    C: float,
-    stop: Stop,
-    beta: np.ndarray | None,
-    solver: str | Solver = "smo",
+    gram: Gram, family: Family, lam: float, stop: Stop, beta: np.ndarray | None, solver: str | Solver = "smo"
 ) -> Solution:
-    """Solve the soft margin problem at one C; ``NotStarted`` if a limit is reached on the way.
+    """Solve the problem at one lam; ``NotStarted`` if a limit is reached on the way.
 
     Where the solver does not get there, as pairs with weights of very different size, exchanges go on from where it is.
     """
-    problem = DualProblem.hinge(gram, y, C, sample_weight=w)
+    problem = family.problem(gram, lam)
     max_steps = min(default_max_steps(problem.n), PAIRS_PER_POINT * problem.n)
     solution = solve(problem, solver, stop=stop, resume=beta, max_steps=max_steps)
     if solution.status is not Status.CONVERGED and not limits.is_over():
@@ -194,6 +195,6 @@ def balanced(y: np.ndarray, w: np.ndarray) -> np.ndarray:
     return alpha
 
 
-def sets_of(a: np.ndarray, w: np.ndarray) -> np.ndarray:
+def sets_of(a: np.ndarray, w: np.ndarray, low: np.ndarray | float = 0.0) -> np.ndarray:
     """Return the set of every point from a = y b; (17) of ong."""
-    return np.where(a <= 0.0, RIGHT, np.where(a >= w, LEFT, ELBOW))
+    return np.where(a <= low, RIGHT, np.where(a >= w, LEFT, ELBOW))

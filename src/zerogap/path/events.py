@@ -13,6 +13,7 @@ import numpy as np
 from zerogap.compiled import NO_POINT, inline, jit
 from zerogap.free_system import append_point, remove_point
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, Step, Transition
+from zerogap.path.family import Tube
 from zerogap.path.rows import ElbowLines, add_row
 from zerogap.path.screening import (
     SCREENED_OUT,
@@ -24,16 +25,23 @@ from zerogap.path.screening import (
 from zerogap.path.tolerances import FRESH_EVERY, LEFT_OVER, LONG, OUTSIDE, ROUGH, SLOW, TIE
 
 NEVER = -1.0  # no lam
+JUST_BELOW = 1.0 - 1e-15  # by more than a product and a quotient round
 
 
 class PointArrays(NamedTuple):
-    """What is known of all points; sets, coefficients and g change in place."""
+    """What is known of all points; sets, coefficients and g change in place, and with two sides y and the margins."""
 
     y: np.ndarray
     w: np.ndarray
+    low: np.ndarray
     status: np.ndarray
     b: np.ndarray
     g: np.ndarray  # K_L b_L
+    target0: np.ndarray
+    target1: np.ndarray
+    m0: np.ndarray
+    m1: np.ndarray
+    tube: Tube
 
 
 class ElbowFactor(NamedTuple):
@@ -80,7 +88,7 @@ class FirstEnd(NamedTuple):
     position: int  # in the elbow, of a point that leaves it; else NO_POINT
     point: int  # NO_POINT: none is reached before the end of the path
     second: float  # the lam of the second
-    left_over: float  # what the lines leave of p_E = 0 and q_E = y_E
+    left_over: float  # what the lines leave of p_E = m0_E and q_E = m1_E
     size: float  # of the coefficients
     departure: float  # of the normal vector's direction since all points were evaluated
     outside: float  # how far a coefficient is outside its box; not measured for one that is alone in the elbow
@@ -109,14 +117,15 @@ def steps_of(log: Log, count: int) -> list[Step]:
 
 
 @jit
-def line_residual(lam, y, elbow, candidates):
-    """Return how far p_E = 0 and q_E = y_E are from true at the candidates, and the size of the coefficients."""
-    E, u, v = elbow
+def line_residual(lam, m0, m1, elbow, candidates):
+    """Return how far p_E = m0_E and q_E = m1_E are from true at the candidates, and the size of the coefficients."""
+    E, u, v, _ = elbow
     worst, size = 0.0, 0.0
     for k in range(E.size):
-        j = candidates.place_of[E[k]]
+        i = E[k]
+        j = candidates.place_of[i]
         if j != SCREENED_OUT:
-            worst = max(worst, abs(candidates.p[j]) + lam * abs(candidates.q[j] - y[E[k]]))
+            worst = max(worst, abs(candidates.p[j] - m0[i]) + lam * abs(candidates.q[j] - m1[i]))
         size += abs(u[k]) + lam * abs(v[k])
     return worst, size
 
@@ -134,11 +143,28 @@ def _margin_root(status, lam, p, slope, tiny):
     return NEVER
 
 
+@jit
+def choose_sides(lam, points, candidates, tiny):
+    """Put points inside a tube on the side that they get to first."""
+    y, status, m0, m1, target0, target1 = (
+        points.y, points.status, points.m0, points.m1, points.target0, points.target1
+    )  # fmt: skip
+    eps0, eps1 = points.tube.eps0, points.tube.eps1
+    for k in range(candidates.points.size):
+        i, p, q = candidates.points[k], candidates.p[k], candidates.q[k]
+        if status[i] == RIGHT:
+            side = -y[i]
+            n0, n1 = target0[i] - side * eps0, target1[i] - side * eps1
+            here = _margin_root(RIGHT, lam, y[i] * (p - m0[i]), y[i] * (q - m1[i]), tiny)
+            if _margin_root(RIGHT, lam, side * (p - n0), side * (q - n1), tiny) > here:
+                y[i], m0[i], m1[i] = side, n0, n1
+
+
 @inline
-def _bound_root(lam, w, u, v, slow):
+def _bound_root(lam, low, w, u, v, slow):
     """Return the lam at which a point of the elbow, y b = u + lam v, gets to a bound, (48) of ong."""
     if v > slow:
-        return min(lam, -u / v)
+        return min(lam, (low - u) / v)
     if v < -slow:
         return min(lam, (w - u) / v)
     return NEVER
@@ -157,32 +183,44 @@ def _slow(v, largest):
 @jit
 def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
     """Return the first end of a set that is reached as lam falls."""
-    y, w, status, _, _ = points
-    E, u, v = elbow
-    left_over, size = line_residual(lam, y, elbow, candidates)
+    y, w, low, status, slope_of_total = points.y, points.w, points.low, points.status, points.tube.total1
+    E, u, v, _ = elbow
+    m0, m1, p, q = points.m0, points.m1, candidates.p, candidates.q
+    left_over, size = line_residual(lam, m0, m1, elbow, candidates)
     slow, tiny = _slow(v, largest)
+    if points.tube.is_two_sided:
+        choose_sides(lam, points, candidates, tiny)
     best, second, position, point, outside = lam_end, NEVER, NO_POINT, NO_POINT, 0.0
-    for k in range(candidates.points.size):
-        i = candidates.points[k]
-        if status[i] != ELBOW:
-            root = _margin_root(status[i], lam, y[i] * candidates.p[k], y[i] * candidates.q[k] - 1.0, tiny)
+    # Only a root above the second counts, and few are.  The rest is seen by one comparison without a division: which way each
+    # point goes is not to be foreseen, and a branch on it costs several times the rest of the loop.
+    indices, bar = candidates.points, JUST_BELOW * best
+    for k in range(indices.size):
+        i = indices[k]
+        way = (ELBOW - status[i]) * y[i]  # the sign of a slope towards the margin, zero in the elbow
+        if way * (m0[i] - p[k]) > bar * max(way * (q[k] - m1[i]), 0.0):
+            root = _margin_root(status[i], lam, y[i] * (p[k] - m0[i]), y[i] * (q[k] - m1[i]), tiny)
             if root > best:
                 best, second, point = root, best if point != NO_POINT else NEVER, i
             elif root > second and point != NO_POINT:
                 second = root
+            bar = JUST_BELOW * (second if point != NO_POINT else best)
     # The last point of the elbow stays, even at a bound, so that there is always a system to solve; ong's elbow may be empty
-    # (Remark 4).  As b sums to zero its v is zero and its b stays, so that what seems to be outside the box is rounding.
-    if E.size > 1:
+    # (Remark 4).  Where the sum of b stays its v is zero and its b stays, so that what seems to be outside the box is rounding.
+    if E.size > 1 or slope_of_total != 0.0:
         for k in range(E.size):
             i = E[k]
-            root = _bound_root(lam, w[i], y[i] * u[k], y[i] * v[k], slow)
-            a = y[i] * (u[k] + lam * v[k])
-            outside = max(outside, max(-a, a - w[i]) / w[i])
-            if root > best:
-                best, second, point, position = root, best if point != NO_POINT else NEVER, i, k
-            elif root > second and point != NO_POINT:
-                second = root
-    turn = departure(y, elbow, reference, candidates)
+            a, rate = y[i] * u[k], y[i] * v[k]
+            past = max(low[i] - (a + lam * rate), (a + lam * rate) - w[i])
+            if past > 0.0:
+                outside = max(outside, past / (w[i] - low[i]))
+            if (low[i] - a if rate > 0.0 else a - w[i]) > bar * abs(rate):
+                root = _bound_root(lam, low[i], w[i], a, rate, slow)
+                if root > best:
+                    best, second, point, position = root, best if point != NO_POINT else NEVER, i, k
+                elif root > second and point != NO_POINT:
+                    second = root
+                bar = JUST_BELOW * (second if point != NO_POINT else best)
+    turn = departure(m1, slope_of_total, elbow, reference, candidates)
     return FirstEnd(best, position, point, second, left_over, size, turn, outside)
 
 
@@ -192,21 +230,25 @@ def tied_candidates(near, lam, points, elbow, candidates, largest):
 
     Leaving makes no elbow worse, so it comes first.
     """
-    y, w, status, _, _ = points
-    E, u, v = elbow
+    y, w, low, status = points.y, points.w, points.low, points.status
+    E, u, v, _ = elbow
     slow, tiny = _slow(v, largest)
     position, point, entering, count = NO_POINT, NO_POINT, np.empty(candidates.points.size, dtype=np.int64), 0
-    if E.size > 1:  # the last one stays, as in ``ratio_test``
-        fastest = 0.0
+    if E.size > 1 or points.tube.total1 != 0.0:  # else the last one stays, as in ``ratio_test``
+        fastest, first = 0.0, NEVER
         for k in range(E.size):
             i = E[k]
-            root = _bound_root(lam, w[i], y[i] * u[k], y[i] * v[k], slow)
-            if root >= near and abs(v[k]) > fastest:
-                position, point, fastest = k, i, abs(v[k])
+            root = _bound_root(lam, low[i], w[i], y[i] * u[k], y[i] * v[k], slow)
+            # Of two that are as fast, as a pair that exchanges its coefficients, it is the first.
+            is_as_fast = abs(v[k]) >= (1.0 - TIE) * fastest and root > first
+            if root >= near and (abs(v[k]) > (1.0 + TIE) * fastest or is_as_fast):
+                position, point, fastest, first = k, i, abs(v[k]), root
     if position == NO_POINT:
+        if points.tube.is_two_sided:
+            choose_sides(lam, points, candidates, tiny)
         for k in range(candidates.points.size):
             i = candidates.points[k]
-            p, slope = y[i] * candidates.p[k], y[i] * candidates.q[k] - 1.0
+            p, slope = y[i] * (candidates.p[k] - points.m0[i]), y[i] * (candidates.q[k] - points.m1[i])
             if status[i] != ELBOW and _margin_root(status[i], lam, p, slope, tiny) >= near:
                 entering[count] = i
                 count += 1
@@ -225,32 +267,47 @@ def lines_hold(left_over, size, lam, largest_rounding, scale):
 
 
 @inline
-def _is_ordinary(first, lam, n_capped, status, is_full):
-    """Whether an event is alone, near, within the box, and leaves room and a capped point."""
+def _is_ordinary(first, lam, n_capped, points, size, room):
+    """Whether an event is alone, near, within the box, and leaves room, a point of the elbow, and one at rest off zero."""
     if first.point == NO_POINT or first.lam < LONG * lam or first.outside > OUTSIDE:
         return False
     if first.second >= first.lam - TIE * lam or first.lam > (1.0 - TIE) * lam:
         return False
-    return first.position != NO_POINT or not (is_full or (status[first.point] == LEFT and n_capped == 1))
+    if first.position != NO_POINT:
+        return size > 1
+    return size < room and (n_capped > 1 or _bound(first.point, points.status[first.point], points) == 0.0)
+
+
+@inline
+def _bound(i, target, points):
+    """Return the coefficient of a point that is in a set, as far as the set tells."""
+    if target == ELBOW:
+        return 0.0
+    return points.y[i] * (points.w[i] if target == LEFT else points.low[i])
 
 
 @jit
 def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale):
-    """Pass up to so many ordinary events; return a log of them, how many they are, and what is moving behind the last."""
-    y, w, status, b, g = points
+    """Pass up to so many ordinary events; return a log of them, how many they are, and what is moving behind the last.
+
+    Lines that are no longer good enough, or lead to where screening is not safe, are returned as old as lines can be.
+    """
+    y, status, b, g, sides = points.y, points.status, points.b, points.g, points.tube.is_two_sided
     K, E_all, factor, forward_ones, tau = system
     lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since = moving
     size_of_log = max_events * (m + max_events)
     log_E, log_u, log_v = np.empty(size_of_log, dtype=np.int64), np.empty(size_of_log), np.empty(size_of_log)
     edges, numbers = np.zeros(max_events + 1, dtype=np.int64), np.empty((max_events, 3))
     moves, count = np.empty((max_events, 3), dtype=np.int64), 0
-    while count < max_events and 0 < age < FRESH_EVERY and lam >= scale.least:
-        elbow, values = ElbowLines(E_all[:m], u, v), screening.values
+    while count < max_events and age < FRESH_EVERY and lam >= scale.least:
+        elbow, values = ElbowLines(E_all[:m], u, v, v0), screening.values
         p, q = values[0, :n_candidates], values[1, :n_candidates]
         candidates = Candidates(screening.columns[:n_candidates], screening.place_of, p, q)
         first = ratio_test(lam_end, lam, points, elbow, candidates, screening.reference, scale.largest)
         is_good, rounding = lines_hold(first.left_over, first.size, lam, largest_rounding, scale)
-        if not is_good or not _is_ordinary(first, lam, n_capped, status, m == E_all.size):
+        if not is_good and age > 0:
+            age = FRESH_EVERY
+        if not is_good or not _is_ordinary(first, lam, n_capped, points, m, E_all.size):
             break
         fall, i, allowed = lam - first.lam, first.point, screening.allowed
         after = Displacement(
@@ -260,6 +317,7 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
         )
         is_safe = after.decrease <= allowed.decrease and after.normal <= allowed.normal and after.bias <= allowed.bias
         if screening.is_screened and not is_safe:
+            age = FRESH_EVERY if age > 0 else age
             break
         begin, origin = edges[count], status[i]
         for k in range(m):
@@ -276,18 +334,32 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
             m -= 1
             d = np.empty(m)
             d0 = remove_point(K, E_all, factor, forward_ones, m, first.position, tau, d)
-            b[i] = y[i] * w[i] if target == LEFT else 0.0
+            b[i] = _bound(i, target, points)
         u, v, du, dv, n_candidates, filled = change_candidates(
-            K, i, y[i], b[i], first.position, E_all[:m], u, v, d, d0, screening, n_candidates, filled
+            K,
+            i,
+            points.m0[i],
+            points.m1[i],
+            b[i],
+            first.position,
+            E_all[:m],
+            u,
+            v,
+            d,
+            d0,
+            screening,
+            n_candidates,
+            filled,
         )
         m += first.position == NO_POINT
-        sign = int(target == LEFT) - int(origin == LEFT)
-        if sign:
-            add_row(K, i, sign * (y[i] * w[i]), g)
-            capped_sum += sign * (y[i] * w[i])
-            n_capped += sign
+        before, behind = _bound(i, origin, points), _bound(i, target, points)
+        if before != behind:
+            add_row(K, i, behind - before, g)
+            capped_sum += behind - before
+            n_capped += int(behind != 0.0) - int(before != 0.0)
         status[i] = target
-        moves[count, 0], moves[count, 1], moves[count, 2] = i, origin, target
+        sign = -1 if sides and y[i] < 0.0 else 1
+        moves[count, 0], moves[count, 1], moves[count, 2] = i, sign * origin, sign * target
         u0, v0 = u0 + du * d0, v0 + dv * d0
         age, largest_rounding, lam, since = age + 1, rounding, first.lam, after
         count += 1

@@ -20,6 +20,7 @@ from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.path.bordered_matrix import SVD
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Counts, NotStarted, Segment, balanced, segment_between
+from zerogap.path.family import Family
 from zerogap.path.increments import IncrementalEngine, at_bound
 from zerogap.path.single import Single, SingleEngine
 from zerogap.path.tolerances import OPTIMAL
@@ -45,31 +46,31 @@ class Hastie:
     def start(
         self,
         gram: Gram,
-        y: np.ndarray,
-        w: np.ndarray,
-        C: float,
+        family: Family,
+        lam: float,
         beta: np.ndarray | None = None,
         status: np.ndarray | None = None,
     ) -> "HastieEngine":
-        """Return the engine at the largest lam or, if that is at a smaller C, as far as C; one that is resumed begins there.
+        """Return the engine at the largest lam or, if that is at a smaller C, as far as lam; one that is resumed begins there.
 
-        An error in the start would stay to the end: to resume, the solution at C is made exact.
+        An error in the start would stay to the end: to resume, the solution at lam is made exact.
         """
         if beta is not None or status is not None:
-            return HastieEngine.from_exact(Single().start(gram, y, w, C, beta, status))
+            return HastieEngine.from_exact(Single().start(gram, family, lam, beta, status))
+        y, w = family.y, family.w
         try:
             start = largest_lam(gram, y, w)
             size = float(np.abs(gram.diagonal).max() * w.sum())
             if not start.lam > SINGULAR * size:  # the classes have one mean: whatever lam, nothing happens
-                return HastieEngine(gram, y, w, 1.0 / C, start.alpha, start.bias(1.0 / C))
-            engine = HastieEngine(gram, y, w, start.lam, start.alpha, start.bias(start.lam), start.reached)
-            if engine.lam <= 1.0 / C:  # the path has the part above, and what comes to the elbow at its end
+                return HastieEngine(gram, family, lam, start.alpha, start.bias(lam))
+            engine = HastieEngine(gram, family, start.lam, start.alpha, start.bias(start.lam), start.reached)
+            if engine.lam <= lam:  # the path has the part above, and what comes to the elbow at its end
                 return engine
-            while engine.lam > 1.0 / C:
+            while engine.lam > lam:
                 limits.check()
-                engine.step(1.0 / C)
+                engine.step(lam)
         except limits.Exceeded:
-            raise NotStarted(y * balanced(y, w) * C) from None
+            raise NotStarted(y * balanced(y, w) / lam) from None
         engine.transitions.clear()
         engine.counts = Counts()
         return engine
@@ -143,14 +144,13 @@ class HastieEngine(IncrementalEngine):
     def __init__(
         self,
         gram: Gram,
-        y: np.ndarray,
-        w: np.ndarray,
+        family: Family,
         lam: float,
         alpha: np.ndarray,
         bias: float,
         reached: np.ndarray | None = None,
     ):
-        super().__init__(gram, y, w)
+        super().__init__(gram, family)
         self._place(lam, alpha, bias)
         if reached is not None:
             self._assign({int(i): ELBOW for i in reached if self.status[i] != ELBOW})
@@ -159,7 +159,7 @@ class HastieEngine(IncrementalEngine):
     def from_exact(cls, exact: SingleEngine) -> "HastieEngine":
         """Take over from engine "single", which keeps a point on the elbow even at a bound."""
         bias = exact.segment().bias(exact.lam)
-        return cls(exact.gram, exact.y, exact.w, exact.lam, exact.y * exact.sets.b, bias)
+        return cls(exact.gram, exact.family, exact.lam, exact.y * exact.sets.b, bias)
 
     def step(self, lam_end: float) -> tuple[Segment, float]:
         """Go to the nearest candidate below lam."""

@@ -2,7 +2,7 @@
 
 Symbols: as in ``engine``.  On a segment b_E = u + lam v, the scaled bias is u0 + lam v0, and F = p + lam q; all are determined
 by the sets alone.  When a point changes sets, the lines change by a multiple of its response: one solve, and one combination of
-kernel rows.  What they leave of p_E = 0 and q_E = y_E is tested every time, and now and then they are solved for afresh, so
+kernel rows.  What they leave of p_E = m0_E and q_E = m1_E is tested every time, and now and then they are solved for afresh, so
 nothing drifts.  ``screening`` knows which p and q are needed.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from zerogap.compiled import NO_POINT
 from zerogap.free_system import DenseFreeSystem
 from zerogap.gram import Gram
-from zerogap.path.engine import LEFT, Segment, Step
+from zerogap.path.engine import Segment, Step, segment_between
 from zerogap.path.events import (
     ElbowFactor,
     FirstEnd,
@@ -37,6 +37,7 @@ from zerogap.path.tolerances import (
     LENGTHS,
     MAX_COORDINATES,
     NEAR,
+    OPEN,
     REFRESH_BELOW,
     ROUNDS,
     SHORT,
@@ -52,11 +53,12 @@ class Lines:
 
     def __init__(self, gram: Gram, sets: Sets):
         self.gram, self.sets = gram, sets
-        self.K, self.y, self.w = sets.K, sets.y, sets.w
-        self.screening = Screening(self.K, self.y, FRESH_EVERY)
+        self.K, self.w = sets.K, sets.w
+        self.screening = Screening(self.K, sets, FRESH_EVERY)
         self.largest = float(np.abs(np.diagonal(self.K)).max())  # kernel value
         self.u, self.v, self.u0, self.v0 = np.empty(0), np.empty(0), 0.0, 0.0
         self._largest_rounding = 0.0  # that of the steepest lines since they were last solved for
+        self.is_fine = False  # whether what is left over for speed would be seen in the gap
         self.clear()
 
     def clear(self) -> None:
@@ -83,10 +85,10 @@ class Lines:
         return self.system.points
 
     @property
-    def has_one_class(self) -> bool:
-        """Whether the elbow is of one class: then v is zero and the bias has slope y in lam; rounding must not move b."""
-        label = self.y[self.points]
-        return bool((label == label[0]).all())
+    def is_level(self) -> bool:
+        """Whether all margins of the elbow move alike, as those of one class: then only the bias does, and rounding no b."""
+        m1 = self.sets.m1[self.points]
+        return self.sets.family.total1 == 0.0 and bool((m1 == m1[0]).all())
 
     def segment(self) -> Segment:
         """Return the elbow's lines as they are."""
@@ -100,12 +102,14 @@ class Lines:
 
     @property
     def _elbow(self) -> ElbowLines:
-        return ElbowLines(self.points, self.u, self.v)
+        return ElbowLines(self.points, self.u, self.v, self.v0)
 
     @property
     def _point_arrays(self) -> PointArrays:
-        sets = self.sets
-        return PointArrays(self.y, self.w, sets.status, sets.b, sets.g)
+        sets, family = self.sets, self.sets.family
+        return PointArrays(
+            sets.y, sets.w, sets.low, sets.status, sets.b, sets.g, family.target0, family.target1, sets.m0, sets.m1, family.tube
+        )  # fmt: skip
 
     @property
     def scale(self) -> Scale:
@@ -117,8 +121,12 @@ class Lines:
 
     def ensure(self, lam: float) -> None:
         """Solve for the lines, unless they are good."""
-        if self.is_stale or not self.hold(lam, *line_residual(lam, self.y, self._elbow, self.screening.candidates)):
+        if self.is_stale or not self.hold(lam, *self._residual(lam)):
             self.solve(lam)
+
+    def _residual(self, lam: float) -> tuple[float, float]:
+        sets = self.sets
+        return line_residual(lam, sets.m0, sets.m1, self._elbow, self.screening.candidates)
 
     def hold(self, lam: float, left_over: float, size: float) -> bool:
         """Whether the lines, updated many times, still solve the elbow's system, and were not much steeper meanwhile."""
@@ -127,18 +135,24 @@ class Lines:
 
     def solve(self, lam: float, *, exactly: bool = False) -> None:
         """Solve the elbow's system for both coefficients of lam, with refinement, and evaluate all points."""
-        E, g, screening, totals = self.points, self.sets.g, self.screening, np.array([-self.sets.capped_sum, 0.0])
-        x, bias = self.system.solve(np.stack([-g[E], self.y[E]]), totals)
+        E, g, screening, family = self.points, self.sets.g, self.screening, self.sets.family
+        m0, m1 = self.sets.m0[E], self.sets.m1[E]
+        totals = np.array([family.total0 - self.sets.capped_sum, family.total1])
+        x, bias = self.system.solve(np.stack([m0 - g[E], m1]), totals)
         screening.evaluate_all(_segment(E, x, bias), g)
-        # On the elbow p is zero and q is y: what they are instead refines the solution.
-        left_over = np.stack([-screening.p[E], self.y[E] - screening.q[E]])
+        # On the elbow p is m0 and q is m1: what they are instead refines the solution.
+        left_over = np.stack([m0 - screening.p[E], m1 - screening.q[E]])
         correction, shift = self.system.solve(left_over, totals - x.sum(axis=1))
         x, bias = x + correction, bias + shift
         is_unsure = (np.abs(correction[0] + lam * correction[1]) / self.w[E]).max() > UNSURE
-        if self.has_one_class:
-            x[1], bias[1] = 0.0, self.y[E[0]]
-        if exactly or is_unsure:
-            x, bias = self._refine(x, bias, totals, with_bound_contribution=exactly)
+        if exactly:
+            x, bias = self._refine(x, bias, np.stack([m0, m1]), np.array([family.total0, family.total1]), (True, False))
+        elif is_unsure:
+            x, bias = self._refine(x, bias, np.stack([m0 - g[E], m1]), totals, (False, False))
+        if self.is_level:
+            x[1], bias[1] = 0.0, m1[0]
+        if E.size == 1 and family.total1 == 0.0:  # the sum tells it, and a small kernel value would lose its digits
+            x[0] = totals[0]
         tolerance = LEFT_OVER * lam + self.sets.rounding
         is_visible = np.abs(left_over[0]).max() + lam * np.abs(left_over[1]).max() > VISIBLE * tolerance
         if exactly or is_unsure or is_visible:
@@ -146,32 +160,68 @@ class Lines:
         self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
         size = float(np.abs(self.u).sum() + lam * np.abs(self.v).sum())
         self.age, self._largest_rounding = 0, self.scale.unit_error * size
-        if not self.sets.n_capped:
+        if not self.sets.n_capped and family.is_hinge:
             self._clear_margins()
+        self.is_fine = self._rounding_is_seen(lam, size)
+        if self.is_fine and not exactly:
+            self.solve(lam, exactly=True)
+
+    @np.errstate(over="ignore", invalid="ignore")  # of kernel values near the ends of float64 nothing is known
+    def _rounding_is_seen(self, lam: float, size: float) -> bool:
+        """Whether what lines may leave on the margins of the elbow costs a part of the objective that counts.
+
+        Where a tube is about to hold all targets the objective falls to zero, and decision values do not; and steep lines
+        leave more than others.
+        """
+        E, sets, family = self.points, self.sets, self.sets.family
+        if family.is_hinge or family.total1 != 0.0:
+            return False
+        b = sets.at_rest
+        b[E] = self.u + lam * self.v
+        objective = float(b @ (sets.m0 + lam * sets.m1 - 0.5 * self.decision_values(lam)))
+        cost = (LEFT_OVER * lam + self.scale.unit_error * size) * float(self.w[E].sum())
+        return cost > OPEN * (objective + family.floor(lam, self.largest))
 
     def _refine(
-        self, x: np.ndarray, bias: np.ndarray, totals: np.ndarray, *, with_bound_contribution: bool
+        self, x: np.ndarray, bias: np.ndarray, margins: np.ndarray, totals: np.ndarray, rests: tuple[bool, bool]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Refine by what is left over in twice the precision, where less would be all rounding.
+        """Refine two solutions by what is left over in twice the precision, where less would be all rounding.
 
-        ``with_bound_contribution``: the bound contribution is summed so as well.
+        ``margins`` are what F is to be, ``rests`` tells which of them have the points at rest among their terms.
         """
-        E = self.points
-        rhs, lost = np.stack([-self.sets.g[E], self.y[E]]), np.zeros((2, E.size))
-        if with_bound_contribution:
-            capped = np.flatnonzero(self.sets.status == LEFT)
-            at_caps, rhs[0] = self.y[capped] * self.w[capped], 0.0
-            add_exactly(self.K, capped, -at_caps, E, rhs[0], lost[0])
-            totals = np.array([-math.fsum(at_caps), 0.0])
+        E, at_rest = self.points, self.sets.at_rest
+        resting = np.flatnonzero(at_rest)
+        rhs, lost, totals = margins.copy(), np.zeros((2, E.size)), totals.copy()
+        for k in (k for k in range(2) if rests[k]):
+            add_exactly(self.K, resting, -at_rest[resting], E, rhs[k], lost[k])
+            totals[k] = math.fsum([totals[k], *-at_rest[resting]])
         for _ in range(ROUNDS):
             left_over, error = rhs.copy(), lost.copy()
             for k in range(2):
                 add_exactly(self.K, E, -x[k], E, left_over[k], error[k])
             correction, shift = self.system.solve((left_over - bias[:, None]) + error, totals - x.sum(axis=1))
             x, bias = x + correction, bias + shift
-        if self.has_one_class:
-            x[1], bias[1] = 0.0, self.y[E[0]]
         return x, bias
+
+    def between(self, lam: float, end: float, position: int, target: int) -> Segment:
+        """Return the line between the solutions at two lam, each solved for by itself: of steep lines u + lam v has few digits.
+
+        At the end a point may leave the elbow for the bound of a set.  It is there, and its margin is off by what ``end`` is.
+        """
+        E, sets, at = self.points.copy(), self.sets, np.array([lam, end])
+        x, bias = self.u + at[:, None] * self.v, self.u0 + at * self.v0
+        if not self.is_level:
+            margins = sets.m0[E] + at[:, None] * sets.m1[E]
+            x, bias = self._refine(x, bias, margins, sets.family.total(at), (True, True))
+        if position != NO_POINT:
+            unit = np.zeros((2, E.size))
+            unit[:, position] = 1.0
+            (way, _), (shift, _) = self.system.solve(unit, np.zeros(2))
+            bound = sets.bound(int(E[position]), target)
+            part = (bound - x[1, position]) / way[position]
+            x[1], bias[1] = x[1] + part * way, bias[1] + part * shift
+            x[1, position] = bound
+        return segment_between(E, lam, end, *x, *bias.tolist())
 
     def _clear_margins(self) -> None:
         """Stretch the last segment by about its rounding error, so that every margin is met however large C becomes.
@@ -180,7 +230,7 @@ class Lines:
         v changes margins anew every time: a few lengths are tried.  If none will do, the line stays as it is, and the proof
         tells what gap that leaves.
         """
-        is_near, stretch = self.y * self.screening.q < 1.0 + NEAR, 1.0
+        is_near, stretch = self.sets.y * self.screening.q < 1.0 + NEAR, 1.0
         is_near[self.points] = True  # whatever rounding made of their margins: there are some of either class
         near = np.flatnonzero(is_near)
         for _ in range(LENGTHS):
@@ -199,9 +249,9 @@ class Lines:
 
     def _bias_between(self, v: np.ndarray, near: np.ndarray) -> tuple[float, float]:
         """Return which biases meet the margins of the points near them, by the kernel matrix and, if not too dear, the data."""
-        E, beta, (high, low) = self.points, np.zeros(self.y.size), np.zeros((2, near.size))
+        E, beta, (high, low) = self.points, np.zeros(self.w.size), np.zeros((2, near.size))
         add_exactly(self.K, E, v, near, high, low)
-        y = self.y[near]
+        y = self.sets.y[near]
         margin = y * (high + low)
         if self.gram.precise_work(E.size, near.size) <= MAX_COORDINATES:
             beta[E] = v
@@ -249,12 +299,11 @@ class Lines:
             ),
             self.scale,
         )  # fmt: skip
-        if count:
-            (
-                lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped_sum,
-                sets.n_capped, *progress,
-            ) = moving  # fmt: skip
-            screening.take(count, *progress)
+        (
+            lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped_sum,
+            sets.n_capped, *progress,
+        ) = moving  # fmt: skip
+        screening.take(count, *progress)
         return steps_of(log, count), lam
 
     # Changes of the elbow.
@@ -265,7 +314,7 @@ class Lines:
         response = self.system.append(i)
         if response is None:
             return False
-        if self.is_stale or not before.points.size:
+        if self.is_stale or self.is_fine or not before.points.size:
             self.invalidate()
         else:
             self._take(self.screening.enter(before, response, i, self.sets.b[i]), response.d0)
@@ -274,7 +323,7 @@ class Lines:
     def leave(self, position: int, target: int) -> int:
         """Let the point at a position come to rest at the bound of a set; return it."""
         i, response = int(self.points[position]), self.system.remove_with_response(position)
-        if self.is_stale or not self.points.size:
+        if self.is_stale or self.is_fine or not self.points.size:
             self.invalidate()
         else:
             bound = self.sets.bound(i, target)

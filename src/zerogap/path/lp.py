@@ -21,6 +21,7 @@ from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.path.bordered_matrix import LINEAR_SYSTEMS, Directions
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, balanced, optimum, segment_between
+from zerogap.path.family import Family
 from zerogap.path.increments import IncrementalEngine
 from zerogap.path.threaded import call_in_thread
 from zerogap.problem import DualProblem
@@ -94,16 +95,15 @@ class LP:
     def start(
         self,
         gram: Gram,
-        y: np.ndarray,
-        w: np.ndarray,
-        C: float,
+        family: Family,
+        lam: float,
         beta: np.ndarray | None = None,
         status: np.ndarray | None = None,
     ) -> "LPEngine":
         """Initialisation routine (IR): SMO, or another solver, from (55)."""
-        beta = y * balanced(y, w) * C if beta is None else beta
-        solution = optimum(gram, y, w, C, KKTViolation(self.epsilon_smo), beta, self.solver)
-        return LPEngine(self, gram, y, w, 1.0 / C, solution)
+        beta = family.y * balanced(family.y, family.w) / lam if beta is None else beta
+        solution = optimum(gram, family, lam, KKTViolation(self.epsilon_smo), beta, self.solver)
+        return LPEngine(self, gram, family, lam, solution)
 
     @property
     def violation(self) -> float:
@@ -148,14 +148,14 @@ class Snapshot(NamedTuple):
 class LPEngine(IncrementalEngine):
     """SVMP's state, and one pass of its main loop."""
 
-    def __init__(self, options: LP, gram: Gram, y: np.ndarray, w: np.ndarray, lam: float, solution: Solution):
+    def __init__(self, options: LP, gram: Gram, family: Family, lam: float, solution: Solution):
         self.options = options
         self._in_a_row = self._blocked = 0  # special events, and events that did not move lam
         self._failed_backups = 0  # backups since an event moved lam and left no violation
         self._was_solved = True  # whether the last backup reached its tolerance: where digits are missing, none does
-        super().__init__(gram, y, w)
+        super().__init__(gram, family)
         self._take(lam, solution)
-        self._system = LINEAR_SYSTEMS[options.linear_system](self.K, y, options.epsilon_svd)
+        self._system = LINEAR_SYSTEMS[options.linear_system](self.K, family.y, options.epsilon_svd)
         self._lam_c, self._repaired = lam, np.inf  # where a step last moved lam, and where the backup was last called
 
     def _take(self, lam: float, solution: Solution) -> None:

@@ -12,6 +12,10 @@ in which nothing cancels, however far lam falls.  Then
 where each maximum switches at one z.  Between two switches gap / dual is a ratio of two quadratic functions, whose largest
 value is at an end or where a quadratic equation holds.
 
+In any other ``family`` a = y b - low, h = y (m - F), w - low in the place of w, and the sum is off by sum(b) - total.  With two
+sides a point has a second h, that of the side of the tube it is not on, with a coefficient of zero: it adds w max(0, h).  The
+dual is sum(b m) - b'K b / 2; of one class it is -b'K b / 2, and its size counts.
+
 A block of segments at a time.  U are the points that move in it; all others stay at a bound, and add nothing to the gap as long
 as they are on their side of the margin.  Decision values of all points are carried from the beginning of a block to its end, in
 twice the working precision.  In between N, the normal vector, departs from the straight way from one to the other by a length
@@ -29,7 +33,8 @@ import numpy as np
 from zerogap import limits
 from zerogap.compiled import inline, jit
 from zerogap.kernels import UNIT
-from zerogap.path.engine import LEFT, Segment, Transition
+from zerogap.path.engine import LEFT, RIGHT, Segment, Transition
+from zerogap.path.family import Family
 from zerogap.path.screening import gather
 from zerogap.precision import two_sum
 from zerogap.threads import alone
@@ -43,7 +48,7 @@ ULP = 8.0 * UNIT  # of a decision value and a margin, once K b is known
 
 
 class LargestGap(NamedTuple):
-    """The largest relative duality gap over a range of C, and a C that has it."""
+    """The largest relative duality gap over a range of C, and a C that has it; along the way it is the lam that has it."""
 
     gap: float
     C: float
@@ -67,19 +72,21 @@ class Proof:
     def __init__(
         self,
         K: np.ndarray,
-        y: np.ndarray,
-        w: np.ndarray,
+        family: Family,
         status: np.ndarray,
         b: np.ndarray,
         *,
         is_positive: bool = True,
         kernel_error: float = np.inf,
     ):
-        self.K, self.y, self.w, self.status, self.b = K, y, w, status.astype(np.int64), b.copy()
+        self.K, self.family, self.status, self.b = K, family, status.astype(np.int64), b.copy()
+        n = family.n
         # |K_ij| <= norm_i norm_j: by Cauchy and Schwarz, if the kernel is an inner product.
-        size = np.diagonal(K) if is_positive else np.full(y.size, np.abs(K).max())
+        size = np.diagonal(K) if is_positive else np.full(n, np.abs(K).max())
+        self.size = float(np.abs(np.diagonal(K)).max(initial=0.0))
         self.norm, self.kernel_error = np.sqrt(np.maximum(size, 0.0)), kernel_error
-        self.F, self.lost = np.zeros(y.size), np.zeros(y.size)  # K b is their sum
+        self.points = PointConstants(family.y, family.w, family.low, family.target0, family.target1, self.norm)
+        self.F, self.lost = np.zeros(n), np.zeros(n)  # K b is their sum
         self._sum_all()
         self.largest = LargestGap(0.0, np.nan)
         self.done = 0  # segments gone along
@@ -97,7 +104,7 @@ class Proof:
         for begin in range(0, len(pieces), BLOCK):
             limits.check()
             batch = pieces[begin : begin + BLOCK]
-            with alone(len(batch) * self.y.size**2):
+            with alone(len(batch) * self.family.n**2):
                 self._follow(_stacked(self._cut(batch)))
             self.done += len(batch)
 
@@ -110,63 +117,64 @@ class Proof:
 
     def _cut(self, pieces: list[Piece]) -> list[Piece]:
         """Cut the segment behind which nothing changes any more: that without a capped point."""
-        if np.count_nonzero(self.status == LEFT) > sum(len(piece.transitions) for piece in pieces):
+        if np.count_nonzero(np.abs(self.status) == LEFT) > sum(len(piece.transitions) for piece in pieces):
             return pieces  # there are more than can leave
-        capped, cut = set(np.flatnonzero(self.status == LEFT).tolist()), []
+        at_rest = np.flatnonzero(self.family.at_rest(self.status))
+        capped, cut, low = set(at_rest.tolist()), [], self.family.low
         for piece in pieces:
             for t in piece.transitions:
-                (capped.add if t.target == LEFT else capped.discard)(t.point)
+                is_capped = abs(t.target) == LEFT or (t.target == RIGHT and low[t.point] != 0.0)
+                (capped.add if is_capped else capped.discard)(t.point)
             cut += [piece] if capped else _parts(piece)
         return cut
 
     def _lay_out(self, stacked: "Stacked") -> "Block":
         """Return a block over the points that move in it."""
         U, K, place, rest = _movers(
-            self.K, self.y, self.w, self.norm, self.status, self.b, self.F, stacked.E, stacked.moves
+            self.K, self.points, self.family.tube, self.status, self.b, self.F, stacked.E, stacked.moves
         )
-        own, rounding = PointConstants(self.y[U], self.w[U], self.norm[U]), _roundings(U.size) * UNIT
+        own, rounding = self.points.take(U), _roundings(U.size) * UNIT
         b, status = self.b[U], self.status[U]
-        side, start, stop, ends, jumps, radius, outside = _rows_of(stacked, place, status, own, b, rounding)
+        side, way, start, stop, ends, jumps, radius, outside = _rows_of(stacked, place, status, own, b, rounding)
         at_ends = _product(ends, K)
         at_begins, is_seen = _from_zero(at_ends), radius[:, SEEN_JUMP] > 0.0
         if is_seen.any():
             at_begins[is_seen] += _product(jumps[is_seen], K)
-        lam, end, u0, v0, anchor = np.ascontiguousarray(stacked.numbers.T)
+        lam, end, u0, v0, anchor = stacked.numbers
         bias = np.stack([u0 + (lam - anchor) * v0, u0 + (end - anchor) * v0], axis=1)
         return Block(
-            lam, end, bias, U, U.size, own, b, self.F[U] + self.lost[U], K, K[:, :0], side, start, stop, ends, at_begins,
-            at_ends, radius, _spread(ends, K, rounding), outside, rest,
+            lam, end, bias, U, U.size, own, b, self.F[U] + self.lost[U], K, K[:, :0], side, way, status[:0], start, stop,
+            ends, at_begins, at_ends, radius, _spread(ends, K, rounding), outside, rest,
         )  # fmt: skip
 
     def _with_near(self, block: "Block", F_end: np.ndarray) -> "Block":
         """Return the block with the points that may leave their side of the margin as well; ``F_end`` is K b at its end."""
         U, F = block.points, self.F + self.lost
         near = _find_near(
-            block.lam[0], block.end, block.bias, U, block.ends, block.at_ends, block.radius, block.outside, self.y, self.norm,
-            self.status, F, F_end, self.kernel_error,
+            block.lam[0], block.end, block.bias, U, block.ends, block.at_ends, block.radius, block.outside, self.points,
+            self.family.tube, self.status, F, F_end, self.kernel_error,
         )  # fmt: skip
         K = np.empty((U.size, near.size))
         gather(self.K, U, near, K)
-        at_ends, is_capped, y, w = _product(block.ends, K), self.status[near] == LEFT, self.y[near], self.w[near]
-        still, sides = np.where(is_capped, y * w, 0.0), np.where(is_capped, 1.0, -1.0)
+        at_ends, joined = np.empty((len(block.ends), U.size + near.size)), np.concatenate([U, near])
+        np.add(block.at_ends, block.F, out=at_ends[:, : U.size])
+        np.add(_product(block.ends, K), F[near], out=at_ends[:, U.size :])
+        at_begins = np.concatenate([F[None, joined], at_ends[:-1]])
+        np.add(block.at_begins, block.F, out=at_begins[:, : U.size])
+        spread = _spread(block.ends, K, _roundings(U.size) * UNIT)
         return block._replace(
-            points=np.concatenate([U, near]),
-            constants=PointConstants(*map(_joined, block.constants, (y, w, self.norm[near]))),
-            b=_joined(block.b, still),
-            F=_joined(block.F, F[near]),
+            points=joined,
+            constants=self.points.take(joined),
             K_near=K,
-            side=_beside(block.side, sides),
-            start=_beside(block.start, still),
-            stop=_beside(block.stop, still),
-            at_begins=_beside(block.at_begins + block.F, _from_zero(at_ends) + F[near]),
-            at_ends=_beside(block.at_ends + block.F, at_ends + F[near]),
-            spread=_joined(block.spread, _spread(block.ends, K, _roundings(U.size) * UNIT)),
+            status_near=self.status[near],
+            at_begins=at_begins,
+            at_ends=at_ends,
+            spread=np.concatenate([block.spread, spread]),
         )
 
     def _note(self, block: "Block") -> None:
         """Take note of the segments of a block whose gap is above the largest known."""
-        shares = self._shares(block)
-        bounds = shares.bounds
+        bounds = self._shares(block, with_h=False).bounds
         for k in np.argsort(-bounds):
             if bounds[k] <= self._known():
                 return
@@ -174,33 +182,47 @@ class Proof:
             ratio, where = (bounds[k], 0.0) if bounds[k] <= SHARP else self._sharpened(block, k)
             if ratio > self._known():
                 lam, end = block.lam[k], block.end[k]
-                gap = float(ratio / (1.0 + ratio)) if np.isfinite(ratio) else 1.0
                 at = end if np.isinf(where) else (lam + end * where) / (1.0 + where)
-                self.largest = LargestGap(gap, 1.0 / float(at))
+                self.largest = LargestGap(self._relative(ratio), float(at))
+
+    def _relative(self, ratio: float) -> float:
+        """Return gap / |primal| from gap / |dual|: primal = dual + gap, and that of one class is negative."""
+        if self.family.total1:
+            return float(ratio / (1.0 - ratio)) if ratio < 0.5 else 1.0
+        return float(ratio / (1.0 + ratio)) if np.isfinite(ratio) else 1.0
 
     def _known(self) -> float:
         gap = self.largest.gap
+        if self.family.total1:
+            return gap / (1.0 + gap) if gap < 1.0 else np.inf
         return gap / (1.0 - gap) if gap < 1.0 else np.inf
 
-    def _shares(self, block: "Block") -> "Shares":
-        h0, h1 = np.empty(block.start.shape), np.empty(block.start.shape)
-        N, D, bounds = _sum_shares(block, h0, h1)
-        return Shares(N, D, bounds, h0, h1, block.constants.w)
+    def _shares(self, block: "Block", *, with_h: bool = True) -> "Shares":
+        points, is_two_sided = block.constants, self.family.is_two_sided
+        shape = (len(block.start) if with_h else 0, block.points.size * (1 + is_two_sided))
+        h0, h1 = np.full(shape, -1.0), np.full(shape, -1.0)
+        floors = self.family.floor(np.stack([block.lam, block.end]), self.size)
+        N, D, bounds = _sum_shares(block, self.family.tube, self.family.total0, floors, h0, h1)
+        width = points.w - points.low
+        return Shares(N, D, bounds, h0, h1, np.concatenate([width, points.w]) if is_two_sided else width)
 
     def _sharpened(self, block: "Block", k: int) -> tuple[float, float]:
         """Return the largest gap / dual of one segment and its z, from decision values in twice the working precision."""
-        own, one, values = block.n_own, slice(k, k + 1), []
-        U, capped = block.points[:own], np.where(self.status == LEFT, self.y * self.w, 0.0)
+        one, values = slice(k, k + 1), []
+        U, capped = block.points[: block.n_own], self.family.at_rest(self.status)
         capped[U] = 0.0
         for b in (block.start[k], block.stop[k]):
             F, lost = self.F.copy(), self.lost.copy()
-            _add_rows(self.K, U, b[:own], block.b[:own], F, lost)
+            _add_rows(self.K, U, b, block.b, F, lost)
             values.append(F + lost)
         first, last = (float(capped @ value) for value in values)
-        error = self.y.size * UNIT * float(np.abs(capped) @ np.maximum(*np.abs(values)))
+        error = self.family.n * UNIT * float(np.abs(capped) @ np.maximum(*np.abs(values)))
         rest = np.array([*block.rest[:ENERGY], first, last, last, error])
-        cut = {name: getattr(block, name)[one] for name in ("lam", "end", "bias", "side", "start", "stop", "outside")}
-        nothing, (at_begins, at_ends) = np.zeros(block.points.size), (value[None, block.points] for value in values)
+        cut = {
+            name: getattr(block, name)[one]
+            for name in ("lam", "end", "bias", "side", "way", "start", "stop", "outside")
+        }
+        nothing, (at_begins, at_ends) = np.zeros(block.n_own), (value[None, block.points] for value in values)
         single = block._replace(
             **cut, at_begins=at_begins, at_ends=at_ends, b=nothing, F=nothing, radius=np.zeros((1, 4)), rest=rest
         )
@@ -210,7 +232,7 @@ class Proof:
 class Stacked(NamedTuple):
     """The segments of a block, one behind another."""
 
-    numbers: np.ndarray  # (segments, 5) lam at the beginning and at the end, u0, v0, anchor
+    numbers: np.ndarray  # (5, segments) lam at the beginning and at the end, u0, v0, anchor
     edges: np.ndarray  # (segments + 1,) where each begins in the next three
     E: np.ndarray
     u: np.ndarray
@@ -220,16 +242,23 @@ class Stacked(NamedTuple):
 
 
 class PointConstants(NamedTuple):
-    """Labels, weights and |phi(x)| of some points."""
+    """Labels, boxes, targets and |phi(x)| of some points."""
 
     y: np.ndarray
     w: np.ndarray
+    low: np.ndarray
+    target0: np.ndarray
+    target1: np.ndarray
     norm: np.ndarray
 
+    def take(self, rows: np.ndarray) -> "PointConstants":
+        """Return those of some of the points."""
+        return PointConstants(*(x[rows] for x in self))
 
-# Of the points that stay at a bound in all of a block: the sums of their b, of |b| and of norm |b|.  Then b'K b before the
-# block, thrice: of the b where a segment begins, of both b, and of that where it ends; and how far these may be off.
-SUM, TOTAL, REACH, ENERGY, ENERGY_BETWEEN, ENERGY_END, ENERGY_ERROR = range(7)
+
+# Of the points that stay at a bound in all of a block: the sums of their b, of b m0, of b m1 and of norm |b|.  Then b'K b
+# before the block, thrice: of the b where a segment begins, of both b, and of that where it ends; and how far these may be off.
+SUM, TOTAL0, TOTAL1, REACH, ENERGY, ENERGY_BETWEEN, ENERGY_END, ENERGY_ERROR = range(8)
 
 
 class Block(NamedTuple):
@@ -241,12 +270,14 @@ class Block(NamedTuple):
     points: np.ndarray
     n_own: int
     constants: PointConstants
-    b: np.ndarray  # before the block
-    F: np.ndarray  # K b before the block
+    b: np.ndarray  # (n_own,) before the block
+    F: np.ndarray  # (n_own,) K b before the block
     K: np.ndarray  # kernel values of those that move
     K_near: np.ndarray  # kernel values between those that move and those near their margins
-    side: np.ndarray  # (segments, points) 1 at the cap, -1 at zero, 0 for the elbow
-    start: np.ndarray  # (segments, points) b at the beginnings
+    side: np.ndarray  # (segments, n_own) 1 at the cap, -1 at zero, 0 for the elbow
+    way: np.ndarray  # (segments, n_own) 1 where coefficients are positive, -1 where they are negative
+    status_near: np.ndarray  # the sets of the other points, which tell the same of them, and their b
+    start: np.ndarray  # (segments, n_own) b at the beginnings
     stop: np.ndarray
     ends: np.ndarray  # (segments, n_own) b at the ends, less what it is before the block
     at_begins: np.ndarray  # (segments, points) K b; before those near are known, less what it is before the block
@@ -254,7 +285,7 @@ class Block(NamedTuple):
     radius: np.ndarray  # (segments, 4) see below
     spread: np.ndarray  # (points,) what rounding leaves at the ends, by the kernel values themselves
     outside: np.ndarray  # (segments, 4)
-    rest: np.ndarray  # (7,)
+    rest: np.ndarray  # (8,)
 
 
 class Shares(NamedTuple):
@@ -269,16 +300,16 @@ class Shares(NamedTuple):
 
 
 def _stacked(pieces: list[Piece]) -> Stacked:
-    segments = [piece.segment for piece in pieces]
-    E, u, v = (np.concatenate(arrays) for arrays in list(zip(*segments, strict=True))[:3])
-    moves = [(t.point, t.target) for piece in pieces for t in piece.transitions]
+    lam, end, segments, transitions = zip(*pieces, strict=True)
+    E, u, v, *numbers = zip(*segments, strict=True)
+    moves = [(t.point, t.target) for made in transitions for t in made]
     return Stacked(
-        np.array([(piece.lam, piece.end, *piece.segment[3:]) for piece in pieces]),
-        np.array([0, *accumulate(segment.points.size for segment in segments)]),
-        E,
-        u,
-        v,
-        np.array([0, *accumulate(len(piece.transitions) for piece in pieces)]),
+        np.array([lam, end, *numbers]),
+        np.array([0, *accumulate(map(len, E))]),
+        np.concatenate(E),
+        np.concatenate(u),
+        np.concatenate(v),
+        np.array([0, *accumulate(map(len, transitions))]),
         np.array(moves, dtype=np.int64).reshape(-1, 2),
     )
 
@@ -299,17 +330,6 @@ def _parts(piece: Piece) -> list[Piece]:
 def _spread(x: np.ndarray, K: np.ndarray, rounding: float) -> np.ndarray:
     """Return what rounding leaves in any row of x K."""
     return rounding * (np.abs(x).max(axis=0) @ np.abs(K))
-
-
-def _joined(own: np.ndarray, near: np.ndarray) -> np.ndarray:
-    return np.concatenate([own, near])
-
-
-def _beside(own: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Return rows with more columns, of which there may be one row for all."""
-    joined = np.empty((len(own), own.shape[1] + near.shape[-1]))
-    joined[:, : own.shape[1]], joined[:, own.shape[1] :] = own, near
-    return joined
 
 
 def _from_zero(at_ends: np.ndarray) -> np.ndarray:
@@ -359,17 +379,32 @@ BEGINS, ENDS, JUMP, SEEN_JUMP = range(4)
 OVER, PAST, SUM_OVER, SUM_PAST = range(4)
 
 
+@inline
+def _way(status, y):
+    """Return the side of zero that a point of a set is on."""
+    return -y if status < 0 else y
+
+
+@inline
+def _at_rest(status, y, low, w):
+    """Return the coefficient of a point of a set, as far as the set tells: zero in the elbow."""
+    if status == RIGHT:
+        return y * low
+    return _way(status, y) * w if abs(status) == LEFT else 0.0
+
+
 @jit
-def _movers(K, y, w, norm, status, b, F, E, moves):
+def _movers(K, points, tube, status, b, F, E, moves):
     """Return the points U that move in a block, K_UU, where each is in U, and sums over the others."""
-    place, rest, size = np.full(y.size, -1), np.zeros(7), 0
+    y, w, low, target0, target1, norm = points
+    place, rest, size = np.full(y.size, -1), np.zeros(8), 0
     for e in range(E.size):
         place[E[e]] = 0
     for m in range(len(moves)):
         place[moves[m, 0]] = 0
     U, lost = np.empty(y.size, dtype=np.int64), 0.0
     for i in range(y.size):
-        cap = y[i] * w[i] if status[i] == LEFT else 0.0
+        cap = _at_rest(status[i], y[i], low[i], w[i])
         rest[ENERGY] += b[i] * F[i]
         rest[ENERGY_ERROR] += abs(b[i] * F[i])
         if place[i] == 0 or b[i] != cap:  # one in no segment is read as if it were at its bound
@@ -378,8 +413,10 @@ def _movers(K, y, w, norm, status, b, F, E, moves):
         elif cap != 0.0:
             rest[SUM], more = two_sum(rest[SUM], cap)
             lost += more
-            rest[TOTAL] += w[i]
-            rest[REACH] += norm[i] * w[i]
+            way = _way(status[i], y[i]) if tube.is_two_sided else 0.0  # with one side there is no eps
+            rest[TOTAL0] += cap * (target0[i] - way * tube.eps0)
+            rest[TOTAL1] += cap * (target1[i] - way * tube.eps1)
+            rest[REACH] += norm[i] * abs(cap)
     rest[SUM] += lost
     rest[ENERGY_ERROR] *= (y.size + 1.0) * UNIT
     rest[ENERGY_BETWEEN] = rest[ENERGY_END] = rest[ENERGY]
@@ -391,9 +428,10 @@ def _movers(K, y, w, norm, status, b, F, E, moves):
 @jit
 def _rows_of(stacked, place, status, own, b, rounding):
     """Return sides, b at the beginnings and at the ends of segments, ends and jumps, radius and outside."""
-    (numbers, edges, E, u, v, counts, moves), (y, w, norm) = stacked, own
+    (numbers, edges, E, u, v, counts, moves), (y, w, low, _, _, norm) = stacked, own
     count, size = edges.size - 1, b.size
-    side, start, stop = np.empty((count, size)), np.empty((count, size)), np.empty((count, size))
+    side, way = np.empty((count, size)), np.empty((count, size))
+    start, stop = np.empty((count, size)), np.empty((count, size))
     ends, jumps, radius, outside = (
         np.empty((count, size)),
         np.empty((count, size)),
@@ -401,16 +439,17 @@ def _rows_of(stacked, place, status, own, b, rounding):
         np.zeros((count, 4)),
     )
     for k in range(count):
-        lam, end = numbers[k, 0] - numbers[k, 4], numbers[k, 1] - numbers[k, 4]
+        lam, end = numbers[0, k] - numbers[4, k], numbers[1, k] - numbers[4, k]
         for m in range(counts[k], counts[k + 1]):
             status[place[moves[m, 0]]] = moves[m, 1]
         for j in range(size):
-            side[k, j] = 1.0 if status[j] == LEFT else -1.0
-            start[k, j] = stop[k, j] = y[j] * w[j] if status[j] == LEFT else 0.0
+            side[k, j], way[k, j] = 1.0 if abs(status[j]) == LEFT else -1.0, _way(status[j], y[j])
+            start[k, j] = stop[k, j] = _at_rest(status[j], y[j], low[j], w[j])
         for e in range(edges[k], edges[k + 1]):
             j = place[E[e]]
             side[k, j], start[k, j], stop[k, j] = 0.0, lam * v[e] + u[e], end * v[e] + u[e]
-            over, past = _outside(y[j] * start[k, j], w[j]), _outside(y[j] * stop[k, j], w[j])
+            over = _outside(way[k, j] * start[k, j] - low[j], w[j] - low[j])
+            past = _outside(way[k, j] * stop[k, j] - low[j], w[j] - low[j])
             outside[k, OVER] += norm[j] * over
             outside[k, PAST] += norm[j] * past
             outside[k, SUM_OVER] += over
@@ -424,18 +463,20 @@ def _rows_of(stacked, place, status, own, b, rounding):
         is_seen = jump > SEEN * rounding * moved
         radius[k, BEGINS], radius[k, ENDS] = rounding * jump if is_seen else jump, rounding * moved
         radius[k, JUMP], radius[k, SEEN_JUMP] = jump, 1.0 if is_seen else 0.0
-    return side, start, stop, ends, jumps, radius, outside
+    return side, way, start, stop, ends, jumps, radius, outside
 
 
 @jit
-def _find_near(first, end, bias, U, ends, at_ends, radius, outside, y, norm, status, F, F_end, kernel_error):
+def _find_near(first, end, bias, U, ends, at_ends, radius, outside, points, tube, status, F, F_end, kernel_error):
     """Return those of the rest that are not surely on their side of the margin in all of a block, at whose end K b = F_end.
 
     Where x is how far b departs from the straight way between its ends, K b departs from its own by (K x)_i: no more than
     norm_i sqrt(x'K x), or, of any matrix, norm_i sum_j norm_j |x_j|.
     """
+    y, _, _, target0, target1, norm = points
     last = end.size - 1
     departed, bent, jump, reach, largest = 0.0, 0.0, 0.0, 0.0, abs(bias[0, 0])
+    eps, eps_end = tube.eps0 + first * tube.eps1, tube.eps0 + end[last] * tube.eps1
     for k in range(last + 1):
         t = (first - end[k]) / (first - end[last])
         squared, length, moved = 0.0, 0.0, 0.0
@@ -455,12 +496,16 @@ def _find_near(first, end, bias, U, ends, at_ends, radius, outside, y, norm, sta
         largest = max(largest, abs(bias[k, 1]))
     near, count, own = np.empty(y.size, dtype=np.int64), 0, 0
     for i in range(y.size):
-        side = 1.0 if status[i] == LEFT else -1.0
-        slack = side * (first - y[i] * (F[i] + bias[0, 0]))
-        slack = min(slack, side * (end[last] - y[i] * (F_end[i] + bias[last, 1])))
-        allowed = (
-            norm[i] * (departed + reach) + (bent + jump) + 2.0 * ULP * (abs(F[i]) + abs(F_end[i]) + largest + first)
-        )
+        way, is_capped = _way(status[i], y[i]), abs(status[i]) == LEFT
+        # Of the target's side; without a tube, or inside it, eps is taken off on either.
+        h = way * (target0[i] + first * target1[i] - (F[i] + bias[0, 0]))
+        h_end = way * (target0[i] + end[last] * target1[i] - (F_end[i] + bias[last, 1]))
+        slack = min(h - eps, h_end - eps_end) if is_capped else min(eps - h, eps_end - h_end)
+        if tube.is_two_sided and not is_capped:
+            slack = min(slack, eps + h, eps_end + h_end)
+        size = abs(F[i]) + abs(F_end[i]) + largest + abs(target0[i]) + first * abs(target1[i])
+        size += abs(tube.eps0) + first * abs(tube.eps1)
+        allowed = norm[i] * (departed + reach) + (bent + jump) + 2.0 * ULP * size
         if own < U.size and U[own] == i:  # in ascending order
             own += 1
         elif not slack > allowed:
@@ -475,27 +520,53 @@ def _outside(a, w):
 
 
 @jit
-def _sum_shares(block, h0, h1):
+def _sum_shares(block, tube, total_at_zero, floors, h0, h1):
     """Return N, D and bounds of every segment; write the h, known up to r: a share is at most -a (h - r) + w max(0, h + r).
 
-    What a is outside its box by costs that much of h.  The h of a point that is surely on its side are negative.
+    What a is outside its box by costs that much of h.  The h of a point that is surely on its side are negative, as they were.
+    Without rows to write them to the h are left out.
     """
-    F, side, start, stop, rest, (y, w, norm) = block.F, block.side, block.start, block.stop, block.rest, block.constants
+    F, b, side, way, start, stop, rest = (
+        block.F, block.b, block.side, block.way, block.start, block.stop, block.rest
+    )  # fmt: skip
+    at_begins, at_ends, status_near, spread = block.at_begins, block.at_ends, block.status_near, block.spread
+    own, size = block.n_own, block.points.size
+    label, w, low, target0, target1, norm = block.constants
     N, D, bounds = np.zeros((len(start), 3)), np.zeros((len(start), 3)), np.empty(len(start))
+    still, way_near, side_near = np.empty(size), np.empty(size), np.empty(size)
+    for j in range(own, size):
+        status = status_near[j - own]
+        still[j], way_near[j] = _at_rest(status, label[j], low[j], w[j]), _way(status, label[j])
+        side_near[j] = 1.0 if abs(status) == LEFT else -1.0
+    farthest0, farthest1 = 0.0, 0.0
+    for j in range(size):
+        farthest0, farthest1 = max(farthest0, abs(target0[j])), max(farthest1, abs(target1[j]))
     for k in range(len(start)):
         lam, end, bias0, bias1 = block.lam[k], block.end[k], block.bias[k, 0], block.bias[k, 1]
-        before, behind = abs(bias0) + lam, abs(bias1) + end
+        eps0, eps1 = tube.eps0 + lam * tube.eps1, tube.eps0 + end * tube.eps1
+        largest0 = farthest0 + lam * farthest1 + abs(tube.eps0) + lam * abs(tube.eps1)  # margin
+        largest1 = farthest0 + end * farthest1 + abs(tube.eps0) + end * abs(tube.eps1)
+        before, behind = abs(bias0) + largest0, abs(bias1) + largest1
         begins, ends = block.radius[k, BEGINS] + block.outside[k, OVER], block.outside[k, PAST]
         rounding0, rounding1 = block.radius[k - 1, ENDS] if k > 0 else 0.0, block.radius[k, ENDS]
         jump, reach, above0, above1 = block.radius[k, JUMP], rest[REACH], 0.0, 0.0
-        total0, total1, sum0, sum1, lost0, lost1 = rest[TOTAL], rest[TOTAL], rest[SUM], rest[SUM], 0.0, 0.0
+        total0, total1 = rest[TOTAL0] + lam * rest[TOTAL1], rest[TOTAL0] + end * rest[TOTAL1]
+        total01 = 0.5 * (total0 + total1)
+        sum0, sum1, lost0, lost1 = rest[SUM], rest[SUM], 0.0, 0.0
         energy0, energy01, energy1 = rest[ENERGY], rest[ENERGY_BETWEEN], rest[ENERGY_END]
-        for j in range(F.size):
-            b0, b1, f0, f1 = start[k, j], stop[k, j], block.at_begins[k, j], block.at_ends[k, j]
-            r0 = norm[j] * begins + min(norm[j] * rounding0, block.spread[j])
-            r1 = norm[j] * ends + min(norm[j] * rounding1, block.spread[j])
-            if j < block.n_own:
-                x0, x1 = b0 - block.b[j], b1 - block.b[j]
+        for j in range(size):
+            f0, f1 = at_begins[k, j], at_ends[k, j]
+            if j < own:
+                b0, b1, y, s = start[k, j], stop[k, j], way[k, j], side[k, j]
+            else:
+                b0, b1, y, s = still[j], still[j], way_near[j], side_near[j]
+            m0, m1 = target0[j] + lam * target1[j], target0[j] + end * target1[j]
+            if tube.is_two_sided:
+                m0, m1 = m0 - y * eps0, m1 - y * eps1
+            r0 = norm[j] * begins + min(norm[j] * rounding0, spread[j])
+            r1 = norm[j] * ends + min(norm[j] * rounding1, spread[j])
+            if j < own:
+                x0, x1 = b0 - b[j], b1 - b[j]
                 energy0 += x0 * (F[j] + f0)
                 energy01 += x0 * f1 + x1 * F[j]
                 energy1 += x1 * (F[j] + f1)
@@ -504,27 +575,39 @@ def _sum_shares(block, h0, h1):
                 lost0 += more
                 sum1, more = two_sum(sum1, b1)
                 lost1 += more
-                total0, total1 = total0 + y[j] * b0, total1 + y[j] * b1
+                total0, total01, total1 = total0 + m0 * b0, total01 + 0.5 * (m0 * b1 + m1 * b0), total1 + m1 * b1
             else:
                 r0 += norm[j] * jump
-            x0, x1 = lam - y[j] * (f0 + bias0), end - y[j] * (f1 + bias1)
+            x0, x1 = y * (m0 - (f0 + bias0)), y * (m1 - (f1 + bias1))
             r0 += ULP * (abs(f0) + before)
             r1 += ULP * (abs(f1) + behind)
-            if side[k, j] == 0.0 or side[k, j] * x0 <= r0 or side[k, j] * x1 <= r1:
-                a0, a1, largest = y[j] * b0, y[j] * b1, max(abs(x0), abs(x1))
-                _add_product(N[k], largest, largest, _outside(a0, w[j]), _outside(a1, w[j]))
-                _add_product(N[k], min(max(a0, 0.0), w[j]), min(max(a1, 0.0), w[j]), r0 - x0, r1 - x1)
-                h0[k, j], h1[k, j] = x0 + r0, x1 + r1
-                above0, above1 = above0 + w[j] * max(h0[k, j], 0.0), above1 + w[j] * max(h1[k, j], 0.0)
-            else:
-                h0[k, j], h1[k, j] = -1.0, -1.0
-        s0, s1 = abs(sum0 + lost0) + block.outside[k, SUM_OVER], abs(sum1 + lost1) + block.outside[k, SUM_PAST]
+            if s == 0.0 or s * x0 <= r0 or s * x1 <= r1:
+                a0, a1, width, largest = y * b0 - low[j], y * b1 - low[j], w[j] - low[j], max(abs(x0), abs(x1))
+                _add_product(N[k], largest, largest, _outside(a0, width), _outside(a1, width))
+                _add_product(N[k], min(max(a0, 0.0), width), min(max(a1, 0.0), width), r0 - x0, r1 - x1)
+                above0, above1 = above0 + width * max(x0 + r0, 0.0), above1 + width * max(x1 + r1, 0.0)
+                if len(h0) > 0:
+                    h0[k, j], h1[k, j] = x0 + r0, x1 + r1
+            if tube.is_two_sided:
+                x0, x1 = r0 - x0 - 2.0 * eps0, r1 - x1 - 2.0 * eps1
+                if x0 > 0.0 or x1 > 0.0:
+                    above0, above1 = above0 + w[j] * max(x0, 0.0), above1 + w[j] * max(x1, 0.0)
+                    if len(h0) > 0:
+                        h0[k, size + j], h1[k, size + j] = x0, x1
+        s0 = abs((sum0 - (total_at_zero + lam * tube.total1)) + lost0) + block.outside[k, SUM_OVER]
+        s1 = abs((sum1 - (total_at_zero + end * tube.total1)) + lost1) + block.outside[k, SUM_PAST]
         _add_product(N[k], abs(bias0), abs(bias1), s0, s1)
-        D[k, 0], D[k, 1], D[k, 2] = -0.5 * energy0, -0.5 * energy01, -0.5 * energy1
-        _add_product(D[k], lam, end, total0, total1)
+        half = 0.5 if tube.total1 != 0.0 else -0.5  # the dual of one class is negative: its size
+        D[k, 0], D[k, 1], D[k, 2] = half * energy0 + total0, half * energy01 + total01, half * energy1 + total1
+        if tube.total1 != 0.0:  # quadratic in lam
+            _add_product(
+                D[k], np.sqrt(floors[0, k]), np.sqrt(floors[1, k]), np.sqrt(floors[0, k]), np.sqrt(floors[1, k])
+            )
+        else:  # linear
+            _add_product(D[k], 1.0, 1.0, floors[0, k], floors[1, k])
         # Of the dual rounding counts as well: taken off, so that it is never too large.
-        off0 = reach * (rounding0 + begins + jump) + lam * block.outside[k, SUM_OVER] + rest[ENERGY_ERROR]
-        off1 = reach * (rounding1 + ends) + end * block.outside[k, SUM_PAST] + rest[ENERGY_ERROR]
+        off0 = reach * (rounding0 + begins + jump) + largest0 * block.outside[k, SUM_OVER] + rest[ENERGY_ERROR]
+        off1 = reach * (rounding1 + ends) + largest1 * block.outside[k, SUM_PAST] + rest[ENERGY_ERROR]
         _add_product(D[k], 1.0, 1.0, -off0, -off1)
         # And primal - dual is the gap less bias sum(b).
         _add_product(D[k], -2.0 * abs(bias0), -2.0 * abs(bias1), s0, s1)
@@ -537,6 +620,8 @@ def _sum_shares(block, h0, h1):
 @inline
 def _bound(n, D):
     """Return a bound on (n0 + 2 n1 z + n2 z²) / (D0 + 2 D1 z + D2 z²) for all z >= 0: it is a mean of three ratios."""
+    if n[0] == 0.0 and n[1] == 0.0 and n[2] == 0.0:
+        return 0.0
     if D[0] > 0.0 and D[1] > 0.0 and D[2] > 0.0:
         return max(n[0] / D[0], n[1] / D[1], n[2] / D[2])
     return np.inf

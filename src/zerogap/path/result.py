@@ -3,6 +3,7 @@
 import hashlib
 import math
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import asdict
 from itertools import pairwise
@@ -17,7 +18,8 @@ from zerogap.compiled import HUGE
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
-from zerogap.path.engine import LEFT, Counts, Engine, Segment, Step, Transition
+from zerogap.path.engine import ELBOW, Counts, Engine, Segment, Step, Transition
+from zerogap.path.family import Family
 from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
 from zerogap.path.solution_set import SolutionSet, solutions
 from zerogap.precision import dot, products, with_sum_zero
@@ -31,8 +33,13 @@ LOADED = 1e-6  # relative gap above which a path that was loaded cannot be one o
 ON_MARGIN = 1e-10  # a decision value this near to its margin is on it: what a path leaves between events at one C
 SAME_LAM = 1e-15  # relative: a few roundings of lam = 1 / C
 AT_BREAKPOINT = 1e-10  # relative: nearer to a breakpoint than ``tolerances.TIE`` its order with an event is not known
+SAME_SIZE = 1e-12  # of all weight: sums of |b| that differ by rounding only
 BEYOND_END = 1e-12  # relative: a C outside the path by no more than this was rounded on its way, and is its end
-SETS = ("right", "elbow", "left")
+SAME_WEIGHT = 1e-12  # of all weight: a difference between the classes that is the rounding of a sum
+LEAST_DISTANCE = (
+    1e-15  # squared, of the largest kernel value: what rounding leaves of zero, where all points are the same
+)
+SETS = {0: "right", 1: "elbow", 2: "left"}
 
 
 class Event(NamedTuple):
@@ -112,8 +119,19 @@ class Path:
     True
     """
 
-    def __init__(self, y: np.ndarray, points: Distinct, status: np.ndarray, lam: float, gram: Gram | None = None):
-        self.y, self.points, self.gram = y, points, gram  # y: -1/+1 over the distinct points
+    parameter, end_name = "C", "C_max"  # what lam stands for, and the name of the end that is asked for
+    # What makes such paths, what solves at one C and at all, and where fewer digits are needed.
+    function, estimator, path_estimator, easier = "svm_path", "SVC", "SVCPath", "a smaller C"
+    rows_of_data = "X, y"  # what that function takes
+    sets = SETS
+    event_type: Any = Event
+    kind = "path"  # of the files that hold one
+    begins_at_rest = False  # on the constant segment all points are at zero, and none on a margin
+
+    def __init__(self, family: Family, points: Distinct, status: np.ndarray, lam: float, gram: Gram | None = None):
+        self.family, self.points, self.gram = family, points, gram
+        self.y = y = family.y  # -1/+1 over the distinct points
+        self.target = family.target1  # what the data give for each of them
         self.start = status.astype(np.int8)  # sets of the distinct points at the start
         self.lam = np.array([lam])
         self.status = "started"  # or "complete", "max_events", "max_time", "interrupted"
@@ -148,6 +166,68 @@ class Path:
             self._norm = np.sqrt(np.abs(self._known_gram().diagonal))
         return self._norm
 
+    # What lam means.
+
+    def value_of(self, lam: Any) -> Any:
+        """Return the C of lam."""
+        return 1.0 / lam
+
+    def lam_of(self, value: Any) -> Any:
+        """Return the lam of C."""
+        return 1.0 / value
+
+    def scale_at(self, value: float) -> float:
+        """Return beta over the scaled coefficients b, and f over the scaled decision values."""
+        return value
+
+    def shift(self) -> float:
+        """Return what decision values have beside the scaled ones."""
+        return 0.0
+
+    def problem_at(self, value: float) -> DualProblem:
+        """Return the problem that is solved there."""
+        return DualProblem.hinge(self._known_gram(), self.y, value, sample_weight=self.points.weight)
+
+    def floor_at(self, value: float) -> float:
+        """Return what gaps are relative to, beside the primal objective; see ``Family.floor``."""
+        if self.family.is_over_C and not self.family.is_flat:
+            return 0.0
+        size = float(np.abs(self._known_gram().diagonal).max()) or 1.0  # with all points at the origin any will do
+        return self.scale_at(value) ** 2 * self.family.floor(self.lam_of(value), size)
+
+    def relative_gap(self, certificate: Certificate, value: float) -> float:
+        """Return the relative gap that the certificate of a solution tells of."""
+        floor = self.floor_at(value)
+        if floor == 0.0:
+            return certificate.relative_gap
+        return (certificate.gap + certificate.rounding) / (abs(certificate.primal) + floor)
+
+    def words(self, value: float) -> str:
+        """Return where that is."""
+        return f"{self.parameter}={value:g}"
+
+    def constant_from(self, gram: Gram) -> float:
+        """Return a lam above which only the bias depends on it, in the units of ``gram``; zero if all of the path is like that.
+
+        There the margin holds points of one class only.  With points of both classes on their margins
+        2 lam = F_i - F_j = <phi_i - phi_j, sum_k b_k phi_k>, and this is at most half the squared diameter of the points times
+        sum |b|, that is times twice the lighter class's weight.
+        """
+        K, w = gram.full(), self.points.weight
+        distance = np.maximum(gram.diagonal + K[0, 0] - 2.0 * K[0], LEAST_DISTANCE * np.abs(gram.diagonal).max())
+        weight = min(w[self.y > 0].sum(), w[self.y < 0].sum())
+        return float(4.0 * distance.max() * weight)  # twice what it need be
+
+    def constant_segment(self, engine: Engine) -> Segment:
+        """Return the solution above the lam where an engine begins: b stays, and the bias keeps one class on its margin."""
+        E, b, bias = engine.current_solution()
+        # The heavier class is the one on its margin; with equal weights all points are capped, and either will do.
+        w = self.points.weight
+        excess = float(w @ self.y)
+        sign = np.sign(excess) if abs(excess) > SAME_WEIGHT * w.sum() else (self.y[E[0]] if E.size else 1.0)
+        on_elbow = self.start[E] == ELBOW
+        return Segment(E[on_elbow], b[on_elbow], np.zeros(int(on_elbow.sum())), bias, float(sign), engine.lam)
+
     # Growing.
 
     @property
@@ -166,7 +246,7 @@ class Path:
 
     def add(self, segment: Segment, lam: float, transitions: Iterable[Transition]) -> None:
         """Append a segment that ends at lam, and the transitions made there; a segment of no length leaves only those."""
-        if 1.0 / lam > 1.0 / self.end:  # two lam may have the same C
+        if lam < self.end and self.value_of(lam) != self.value_of(self.end):  # two lam may have the same C
             if self._goes_on(segment):  # one line is one segment
                 self._segments.pop()
                 self._before.pop()
@@ -205,7 +285,8 @@ class Path:
     @property
     def _where_it_ends(self) -> str:
         """How far it has come, in words."""
-        return f"ends at C={self.C[-1]:g}" if self.has_segments else f"has not got beyond its start at C={self.C[0]:g}"
+        first, last = (self.words(self.value_of(lam)) for lam in (self.lam[0], self.lam[-1]))
+        return f"ends at {last}" if self.has_segments else f"has not got beyond its start at {first}"
 
     # Proving.
 
@@ -227,14 +308,19 @@ class Path:
 
     def _begin_proof(self) -> Proof:
         """Return a proof that has come to the first segment not yet proved."""
-        k, gram, w = self._proved, self._known_gram(), self.points.weight
+        k, gram = self._proved, self._known_gram()
         status = self.start.copy()
         for t in self._transitions[: self._before[k]]:
             status[t.point] = t.target
-        segment, b = self._segments[k], np.where(status == LEFT, self.y * w, 0.0)
+        segment, b = self._segments[k], self.family.at_rest(status)
         b[segment.points] = segment.coefficients(self._edge(k))
         return Proof(
-            gram.full(), self.y, w, status, b, is_positive=gram.is_positive, kernel_error=gram.distance_from_positive()
+            gram.full(),
+            self.family,
+            status,
+            b,
+            is_positive=gram.is_positive,
+            kernel_error=gram.distance_from_positive(),
         )
 
     def _edge(self, k: int) -> float:
@@ -252,8 +338,10 @@ class Path:
     @property
     def proved(self) -> LargestGap:
         """The largest gap of the segments that have been proved so far."""
-        of_proof = self._largest if self._proof is None else self._proof.largest
-        return max(self._largest, of_proof, key=lambda largest: largest.gap)
+        if self._proof is None or self._proof.largest.gap <= self._largest.gap:
+            return self._largest
+        gap, lam = self._proof.largest
+        return LargestGap(gap, float(self.value_of(lam)))
 
     @property
     def largest(self) -> LargestGap:
@@ -264,8 +352,8 @@ class Path:
                 self.prove()
         known = self.proved
         # Without any gap every C has the largest; and the proof may have gone a little further than the path.
-        C = self.C
-        return LargestGap(known.gap, float(min(known.C, C[-1]) if known.gap > 0.0 else C[0]))
+        lam = max(self.lam_of(known.C), self.lam[-1]) if known.gap > 0.0 else self.lam[0]
+        return LargestGap(known.gap, float(known.C if lam == self.lam_of(known.C) else self.value_of(lam)))
 
     @property
     def largest_gap_(self) -> float:
@@ -280,7 +368,7 @@ class Path:
     @property
     def C(self) -> np.ndarray:
         """Breakpoints, ascending."""
-        return 1.0 / self.lam
+        return self.value_of(self.lam)
 
     @property
     def n_events(self) -> int:
@@ -299,10 +387,13 @@ class Path:
         return np.array(sizes + sizes[-1:] * bool(self._segments))
 
     @property
-    def events(self) -> list[Event]:
-        """Changes of sets, in the order of C."""
-        rows = self.points.rows
-        return [Event(1.0 / t.lam, int(rows[t.point]), SETS[t.origin], SETS[t.target]) for t in self._transitions]
+    def events(self) -> list[Any]:
+        """Changes of sets, in the order of the path."""
+        rows, sets = self.points.rows, self.sets
+        return [
+            self.event_type(float(self.value_of(t.lam)), int(rows[t.point]), sets[t.origin], sets[t.target])
+            for t in self._transitions
+        ]
 
     def coefficients_at(self, C: Any) -> np.ndarray:
         """Return the signed coefficients beta over the rows of the data.
@@ -321,20 +412,32 @@ class Path:
 
     def _coefficients_at(self, C: float, *, on_few: bool = False) -> np.ndarray:
         """Return coefficients over the rows: duplicates share theirs by weight, or as few as may be have them."""
-        points, beta = self.points, self.beta_at(C)
-        cap = C * np.where(points.group >= 0, points.share * points.weight[points.group], 0.0)
-        rows = points.on_few(beta, cap) if on_few else points.spread(beta, C)
-        return with_sum_zero(rows, cap, *self._visibility(C, points.group))
+        points, beta, scale = self.points, self.beta_at(C), self.scale_at(C)
+        cap = scale * np.where(points.group >= 0, points.share * self.family.w[points.group], 0.0)
+        rows = points.on_few(beta, cap) if on_few else points.spread(beta, C if self.family.is_over_C else 0.0)
+        return with_sum_zero(rows, cap, *self._visibility(C, points.group), total=self._total_at(C))
+
+    def _total_at(self, C: float) -> float:
+        """Return what the coefficients sum to."""
+        return 0.0
 
     def beta_at(self, C: float) -> np.ndarray:
         """Return beta over the distinct points, within the box; what rounding left of sum(beta) is put right."""
-        lam = self._lam(C)
-        segment, status, cap = self._segments[k := self._position(lam)], self.sets_at(k), C * self.points.weight
-        beta = np.where(status == LEFT, self.y * cap, 0.0)
+        lam, scale, family = self._lam(C), self.scale_at(C), self.family
+        segment, status = self._segments[k := self._position(lam)], self.sets_at(k)
+        beta = scale * family.at_rest(status)
         # On the last segment u is zero and beta is v itself, without any rounding, however large C is.
-        is_plain = segment.anchor == 0.0
-        beta[segment.points] = C * segment.u + segment.v if is_plain else C * segment.coefficients(lam)
-        return with_sum_zero(self.y * np.clip(self.y * beta, 0.0, cap), cap, *self._visibility(C))
+        is_plain = segment.anchor == 0.0 and family.is_over_C
+        beta[segment.points] = (
+            scale * segment.u + self.value_of(1.0) * segment.v if is_plain else scale * segment.coefficients(lam)
+        )
+        lower, upper = family.box
+        if (
+            family.is_two_sided
+        ):  # on its own side of zero: past it by rounding, a coefficient would cost the width of the tube
+            lower, upper = np.where(status > 0, 0.0, lower), np.where(status < 0, 0.0, upper)
+        beta = np.clip(beta, scale * lower, scale * upper)
+        return with_sum_zero(beta, scale * family.w, *self._visibility(C), total=self._total_at(C))
 
     def _visibility(self, C: float, points: Any = slice(None)) -> tuple[np.ndarray, float]:
         """Return by how much a decision value changes with the coefficient of some points, and with the sum of all, at most."""
@@ -370,11 +473,24 @@ class Path:
         array
             Their numbers, ascending.
         """
-        gram, beta, bias = self._known_gram(), self.beta_at(C), self.bias_in_gram(C)
-        distance = np.abs(1.0 - self.y * (gram.dot(beta) + bias))
-        is_on = distance <= off + gram.dot_error(beta) + 8.0 * UNIT * (1.0 + abs(bias))
+        beta, bias = self.beta_at(C), self.bias_in_gram(C)
+        excess, _ = self.excess_at(C)
+        size = float(np.abs(self.problem_at(C).target).max())
+        is_on = np.abs(excess) <= off + self._known_gram().dot_error(beta) + 8.0 * UNIT * (size + abs(bias))
         is_on[self.segment_at(C).points] = True
         return np.flatnonzero(is_on)
+
+    def excess_at(self, C: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return by how much the distinct points are beyond their margins, inside a tube beyond the nearer one, and sides.
+
+        A side is 1 where the coefficient can only be positive, or fall from its upper cap, and -1 otherwise.
+        """
+        problem, beta = self.problem_at(C), self.beta_at(C)
+        r = problem.target - (problem.gram.dot(beta) + self.bias_in_gram(C))
+        side = (
+            np.where(beta != 0.0, np.sign(beta), np.where(r < 0.0, -1.0, 1.0)) if self.family.is_two_sided else self.y
+        )
+        return problem.eps - side * r, side
 
     def bias_at(self, C: Any) -> Any:
         """Return the bias: f(x) = sum_i beta_i k(x_i, x) + bias.
@@ -393,8 +509,8 @@ class Path:
 
     def bias_in_gram(self, C: float) -> float:
         """Return the bias that goes with ``gram.kernel``, whose origin may have been moved."""
-        lam = self._lam(C)
-        return float(self.segment_at(C).bias(lam)) / lam
+        bias = float(self.segment_at(C).bias(self._lam(C)))
+        return bias * self.scale_at(C) + self.shift()
 
     def _bias_at(self, C: float) -> float:
         bias = self.bias_in_gram(C)
@@ -414,15 +530,17 @@ class Path:
         beta, X = self.beta_at(C), self.gram.kernel.moved(self.gram.X)
         reach = math.sqrt(self.squared_centre) * float(np.sqrt(np.square(X).sum(axis=1).max()))
         off = abs(total) * reach + float(np.spacing(abs(bias)))
-        primal, w = float(np.abs(beta).sum()) - 0.5 * float(np.square(beta @ X).sum()), self.points.weight
-        if C * off * float(w.sum()) <= FAR * primal:
+        problem, w = self.problem_at(C), self.scale_at(C) * self.family.w
+        gain = float(problem.target @ beta) - problem.eps * float(np.abs(beta).sum())
+        primal = gain - 0.5 * float(np.square(beta @ X).sum())
+        if off * float(w.sum()) <= FAR * primal:
             return
-        gap = C * off * float(w[self.on_margin_at(C, off)].sum())
+        gap = off * float(w[self.on_margin_at(C, off)].sum())
         if gap > FAR * primal:
             warnings.warn(
                 f"The points are so far from the origin that f(x) = sum_i beta_i <x_i, x> + bias has too few digits at "
-                f"C={C:g}: a relative gap of {gap / primal if primal > 0 else math.inf:.1e}. Centre the features, or use "
-                "SVCPath, which moves the origin.",
+                f"{self.words(C)}: a relative gap of {gap / primal if primal > 0 else math.inf:.1e}. Centre the features, or "
+                f"use {self.path_estimator}, which moves the origin.",
                 RuntimeWarning,
                 stacklevel=validation.callers_level(),
             )
@@ -443,15 +561,16 @@ class Path:
             Its dimension, directions, ends and vertices; ``coefficients_at`` is one of them.
         """
         gram, points, beta = self._known_gram(), self.points, self._coefficients_at(C)
-        excess = self.y * (gram.dot(self.beta_at(C)) + self.bias_in_gram(C)) - 1.0
-        on_margin = np.abs(excess) <= ON_MARGIN
+        excess, side = self.excess_at(C)
+        on_margin = np.abs(excess) <= ON_MARGIN * max(1.0, float(np.abs(self.problem_at(C).target).max()))
         on_margin[self.segment_at(C).points] = True
         rows = np.flatnonzero(np.append(on_margin, False)[points.group])  # -1 is the group of rows without a weight
-        cap = np.zeros(beta.size)
+        (cap, low), scale = np.zeros((2, beta.size)), self.scale_at(C)
         has_weight = points.group >= 0
         group = points.group[has_weight]
-        cap[has_weight] = self.y[group] * C * points.share[has_weight] * points.weight[group]
-        bounds = np.minimum(cap, 0.0), np.maximum(cap, 0.0)
+        cap[has_weight] = side[group] * scale * points.share[has_weight] * self.family.w[group]
+        low[has_weight] = side[group] * scale * points.share[has_weight] * self.family.low[group] + 0.0  # no -0.0
+        bounds = np.minimum(cap, low), np.maximum(cap, low)
         K = gram.full()[np.ix_(points.group[rows], points.group[rows])]
         return solutions(C, np.clip(beta, *bounds), *bounds, rows, K)
 
@@ -469,14 +588,18 @@ class Path:
         eigenvalues of these where the factor leaves it open.
         """
         found: list[tuple[float, float, int]] = []
-        for begin, end in pairwise(self.C.tolist()):
+        for begin, end in pairwise(self.value_of(self.lam).tolist()):
             limits.check()
-            dimension = self.solution_set_at(math.sqrt(begin * end)).dimension
+            dimension = self.solution_set_at(self._between(begin, end)).dimension
             if dimension and found and found[-1][1:] == (begin, dimension):
                 begin = found.pop()[0]
             if dimension:
                 found.append((begin, end, dimension))
         return found
+
+    @staticmethod
+    def _between(begin: float, end: float) -> float:
+        return math.sqrt(begin * end)
 
     def certificate_at(self, C: Any) -> Any:
         """Return the certificate of the solution at C, computed from the data.
@@ -509,7 +632,7 @@ class Path:
         values.
         """
         gram = self._known_gram()
-        problems = [DualProblem.hinge(gram, self.y, float(c), sample_weight=self.points.weight) for c in C]
+        problems = [self.problem_at(float(c)) for c in C]
         betas = [np.clip(self.beta_at(float(c)), p.lower, p.upper) for c, p in zip(C, problems, strict=True)]
         residuals = [p.target - f for p, f in zip(problems, np.stack(betas) @ gram.full(), strict=True)]
         found = [p.certify(b, r) for p, b, r in zip(problems, betas, residuals, strict=True)]
@@ -537,21 +660,26 @@ class Path:
         Certificate
             The worst of them.
         """
-        worst = [
-            max(self.certificates(part), key=lambda c: c.relative_gap)
-            for part in self._chunks(self.C if C is None else np.atleast_1d(C))
+        values = self.value_of(self.lam) if C is None else np.atleast_1d(C)
+        found = [
+            (self.relative_gap(certificate, value), certificate)
+            for part in self._chunks(values)
+            for value, certificate in zip(part, self.certificates(part), strict=True)
         ]
-        return max(worst, key=lambda c: c.relative_gap)
+        return max(found, key=lambda pair: pair[0])[1]
 
     def scaled_at(self, lam: float) -> np.ndarray:
         """Return lam beta over the distinct points, within the box."""
         segment, status = self._segments[k := self._position(lam)], self.sets_at(k)
-        b = np.where(status == LEFT, self.y * self.points.weight, 0.0)
+        b = self.family.at_rest(status)
         b[segment.points] = segment.coefficients(lam)
-        return self.y * np.clip(self.y * b, 0.0, self.points.weight)
+        return self.family.clipped(b)
 
     def sets_at(self, k: int | None) -> np.ndarray:
-        """Return the set of every distinct point on segment k, or behind the last one: 0 right, 1 elbow, 2 left."""
+        """Return the set of every distinct point on segment k, or behind the last one: 0 right, 1 elbow, 2 left.
+
+        Those of a regression with a tube are negative on its lower side.
+        """
         status, done = self.start.copy(), None if k is None else self._before[k]
         status[self._moved[:done, 0]] = self._moved[:done, 1]  # of several changes of a point the last one stays
         return status
@@ -580,24 +708,27 @@ class Path:
         """Raise if there is no solution to be read."""
         if not self._segments:
             raise ValueError(
-                f"This path has no segment yet: it ended ({self.status}) before its first one at C={self.C[0]:g} was found. "
-                "Go on with svm_path(..., resume=path)."
+                f"This path has no segment yet: it ended ({self.status}) before its first one at "
+                f"{self.words(self.value_of(self.lam[0]))} was found. Go on with {self.function}(..., resume=path)."
             )
 
     def _overshoot(self, k: int, lam: float) -> float:
         segment = self._segments[k]
-        a = self.y[segment.points] * segment.coefficients(lam)
-        return max(float(-a.min(initial=0.0)), float((a - self.points.weight[segment.points]).max(initial=0.0)))
+        b, (lower, upper) = segment.coefficients(lam), (bound[segment.points] for bound in self.family.box)
+        return max(float((lower - b).max(initial=0.0)), float((b - upper).max(initial=0.0)))
 
     def _lam(self, C: float) -> float:
         self.check_not_empty()
-        first, last = 1.0 / self.lam[0], 1.0 / self.lam[-1]
-        if not first * (1 - BEYOND_END) <= C <= last * (1 + BEYOND_END):
+        with np.errstate(divide="ignore"):
+            lam = self.lam_of(np.float64(C))
+        first, last = self.lam[0], self.lam[-1]
+        if not last * (1 - BEYOND_END) <= lam <= first * (1 + BEYOND_END):
             advice = "Follow it over a wider range."
-            if last < C and self.status != "complete":
-                advice = f"It was ended early ({self.status}): go on with svm_path(..., resume=path)."
-            raise ValueError(f"This path runs from C={first:g} to C={last:g}; got C={C:g}. {advice}")
-        return 1.0 / C
+            if lam < last and self.status != "complete":
+                advice = f"It was ended early ({self.status}): go on with {self.function}(..., resume=path)."
+            begin, end = (self.words(self.value_of(at)) for at in (first, last))
+            raise ValueError(f"This path runs from {begin} to {end}; got {self.words(C)}. {advice}")
+        return float(lam)
 
     def _for_each(self, C: Any, value: Any) -> Any:
         if np.ndim(C) == 0:
@@ -609,8 +740,10 @@ class Path:
 
     def __repr__(self) -> str:
         proved = "" if self.n_unproved or not self._segments else f"; largest relative gap {self.proved.gap:.1e}"
+        ends = self.value_of(self.lam[[0, -1]])
         return (
-            f"Path({self.status}: C from {self.C[0]:g} to {self.C[-1]:g}, {count(self.lam.size, 'breakpoint')}, "
+            f"{type(self).__name__}({self.status}: {self.parameter} from {ends[0]:g} to {ends[1]:g}, "
+            f"{count(self.lam.size, 'breakpoint')}, "
             f"{count(self.n_events, 'event')}, at most {self.n_free.max() if self._segments else 0} of "
             f"{count(self.points.rows.size)} distinct points on the margin{proved})"
         )
@@ -634,7 +767,7 @@ class Path:
         empty = [np.zeros(0)]
         joined = [np.concatenate(empty + [getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
         return {
-            "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
+            "kind": self.kind, "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
             "centre_products": self.centre_products,
             "squared_centre": self.squared_centre, "share": self.points.share, "norm": self.norm,
             "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
@@ -665,8 +798,11 @@ class Path:
         Path
             The same path.
         """
+        kind = str(data.get("kind", "path"))  # paths of two classes were stored without it
+        if kind != cls.kind:
+            raise ValueError(f"These are the arrays of a {kind}; a {cls.kind} was asked for.")
         points = Distinct(*(np.asarray(data[name]) for name in ("rows", "group", "weight", "share")))
-        path = cls(np.asarray(data["y"]), points, np.asarray(data["start"]), 1.0, gram)
+        path = cls._bare(data, points, gram)
         path.lam, path.centre_products = np.asarray(data["lam"]), np.asarray(data["centre_products"])
         path.squared_centre, path._norm = float(data["squared_centre"]), np.asarray(data["norm"])
         path.counts = Counts(**{name: type(value)(data[name]) for name, value in asdict(Counts()).items()})
@@ -688,6 +824,11 @@ class Path:
         path.digest = str(data["digest"])
         return path.seal(str(data["status"]))
 
+    @classmethod
+    def _bare(cls, data: dict[str, Any], points: Distinct, gram: Gram | None) -> "Path":
+        """Return the path without its segments."""
+        return cls(Family.hinge(np.asarray(data["y"]), points.weight), points, np.asarray(data["start"]), 1.0, gram)
+
     def save(self, file: str | File) -> None:
         """Write the path to a compressed NumPy file.
 
@@ -696,7 +837,7 @@ class Path:
         file : str or path
             Its name; ".npz" is added if that is missing.
         """
-        write_arrays(file, self.to_dict(), "path")
+        write_arrays(file, self.to_dict(), self.kind)
 
     @classmethod
     def load(cls, file: str | File, gram: Gram | None = None) -> "Path":
@@ -714,7 +855,7 @@ class Path:
         Path
             The same path.
         """
-        data = read_arrays(file, "path")
+        data = read_arrays(file, cls.kind)
         n = len(data["y"])
         if gram is not None and (not isinstance(gram, Gram) or gram.n != n):
             found = f"that of {gram.n}" if isinstance(gram, Gram) else type(gram).__name__
@@ -728,16 +869,118 @@ class Path:
 
     def _check_gram(self) -> None:
         """Refuse a kernel matrix with which the path is not what it was proved to be."""
-        if self._segments and not self.certificate_at(self.C[-1]).relative_gap <= self._largest_expected:
+        if self.has_segments and not self.is_optimal_at_end():
             raise ValueError(
                 "With this gram the path is not optimal: it was made with other points, in another order, or with another "
                 "kernel. It takes Gram(X[path.points.rows], kernel)."
             )
 
-    @property
-    def _largest_expected(self) -> float:
-        """The relative gap a loaded path may have at some C: that it was proved to have, and rounding."""
-        return max(LOADED, 10.0 * self.proved.gap)
+    def is_optimal_at_end(self) -> bool:
+        """Whether the gap where the path ends is what it was proved to be, but for rounding."""
+        end = self.value_of(self.lam[-1])
+        return self.relative_gap(self.certificate_at(end), end) <= max(LOADED, 10.0 * self.proved.gap)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the engine and the proof, which hold views of arrays that a copy would not be; both can be begun anew."""
+        proved = len(self._segments) - self.n_unproved
+        return {**self.__dict__, "engine": None, "_proved": proved, "_largest": self.proved, "_proof": None}
+
+    # The share nu of a nu-SVC in place of C.
+
+    def C_of_nu(self, nu: float) -> float:
+        """Return the C at which the SVM is the nu-SVC of a given nu.
+
+        nu is sum |beta| / (C sum w), an upper bound on the share of points within the margin and a lower one on that of support
+        vectors.  It falls as C grows, on a segment on a straight line in 1/C: so one equation tells the C.
+
+        Parameters
+        ----------
+        nu : float
+            Above 0 and at most 2 min(W+, W-) / (W+ + W-), W+ and W- being the weights of the classes.
+
+        Returns
+        -------
+        float
+            Where nu stays the same from a C to a larger one, as it does while points of one class only are on their margins,
+            the smallest of these; at the largest nu of all, where they begin at zero, the C at which the path begins.
+
+        Raises
+        ------
+        ValueError
+            If no C has this nu, or none that the path has come to; it says which C would have it.
+        """
+        return 1.0 / self._lam_of_nu(nu)[0]
+
+    def _lam_of_nu(self, nu: float) -> tuple[float, float]:
+        """Return the largest and the smallest lam at which sum |b| is a share nu of all weight."""
+        self.check_not_empty()
+        nu, total, last = validation.check_nu(nu), float(self.points.weight.sum()), len(self._segments)
+        wanted, slack = nu * total, SAME_SIZE * total
+
+        def size(k: int) -> float:
+            return self._size_on(min(k, last - 1), self.lam[k])
+
+        if wanted > size(0) + slack:
+            raise ValueError(self._nu_too_large(nu, size(0) / total))
+        if wanted < size(last) - slack:
+            raise ValueError(self._nu_too_small(nu, size(last) / total))
+        first = bisect_left(range(last + 1), True, key=lambda k: size(k) <= wanted + slack)
+        beyond = bisect_left(range(last + 1), True, key=lambda k: size(k) < wanted - slack)
+        begin = self._lam_of_size(first - 1, wanted) if first > 0 else float(self.lam[0])
+        end = self._lam_of_size(beyond - 1, wanted) if beyond <= last else float(self.lam[last])
+        return begin, min(begin, end)
+
+    def _size_on(self, k: int, lam: float) -> float:
+        """Return sum |b| at lam by the lines of segment k."""
+        segment, sets = self._segments[k], self.sets_at(k)
+        a = np.abs(self.family.at_rest(sets))
+        a[segment.points] = self._sides_on(k, sets) * segment.coefficients(lam)
+        return float(a.sum())
+
+    def _sides_on(self, k: int, sets: np.ndarray | None = None) -> np.ndarray:
+        """Return the signs of the coefficients of segment k."""
+        points, sets = self._segments[k].points, self.sets_at(k) if sets is None else sets
+        return np.where(sets[points] < 0, -self.y[points], self.y[points])
+
+    def _lam_of_size(self, k: int, size: float) -> float:
+        """Return the lam of segment k at which sum |b| is this; between its ends."""
+        segment = self._segments[k]
+        slope = float(self._sides_on(k) @ segment.v)
+        lam = segment.anchor + (size - self._size_on(k, segment.anchor)) / slope if slope else self.lam[k]
+        return float(np.clip(lam, self.lam[k + 1], self.lam[k]))
+
+    def _nu_too_large(self, nu: float, largest: float) -> str:
+        weight = self.points.weight
+        of_classes = 2.0 * min(float(weight[self.y > 0].sum()), float(weight[self.y < 0].sum())) / float(weight.sum())
+        if nu > of_classes * (1.0 + SAME_SIZE):
+            return (
+                f"specified nu is infeasible: it is at most {of_classes:g}, twice the share of the lighter class; got "
+                f"nu={nu:g}. Choose a smaller one, or weights with which the classes weigh the same."
+            )
+        return (
+            f"This path begins at C={self.C[0]:g}, where nu is {largest:g}; nu={nu:g} is that of a smaller C. Follow it from "
+            "a smaller C_min."
+        )
+
+    def _nu_too_small(self, nu: float, least: float) -> str:
+        C = self._C_beyond(nu)
+        ends = f"nu={nu:g} is that of a C beyond the end of this path, C={self.C[-1]:g}, where nu is {least:g}. "
+        if C is None:
+            return (
+                f"{ends}As its last segment goes nu stays above {self._size_on(-1, 0.0) / self.points.weight.sum():g} however "
+                "large C is, and where classes overlap some nu are never reached. Choose a larger nu, or see if events to come "
+                "change that: go on with svm_path(..., resume=path) to a larger C_max."
+            )
+        is_hard = self._size_on(-1, 0.0) <= SAME_SIZE * float(self.points.weight.sum())
+        how = "nu falls as 1/C from there on" if is_hard else "if no further point changes sets"
+        return f"{ends}It is reached at C={C:g} ({how}): go on with svm_path(..., resume=path, C_max={1.01 * C:.3g})."
+
+    def _C_beyond(self, nu: float) -> float | None:
+        """Return the C beyond the end at which the last segment, if it went on, would have this nu; None if it never has."""
+        segment = self._segments[-1]
+        slope = float(self.y[segment.points] @ segment.v)
+        missing = nu * float(self.points.weight.sum()) - max(self._size_on(-1, 0.0), 0.0)
+        return slope / missing if missing > SAME_SIZE * slope * float(self.lam[-1]) else None
 
 
 def digest_of(X: Any) -> str:

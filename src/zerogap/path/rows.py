@@ -44,11 +44,12 @@ def lines(K, E, u, v, u0, v0, g, p, q):
 
 
 class ElbowLines(NamedTuple):
-    """The points of the elbow, in the order of its system, and their b = u + lam v."""
+    """The points of the elbow, in the order of its system, their b = u + lam v, and the slope of the bias."""
 
     points: np.ndarray
     u: np.ndarray
     v: np.ndarray
+    v0: float
 
 
 class Change(NamedTuple):

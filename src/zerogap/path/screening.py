@@ -4,19 +4,20 @@ safe screening of the others.
 Symbols: as in ``engine``; N = sum of b_i phi(x_i), the normal vector (w where w is not the weights); dN = sum of v_i phi(x_i)
 and v0 are the derivatives of N and of the scaled bias in lam.
 While the sets stay, every F is a straight line.  As points enter and leave the elbow, dN departs from what it was when all were
-evaluated, by an amount known exactly: K_EE v = y_E - v0 and sum(v) = 0 make |dN|² = v'y_E.  A decision value departs from its
-line by no more than sqrt(K_ii) times that, and the bias' part, for as long as lam falls.  A point farther from the margin than
-this, all along the line, is screened out; the others are the candidates.
+evaluated, by an amount known exactly: K_EE v = m1_E - v0 and sum(v) = S, the slope of the total, make |dN|² = v'm1_E - v0 S.
+A decision value departs from its line by no more than sqrt(K_ii) times that, and the bias' part, for as long as lam falls.  A
+point farther from the margin than this, all along the line, is screened out; the others are the candidates.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from zerogap.compiled import NO_POINT, jit
+from zerogap.compiled import NO_POINT, inline, jit
 from zerogap.free_system import Response
-from zerogap.path.engine import Segment
+from zerogap.path.engine import RIGHT, Segment
 from zerogap.path.rows import Change, ElbowLines, change_lines, lines
+from zerogap.path.sets import Sets
 from zerogap.path.tolerances import ON_MARGIN
 
 MAX_CANDIDATES = 0.7  # screening that keeps more than this share of the points is no gain
@@ -41,6 +42,7 @@ class Reference(NamedTuple):
     points: np.ndarray
     v: np.ndarray
     v0: float
+    m1: np.ndarray  # of the points, on the side they were on
 
 
 class ScreeningArrays(NamedTuple):
@@ -68,9 +70,9 @@ class Candidates(NamedTuple):
 class Screening:
     """The points that are not screened out, their p and q, and the kernel rows of the elbow over them."""
 
-    def __init__(self, K: np.ndarray, y: np.ndarray, ahead: int):
-        n = y.size
-        self.K, self.y, self._ahead = K, y, ahead  # ahead: changes of the elbow that a screening is to last for
+    def __init__(self, K: np.ndarray, sets: Sets, ahead: int):
+        self.n = n = len(K)
+        self.K, self.sets, self._ahead = K, sets, ahead  # ahead: changes of the elbow that a screening is to last for
         self._indices, self._norm = np.arange(n), np.sqrt(np.maximum(np.diagonal(K), 0.0))
         self._all, self._store = np.empty((2, n)), np.empty(0)
         self.place_of = np.arange(n)  # of a candidate among them
@@ -88,7 +90,7 @@ class Screening:
             self._keep_all()
         E, u, v, u0, v0, _ = segment
         lines(self.K, E, u, v, u0, v0, g, self.p, self.q)
-        self.line, self._allowed = segment, NO_LIMIT
+        self.line, self._line_m1, self._allowed = segment, self.sets.m1[E], NO_LIMIT
 
     def screen(self, lam: float, displacement: Displacement) -> None:
         """Screen: keep the points whose margin can be reached in the displacement to come, and in some more as last time."""
@@ -106,9 +108,11 @@ class Screening:
             displacement.normal + times**2 * before.normal,
             displacement.bias + times**2 * before.bias,
         )
-        E = self.line.points
-        near = _reachable(self.y, self.p, self.q, lam, self._norm, E, allowed)
-        if near.size > MAX_CANDIDATES * self.y.size:
+        E, sets = self.line.points, self.sets
+        near = _reachable(
+            sets.y, sets.m0, sets.m1, sets.status, sets.family.tube, self.p, self.q, lam, self._norm, E, allowed
+        )
+        if near.size > MAX_CANDIDATES * self.n:
             return
         self.is_screened, self._allowed, self._n_candidates = True, allowed, near.size
         self._columns = np.concatenate([near, np.zeros(self._ahead, dtype=np.int64)])
@@ -151,7 +155,7 @@ class Screening:
     @property
     def reference(self) -> Reference:
         """The elbow's line when all points were evaluated."""
-        return Reference(self.line.points, self.line.v, self.line.v0)
+        return Reference(self.line.points, self.line.v, self.line.v0, self._line_m1)
 
     def arrays(self) -> ScreeningArrays:
         """Return the arrays, which compiled code may change: it tells what came of it by ``take``."""
@@ -164,7 +168,7 @@ class Screening:
 
     def progress(self) -> tuple[int, int, Displacement]:
         """Return how many candidates there are, the rows that are filled, and the displacement since all were evaluated."""
-        return (self._n_candidates, self._filled, self._since) if self.is_screened else (self.y.size, 0, self._since)
+        return (self._n_candidates, self._filled, self._since) if self.is_screened else (self.n, 0, self._since)
 
     def take(self, moves: int, n_candidates: int, filled: int, since: Displacement) -> None:
         """Take over what compiled code has made of the arrays in so many moves."""
@@ -183,19 +187,19 @@ class Screening:
 
     def _change(self, elbow: ElbowLines, response: Response, i: int, position: int, bound: float) -> Change:
         n_candidates, filled, since = self.progress()
-        label, (d, d0) = float(self.y[i]), response
+        m0, m1, (d, d0) = float(self.sets.m0[i]), float(self.sets.m1[i]), response
         *change, n_candidates, filled = change_candidates(
-            self.K, i, label, bound, position, *elbow, d, d0, self.arrays(), n_candidates, filled
+            self.K, i, m0, m1, bound, position, *elbow[:3], d, d0, self.arrays(), n_candidates, filled
         )
         self.take(0, n_candidates, filled, since)
         return Change(*change)
 
 
 @jit
-def change_candidates(K, i, label, bound, position, E, u, v, d, d0, screening, n_candidates, filled):
+def change_candidates(K, i, m0, m1, bound, position, E, u, v, d, d0, screening, n_candidates, filled):
     """Let point i leave its bound for the elbow, or, if it has a position there, the elbow for its bound.
 
-    E are the others, which respond with d, d0; u and v are those of before.  When it enters it is so that F = label lam there.
+    E are the others, which respond with d, d0; u and v are those of before.  When it enters, F = m0 + lam m1 there.
     Return new u and v, the change du + lam dv of its coefficient, and how many candidates and filled rows there are now.
     """
     m, enters, rows, slots, slot = d.size, position == NO_POINT, screening.rows, E, i
@@ -211,18 +215,18 @@ def change_candidates(K, i, label, bound, position, E, u, v, d, d0, screening, n
             slot = slots[position]
             for k in range(position, m):
                 slots[k] = slots[k + 1]
-            if screening.place_of[i] == SCREENED_OUT:  # it was on the elbow, where p = 0 and q = y
+            if screening.place_of[i] == SCREENED_OUT:  # it was on the elbow, where p = m0 and q = m1
                 for j in range(m):
                     rows[slots[j], n_candidates] = K[i, E[j]]
                 rows[slot, n_candidates] = K[i, i]
                 screening.columns[n_candidates], screening.place_of[i] = i, n_candidates
-                p[n_candidates], q[n_candidates] = 0.0, label
+                p[n_candidates], q[n_candidates] = m0, m1
                 n_candidates += 1
     if enters:
         slope, column = K[i, i] + d0, screening.place_of[i]  # slope: of F at i over its b
         for k in range(m):
             slope += K[i, E[k]] * d[k]
-        du, dv = -p[column] / slope, (label - q[column]) / slope
+        du, dv = (m0 - p[column]) / slope, (m1 - q[column]) / slope
     else:
         du, dv = bound - u[position], -v[position]
     change_lines(rows, slots, slot, d, d0, du, dv, p[:n_candidates], q[:n_candidates])
@@ -236,18 +240,20 @@ def change_candidates(K, i, label, bound, position, E, u, v, d, d0, screening, n
 
 
 @jit
-def _reachable(y, p, q, lam, norm, E, allowed):
-    """Return some of E, and the points that reach the margin within a displacement, on their line or by their departure."""
+def _reachable(y, m0, m1, status, tube, p, q, lam, norm, E, allowed):
+    """Return some of E, and the points that reach a margin within a displacement, on their line or by their departure."""
     is_near, near, floor = (
         np.empty(y.size, dtype=np.bool_),
         np.empty(y.size, dtype=np.int64),
         allowed.bias + ON_MARGIN * lam,
     )
     for i in range(y.size):
-        excess = y[i] * (p[i] + lam * q[i]) - lam
-        excess_end = excess - allowed.decrease * (y[i] * q[i] - 1.0)
-        is_crossed = excess * excess_end <= 0.0
-        is_near[i] = is_crossed or min(abs(excess), abs(excess_end)) <= allowed.normal * norm[i] + floor
+        slope, reach = y[i] * (q[i] - m1[i]), allowed.normal * norm[i] + floor
+        excess = y[i] * (p[i] - m0[i]) + lam * slope
+        is_near[i] = _is_reached(excess, excess - allowed.decrease * slope, reach)
+        if tube.is_two_sided and status[i] == RIGHT:  # the other side of the tube
+            width, other = 2.0 * (tube.eps0 + lam * tube.eps1), -slope + 2.0 * tube.eps1
+            is_near[i] |= _is_reached(width - excess, width - excess - allowed.decrease * other, reach)
     for k in range(E.size):
         is_near[E[k]] = k < SAMPLE
     count = 0
@@ -257,20 +263,24 @@ def _reachable(y, p, q, lam, norm, E, allowed):
     return near[:count].copy()
 
 
-@jit
-def departure(y, elbow, reference, candidates):
-    """Return |dN - dN_then|, whose square is v'y + v_then'(y - 2 q), each product over the elbow of its v.
+@inline
+def _is_reached(excess, excess_end, reach):
+    return excess * excess_end <= 0.0 or min(abs(excess), abs(excess_end)) <= reach
 
-    |dN|² = v'y and |dN_then|² = v_then'y, as above; and dN'dN_then = v_then'K v = v_then'q, since q = K v + v0 and v_then sums
-    to zero.  Points of the elbow of then are candidates, whose q is known, or screened out and in it still, where q = y.
+
+@jit
+def departure(m1, slope_of_total, elbow, reference, candidates):
+    """Return |dN - dN_then|, whose square is v'm1 + v_then'(m1_then - 2 q) + S (v0 - v0_then), over the elbow of each v.
+
+    |dN|² = v'm1 - v0 S and |dN_then|² likewise, as above; and dN'dN_then = v_then'K v = v_then'q - v0 S, since q = K v + v0.
+    Points of the elbow of then are candidates, whose q is known, or screened out and in it still, where q = m1.
     """
-    squared = 0.0
+    squared = slope_of_total * (elbow.v0 - reference.v0)
     for k in range(elbow.points.size):
-        squared += elbow.v[k] * y[elbow.points[k]]
+        squared += elbow.v[k] * m1[elbow.points[k]]
     for k in range(reference.points.size):
-        i = reference.points[k]
-        j = candidates.place_of[i]
-        squared += reference.v[k] * (y[i] - 2.0 * (candidates.q[j] if j != SCREENED_OUT else y[i]))
+        j, then = candidates.place_of[reference.points[k]], reference.m1[k]
+        squared += reference.v[k] * (then - 2.0 * (candidates.q[j] if j != SCREENED_OUT else then))
     return np.sqrt(max(squared, 0.0))
 
 

@@ -27,7 +27,9 @@ from zerogap.path.engine import (
     optimum,
     segment_between,
 )
+from zerogap.path.family import Family
 from zerogap.path.lines import Lines
+from zerogap.path.rows import weighted_rows
 from zerogap.path.screening import Displacement
 from zerogap.path.sets import Sets
 from zerogap.path.start import optimal_elbow
@@ -35,9 +37,11 @@ from zerogap.path.tie import entering_points
 from zerogap.path.tolerances import (
     BACKUP_NEAR,
     BACKUP_STEP,
+    CLEAR,
     LARGEST_BACKUP,
     LONG,
     MAX_DEGENERATE,
+    NEARER,
     NOISE,
     OUTSIDE,
     REFRESH_EVERY,
@@ -75,14 +79,14 @@ class Single:
     def start(
         self,
         gram: Gram,
-        y: np.ndarray,
-        w: np.ndarray,
-        C: float,
+        family: Family,
+        lam: float,
         beta: np.ndarray | None = None,
         status: np.ndarray | None = None,
     ) -> "SingleEngine":
-        """Return the engine at C."""
-        return SingleEngine(gram, y, w, 1.0 / C, optimum(gram, y, w, C, START, beta).beta / C, status)
+        """Return the engine at lam."""
+        solution = optimum(gram, family, lam, START, beta)
+        return SingleEngine(gram, family, lam, solution.beta / family.scale(lam), status)
 
     def __str__(self) -> str:
         return "single"
@@ -91,13 +95,13 @@ class Single:
 class SingleEngine(Engine):
     """The state between two transitions."""
 
-    def __init__(
-        self, gram: Gram, y: np.ndarray, w: np.ndarray, lam: float, b: np.ndarray, status: np.ndarray | None = None
-    ):
-        super().__init__(gram, y, w)
-        self.sets = Sets(self.K, y, w, self.status)
+    def __init__(self, gram: Gram, family: Family, lam: float, b: np.ndarray, status: np.ndarray | None = None):
+        super().__init__(gram, family)
+        self.sets = Sets(self.K, family, self.status)
+        self.y, self.low = self.sets.y, self.sets.low  # y: the sides as they are now
         self.lines = Lines(gram, self.sets)
         self._last_backup, self._backup_step = np.inf, BACKUP_STEP  # where it was called, and how far it went
+        self._is_special = False  # whether the next event is known not to be an ordinary one
         self._place(lam, b, status)
 
     @property
@@ -119,14 +123,14 @@ class SingleEngine(Engine):
 
     def _start(self, b: np.ndarray) -> None:
         """Begin at the optimum."""
-        start = optimal_elbow(self.gram, self.y, self.w, self.lam, b)
+        start = optimal_elbow(self.gram, self.family, self.lam, b)
         self.sets.place(start.b, start.status)
         self.lines.adopt(start.system)
         self._sum_bound_contribution()
         if not start.is_optimal:
             warnings.warn(
-                f"No exactly optimal free set was found at C={1 / self.lam:g}, so the path goes on from a nearly optimal "
-                "one. path.largest_gap_ tells what that costs.",
+                f"No exactly optimal free set was found at {self.family.words(self.lam)}, so the path goes on from a nearly "
+                "optimal one. path.largest_gap_ tells what that costs.",
                 RuntimeWarning,
                 stacklevel=validation.callers_level(),
             )
@@ -136,18 +140,28 @@ class SingleEngine(Engine):
         sets, lines = self.sets, self.lines
         sets.place(b, status)
         lines.clear()
-        if not (status == ELBOW).any() or any(
-            lines.system.append(int(i)) is None for i in np.flatnonzero(status == ELBOW)
-        ):
+        elbow = np.flatnonzero(self.status == ELBOW)
+        if not elbow.size or any(lines.system.append(int(i)) is None for i in elbow):
             return False
         self._sum_bound_contribution()
         segment = self.segment()
         E, a = segment.points, self.y[segment.points] * segment.coefficients(self.lam)
-        excess = self.y * lines.decision_values(self.lam) - self.lam
-        violations = np.where(status == RIGHT, -excess, np.where(status == LEFT, excess, 0.0))
-        is_inside = (np.maximum(-a, a - self.w[E]) <= TIED * self.w[E]).all()
-        sets.b[E] = self.y[E] * np.clip(a, 0.0, self.w[E])
+        excess = self._excess()
+        violations = np.where(self.status == RIGHT, -excess, np.where(self.status == LEFT, excess, 0.0))
+        low, w = self.low[E], self.w[E]
+        is_inside = (np.maximum(low - a, a - w) <= TIED * (w - low)).all()
+        sets.b[E] = self.y[E] * np.clip(a, low, w)
         return bool(is_inside and violations.max() <= TIED * self.lam)
+
+    def _excess(self) -> np.ndarray:
+        """Return by how much every point is beyond its margin, inside a tube beyond the nearer one; all must be evaluated."""
+        F, sets = self.lines.decision_values(self.lam), self.sets
+        sets.choose_sides(self.lam, F)
+        return sets.y * (F - (sets.m0 + self.lam * sets.m1))
+
+    def signed_status(self) -> np.ndarray:
+        """Return the set of every point, negative on a side that is not its own."""
+        return self.sets.signed
 
     def segment(self) -> Segment:
         """Return the lines of the elbow, solved for afresh if need be."""
@@ -163,10 +177,26 @@ class SingleEngine(Engine):
 
     def steps(self, lam_end: float, max_events: int) -> list[Step]:
         """Pass ordinary events in a compiled loop; where the next one is not, make one step."""
+        if self._degenerate_steps > MAX_DEGENERATE or self._last_one_is_outside():
+            return self._jump(lam_end)
         made = []
-        if self._degenerate_steps == 0 and self.lines.age > 0 and not self.lines.is_stale:
-            made = self._pass_ordinary(lam_end, min(max_events, REFRESH_EVERY - self.counts.events % REFRESH_EVERY))
-        return made or super().steps(lam_end, max_events)
+        if self._degenerate_steps == 0 and not self._is_special:
+            if self.lines.is_stale:
+                self._renew(lam_end)
+            most = min(max_events, REFRESH_EVERY - self.counts.events % REFRESH_EVERY)
+            # Where lines have to be exact at every event, each is a step of its own.
+            made = [] if self.lines.is_fine else self._pass_ordinary(lam_end, most)
+            self._is_special = 0 < len(made) < most and not self.lines.is_stale
+        if not made:
+            self._is_special = False
+            made = super().steps(lam_end, max_events)
+        return made
+
+    def _renew(self, lam_end: float) -> None:
+        """Solve for the lines, and screen for as long as they are to last; ``step`` does so itself where they are long."""
+        event = self._next_event(lam_end)
+        if event.lam >= LONG * self.lam:
+            self.lines.screening.screen(self.lam, event.displacement)
 
     def _pass_ordinary(self, lam_end: float, max_events: int) -> list[Step]:
         made, self.lam = self.lines.pass_ordinary(self.lam, lam_end, max_events)
@@ -179,8 +209,6 @@ class SingleEngine(Engine):
 
     def step(self, lam_end: float) -> tuple[Segment, float]:
         """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
-        if self._degenerate_steps > MAX_DEGENERATE:
-            return self._back_up(lam_end)
         if self._degenerate_steps % TRANSITIONS_PER_TIE == TRANSITIONS_PER_TIE - 1:
             segment = self.segment()
             self._resolve_tie()
@@ -195,10 +223,16 @@ class SingleEngine(Engine):
         if lines.age == 0:  # all have just been evaluated
             screening.screen(self.lam, event.displacement)
         segment = lines.segment()
-        if event.outside > (0.0 if is_long else OUTSIDE):
+        is_fine, before = lines.is_fine and not is_long and event.lam < self.lam, self._passed
+        if is_fine:
+            segment = lines.between(self.lam, event.lam, event.position, event.target)
+            # Behind exchanges the line before has ended at another solution, and the new one is the more exact.
+            if self._degenerate_steps and self._outside(segment) <= CLEAR:
+                before = segment
+        if event.outside > (0.0 if is_fine or is_long else OUTSIDE):
             if is_long:  # what is not exact in the line from before must not reach far
                 event = _shortened(event, self.lam)
-            segment = self._continued(segment, event.lam)
+            segment = self._continued(segment, event.lam, before)
         if event.lam < self.lam:
             self._passed = segment
         self._move_to(event.lam, event.displacement)
@@ -207,12 +241,25 @@ class SingleEngine(Engine):
             try:
                 if event.position != NO_POINT:
                     self._leave(event.position, event.target)
+                    if not self.lines.points.size:
+                        self._refill()
                 else:
                     self._enter(event.point)
             except FloatingPointError:
                 self._degenerate_steps = MAX_DEGENERATE + 1  # solve anew, further on
             self._refresh()
         return segment, self.lam
+
+    def _last_one_is_outside(self) -> bool:
+        """Whether the sum asks more of a point alone in the elbow than its box has, so that no segment is right.
+
+        So it is where kernel values times caps are less than events are told apart by.
+        """
+        if self.lines.points.size != 1 or self.family.total1 != 0.0:
+            return False
+        i, b = int(self.lines.points[0]), self.family.total0 - self.sets.capped_sum
+        a, width = self.y[i] * b - self.low[i], self.w[i] - self.low[i]
+        return bool(max(-a, a - width) > TIED * width)
 
     def _next_event(self, lam_end: float) -> NextEvent:
         """Find the next event; of those that happen at once, the one that keeps the elbow farthest from dependent.
@@ -255,44 +302,85 @@ class SingleEngine(Engine):
         lines = self.lines
         self.sets.b[lines.points] = lines.u + self.lam * lines.v
 
-    def _continued(self, segment: Segment, end: float) -> Segment:
-        """Return the line to the end of a segment from where the one before has ended.
+    def _outside(self, segment: Segment) -> float:
+        """Return how far a segment begins outside the box, as a part of it."""
+        E, a = segment.points, self.y[segment.points] * segment.coefficients(self.lam)
+        low, w = self.low[E], self.w[E]
+        return float((np.maximum(low - a, a - w) / (w - low)).max())
+
+    def _continued(self, segment: Segment, end: float, before: Segment) -> Segment:
+        """Return the line to the end of a segment from where the one before has ended, inside the box.
 
         An event found a little late, by rounding, makes new lines begin outside the box, though they are right further on.
         """
         E, b = segment.points, self.sets.b.copy()
-        b[self._passed.points] = self._passed.coefficients(self.lam)
-        before = self.y[E] * np.clip(self.y[E] * b[E], 0.0, self.w[E])
-        bias = self._passed.bias(self.lam)
-        return segment_between(E, self.lam, end, before, segment.coefficients(end), bias, segment.bias(end))
+        b[before.points] = before.coefficients(self.lam)
+        begin = self.y[E] * np.clip(self.y[E] * b[E], self.low[E], self.w[E])
+        bias, bias_end = before.bias(self.lam), segment.bias(end)
+        return segment_between(E, self.lam, end, begin, segment.coefficients(end), bias, bias_end)
 
-    def _back_up(self, lam_end: float) -> tuple[Segment, float]:
-        """Leave a circle of ties: solve anew a little further on."""
-        warnings.warn(
-            f"The path met a tie at C={1 / self.lam:g} that it could not resolve; it was solved anew a little further on.",
-            RuntimeWarning,
-            stacklevel=validation.callers_level(),
-        )
-        began_at, before, bias = self.lam, self.status.copy(), self.segment().bias(self.lam)
+    def _jump(self, lam_end: float) -> list[Step]:
+        """Leave ties that are not resolved: solve anew a little further on, and go back from there if its sets reach as far.
+
+        They do where coefficients jump at one lam.  Else the way between is a straight line, and the proof tells what it costs.
+        """
+        began_at, before, bias = self.lam, self.sets.signed, self.segment().bias(self.lam)
+        was_free = self.status == ELBOW
         self._update_elbow_coefficients()
         b = self.sets.b
         # Where the last one has led to the next, farther every time: few of them get over any number of ties.
         is_near = self._last_backup - began_at < BACKUP_NEAR * self._backup_step * began_at
         self._backup_step = min(2.0 * self._backup_step, LARGEST_BACKUP) if is_near else BACKUP_STEP
         self._last_backup = began_at
-        lam = max(began_at * (1.0 - self._backup_step), lam_end)
-        self._place(lam, self.solve_at(lam, b, START).beta * lam)
+        for part in (*NEARER, 1.0):
+            lam = max(began_at * (1.0 - part * self._backup_step), lam_end)
+            self._place(lam, self.solve_at(lam, b, START).beta / self.family.scale(lam))
+            reaches = self._reaches(began_at)
+            if reaches:
+                break
         self.record(before)
-        self.counts.loop_backups += 1
-        moved = np.flatnonzero((b != self.sets.b) | (before == ELBOW))
-        end_bias = self.segment().bias(lam)
-        return segment_between(moved, began_at, lam, b[moved], self.sets.b[moved], bias, end_bias), lam
+        made = [t._replace(lam=began_at) for t in self.take_transitions()]
+        E, end_bias = self.segment().points, self.segment().bias(lam)
+        if reaches:
+            segment = self.lines.between(began_at, lam, NO_POINT, ELBOW)
+            begin, finish = (self.family.clipped_at(E, segment.coefficients(at)) for at in (began_at, lam))
+            segment = segment_between(E, began_at, lam, begin, finish, segment.bias(began_at), segment.bias(lam))
+            self.counts.events += 1
+        else:
+            warnings.warn(
+                f"The path met a tie at {self.family.words(began_at)} that it could not resolve; it was solved anew a little "
+                "further on.",
+                RuntimeWarning,
+                stacklevel=validation.callers_level(),
+            )
+            self.counts.loop_backups += 1
+            moved = np.flatnonzero((b != self.sets.b) | was_free)
+            segment = segment_between(moved, began_at, lam, b[moved], self.sets.b[moved], bias, end_bias)
+        none = np.zeros(0)
+        return [
+            Step(Segment(none.astype(np.int64), none, none, 0.0, 0.0), began_at, made),
+            Step(segment, lam, []),
+        ]
+
+    def _reaches(self, lam: float) -> bool:
+        """Whether the lines, which have just been solved for, are optimal back to a larger lam."""
+        segment, family = self.segment(), self.family
+        E, a = segment.points, self.y[segment.points] * segment.coefficients(lam)
+        low, w = self.low[E], self.w[E]
+        if not (np.maximum(low - a, a - w) <= TIED * (w - low)).all():
+            return False
+        r = family.target0 + lam * family.target1 - self.lines.decision_values(lam)
+        eps, h = family.eps(lam), self.y * r
+        inside = np.abs(r) - eps if family.is_two_sided else h
+        violations = np.where(self.status == RIGHT, inside, np.where(self.status == LEFT, eps - h, 0.0))
+        return bool(violations.max() <= TIED * lam)
 
     # Changes of the sets.
 
     def _set(self, i: int, target: int) -> None:
         """Enter a point in a set."""
-        self.transitions.append(Transition(self.lam, i, int(self.status[i]), target))
+        sign = 1 if self.y[i] == self.family.y[i] else -1
+        self.transitions.append(Transition(self.lam, i, sign * int(self.status[i]), sign * target))
         if self.sets.move(i, target):
             self.lines.invalidate()
 
@@ -307,10 +395,11 @@ class SingleEngine(Engine):
         self._update_elbow_coefficients()
         bound, inward, moved = self.sets.b[index], self.y[index] if self.status[index] == RIGHT else -self.y[index], 0.0
         for _ in range(self.lines.points.size + 1):  # each time round the elbow loses a point
-            k, part = self._exchange(index, inward, self.w[index] - moved)
+            k, part = self._exchange(index, inward, self.w[index] - self.low[index] - moved)
             if k == NO_POINT:  # it got to its other bound before any of the elbow was stopped
                 self._set(index, LEFT if self.status[index] == RIGHT else RIGHT)
                 self.lines.invalidate()
+                self._begin_here()
                 return
             moved += part
             self._leave(k, self._nearer_bound(k))
@@ -320,6 +409,12 @@ class SingleEngine(Engine):
             raise FloatingPointError("a point depends on the elbow whatever leaves it")
         self.sets.b[index] = bound + moved * inward
         self._set(index, ELBOW)
+        self._begin_here()
+
+    def _begin_here(self) -> None:
+        """Let the next segment begin at the coefficients as they are: at one lam, exchanges lead to another solution."""
+        E = self.lines.points.copy()
+        self._passed = Segment(E, self.sets.b[E], np.zeros(E.size), self._passed.bias(self.lam), 0.0)
 
     def _exchange(self, index: int, way: float, room: float) -> tuple[int, float]:
         """Let the elbow answer a move of a dependent point by at most ``room``, so that no decision value changes.
@@ -329,22 +424,23 @@ class SingleEngine(Engine):
         E, d = self.lines.points, way * self.lines.system.dependence(index)
         rate = self.y[E] * d
         rate[np.abs(rate) <= NOISE * np.abs(rate).max()] = 0.0
-        k, stop = _harris_ratio_test(self.y[E] * self.sets.b[E], rate, self.w[E])
+        low = self.low[E]
+        k, stop = _harris_ratio_test(self.y[E] * self.sets.b[E] - low, rate, self.w[E] - low)
         part = min(stop, room)
         self.sets.b[E] += part * d
         return (k, part) if stop < room else (NO_POINT, part)
 
     def _nearer_bound(self, position: int) -> int:
         i = self.lines.points[position]
-        return LEFT if 2.0 * self.y[i] * self.sets.b[i] > self.w[i] else RIGHT
+        return LEFT if 2.0 * self.y[i] * self.sets.b[i] > self.w[i] + self.low[i] else RIGHT
 
     def _resolve_tie(self) -> None:
         """Put all tied points at once where they belong as lam falls, and begin with a new elbow."""
         self.lines.solve(self.lam)  # which evaluates all points
         self._update_elbow_coefficients()
-        E, a = self.lines.points, self.y * self.sets.b
-        excess = self.y * self.lines.decision_values(self.lam) - self.lam
-        inside = np.minimum(a, self.w - a) > TIED * self.w
+        excess = self._excess()
+        E, a, width = self.lines.points, self.y * self.sets.b - self.low, self.w - self.low
+        inside = np.minimum(a, width - a) > TIED * width
         inner = E[inside[E]]
         is_tied = (self.status == ELBOW) & ~inside | (self.status != ELBOW) & (np.abs(excess) <= TIED * self.lam)
         tied = np.flatnonzero(is_tied)
@@ -352,8 +448,12 @@ class SingleEngine(Engine):
         self.counts.events += 1
         if not tied.size:
             return
-        is_low = 2.0 * a[tied] < self.w[tied]
-        entering = entering_points(self.K, self.y, inner, tied, is_low == (self.y[tied] > 0))
+        is_low = 2.0 * a[tied] < width[tied]
+        is_rising = is_low == (self.y[tied] > 0)
+        entering = entering_points(self.K, self.sets.m1, inner, tied, is_rising, self.family.total1)
+        if entering is None:
+            self._degenerate_steps = MAX_DEGENERATE + 1
+            return
         self.lines.clear()
         for i in (*inner, *entering):
             self.lines.system.append(int(i))
@@ -363,6 +463,21 @@ class SingleEngine(Engine):
             if self.status[i] != new:
                 self._set(i, new)
         self.lines.invalidate()
+
+    def _refill(self) -> None:
+        """Let a point into the empty elbow, where the sum of all coefficients has to fall: the next that can.
+
+        Only the bias has moved on the way there, and what it is at this lam is not unique.
+        """
+        F = weighted_rows(self.K, np.flatnonzero(self.sets.b), self.sets.b[self.sets.b != 0.0])
+        can_fall = np.flatnonzero(self.sets.b > np.minimum(self.y * self.low, self.y * self.w))
+        if not can_fall.size:
+            raise FloatingPointError("no coefficient is left that could fall")
+        excess = F - (self.sets.m0 + self.lam * self.sets.m1)
+        i = int(can_fall[np.argmax(excess[can_fall])])
+        self.lines.enter(i)
+        self._set(i, ELBOW)
+        self._passed = Segment(np.array([i]), self.sets.b[[i]], np.zeros(1), self.segment().bias(self.lam), 0.0)
 
 
 def _shortened(event: NextEvent, lam: float) -> NextEvent:

@@ -18,6 +18,9 @@ AT_CAP = (
 # How good the lines are.  An update adds a few roundings to them; a solution afresh reads all kernel rows of the elbow.
 FRESH_EVERY = 25  # events after which they are solved for afresh: that is then a small part of all work
 LEFT_OVER = 1e-11  # what they may leave of p_E = 0 and q_E = y_E, relative to lam
+# Part of the objective that this may cost, the promise; beyond it lines are exact at every event.  Lines leave a hundredth of
+# what they may as a rule, and to be exact takes ten times as long.
+OPEN = 1e-9
 ROUGH = 10.0  # lines that were so many times steeper in between have left their rounding, and are solved for afresh
 UNSURE = 1e-10  # a coefficient that refinement changes by more than this part of its box is refined more precisely
 VISIBLE = 0.1  # part of what they may leave: more of it, and all points are evaluated again once it is made up for
@@ -49,6 +52,7 @@ TIED = 1e-9  # what is nearer to the boundary of its set than this is tied: ten 
 TRANSITIONS_PER_TIE = 50  # transitions at one and the same C before the tie is resolved as a whole
 MAX_DEGENERATE = 10 * TRANSITIONS_PER_TIE  # and before that is given up
 BACKUP_STEP = 1e-6  # part of lam by which the backup goes on: past all that is tied, and no farther
+NEARER = (1.0, 1e-2, 1e-4)  # of it: where coefficients are steep, from nearer by the way back is free of events
 BACKUP_NEAR = 10.0  # of its steps: a backup as soon as this was led to by the last, and goes twice as far
 LARGEST_BACKUP = 0.1  # part of lam: seventeen in a row get there, and each goes on by a tenth of what is left at most
 COINCIDENT = 1e-10  # of the largest kernel value: a squared distance between tied points that is all rounding

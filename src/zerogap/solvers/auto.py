@@ -28,6 +28,8 @@ WHOLE = 12_000  # points, up to which all kernel values are computed
 # Points, up to which pairs take less time than to ask how far they are: first they go much further, with so many for each.
 FEW, FAR, RUSH = 500, 0.001, 10
 SQUARE_AND_FACTOR = 1.118  # times the points: so large a matrix has room for theirs, and for one of nearly half of them
+# Of what coefficients can sum to: where they sum to less, rows of a few points are cheaper than all rows, or than parts.
+LIGHT, LIGHTER = 0.15, 0.06
 MANY = 3000  # points, from which it pays to set some aside once most are known not to move
 
 # Share of the range of the targets: at such a violation pairs have found nearly all free points.
@@ -120,7 +122,8 @@ class Auto:
             state.memory.linear = linear.Descent(problem)
             return state
         if self._has_whole(problem):
-            problem.gram.full()
+            if not _is_light(problem):
+                problem.gram.full()
             return self._begin(problem, beta)
         if beta is None and not problem.gram.is_complete and (guess := self._guess(problem)) is not None:
             beta, first = guess
@@ -132,7 +135,8 @@ class Auto:
     @staticmethod
     def _begin(problem: DualProblem, beta: np.ndarray | None) -> PairState:
         state = pair.start(problem, beta, Memory())
-        state.memory.rough = ROUGH * float(np.ptp(problem.target))
+        # One class has no targets: what there is to be made equal are the values of its f.
+        state.memory.rough = ROUGH * float(np.ptp(problem.target) or np.ptp(state.residual))
         return state
 
     def step(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> tuple[PairState, Info]:
@@ -162,6 +166,15 @@ class Auto:
     def _step(
         self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float
     ) -> tuple[PairState, Info]:
+        if not problem.gram.is_complete and (self._has_whole(problem) or _is_light(problem, LIGHTER)):
+            left = PATIENCE * problem.n - state.memory.spent
+            if left > 0:
+                _, info = SMO(shrinking=self.shrinking).step(problem, state, _at_most(max_steps, left), kkt_target)
+                state.memory.spent += info.iterations
+                return state, info
+            if self._has_whole(problem):
+                problem.gram.full()
+                state.memory.spent = 0
         if not problem.gram.is_complete:
             if not self._is_large(problem):
                 return SMO(shrinking=self.shrinking).step(problem, state, max_steps, kkt_target)
@@ -179,6 +192,8 @@ class Auto:
             return state, info
         if left <= 0.0 or (may_exchange and not self._pays(problem, state, violation, kkt_target)):
             entered, is_better, is_unbounded = _exchange(problem, state, max_steps, TIGHT * kkt_target)
+            if not (is_better or is_unbounded) and limits.is_over():  # a run that is resumed tries them again
+                return state, Info(0)
             memory.may_exchange, memory.spent, left = is_better, 0, math.inf
             if is_better or is_unbounded:
                 return state, Info(max(entered, 1), is_unbounded=is_unbounded)
@@ -266,6 +281,8 @@ class Auto:
             points = smo.working_set(problem, state, b_up, b_low, self._most(problem))
         part, part_state = smo.restrict(problem, state, points)
         part.gram.full()
+        if problem.total:  # exchanges compare objectives, in which the others have their part of the sum
+            part = problem.restricted(points, state.beta, residual=state.residual, gram=part.gram)
         part_state = part_state._replace(memory=Memory())
         part_state.memory.rough, part_state.memory.is_under_way = memory.rough, True
         return Part(points, part, part_state, target)
@@ -300,6 +317,14 @@ class Auto:
 
     def __str__(self) -> str:
         return "auto"
+
+
+def _is_light(problem: DualProblem, share: float = LIGHT) -> bool:
+    """Whether most coefficients are zero for certain, as those of one class with a small nu, and rows come a few at a time."""
+    total = problem.total or 0.0
+    return problem.n > smo.SMALL and 0.0 < abs(total) < share * float(
+        problem.upper.sum() if total > 0 else -problem.lower.sum()
+    )
 
 
 def _at_most(max_steps: int, left: float) -> int:

@@ -38,9 +38,17 @@ ITERATIONS_PER_POINT, MIN_ITERATIONS = 100, 10_000
 class Subproblem(NamedTuple):
     """The problem of the working set alone, and how far its solver is."""
 
+    points: np.ndarray  # its own among all
     problem: DualProblem
     state: Any
     kkt_target: float  # violation at which it counts as solved
+
+
+class Pending(NamedTuple):
+    """Coefficients that a subproblem has reached, and that are not yet among the others."""
+
+    points: np.ndarray
+    beta: np.ndarray
 
 
 class WorkingSet:
@@ -52,7 +60,7 @@ class WorkingSet:
         self.subproblem: Subproblem | None = None
         self.iterations = 0  # spent on it
         self.count = 0  # sets so far
-        self.pending: np.ndarray | None = None  # coefficients it has reached, if a limit came before they were put back
+        self.pending: Pending | None = None  # what it has reached, if a limit came before that was put back
 
     def __deepcopy__(self, memo: dict[int, object]) -> "WorkingSet":
         # A copy chooses afresh: what the subproblem has reached is in beta already, or waits to be put there.
@@ -95,9 +103,9 @@ class WorkingSetMethod:
             return state, Info(0)
         if working_set.subproblem is not None:  # the last step ended before it was solved: by max_steps, or by a limit
             info = _work(problem, state, working_set.subproblem, inner, max_steps)
-            if info.iterations:
+            if info.iterations or limits.is_over():
                 return state, info
-            # Nothing moved: it was solved after all, or a limit is over, which another set would meet as well.
+            # Nothing moved: it was solved after all.
         b_up, b_low = problem.bias_interval(state.beta, state.residual)
         if b_up - b_low <= kkt_target:
             return state, Info(0, is_done=b_up <= b_low)
@@ -259,7 +267,7 @@ def _open(problem: DualProblem, state: WorkingState, points: np.ndarray, inner: 
     """Set up the problem of some points, the others staying where they are."""
     gram = _gram_of(problem, state.working_set, points)
     part = problem.restricted(points, state.beta, residual=state.residual, gram=gram)
-    return Subproblem(part, inner.init(part, state.beta[points]), kkt_target)
+    return Subproblem(points, part, inner.init(part, state.beta[points]), kkt_target)
 
 
 def _gram_of(problem: DualProblem, working_set: WorkingSet, points: np.ndarray) -> Gram:
@@ -274,15 +282,19 @@ def _gram_of(problem: DualProblem, working_set: WorkingSet, points: np.ndarray) 
 def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inner: Any, max_steps: int) -> Info:
     """Go on with the subproblem, put back what it has reached, and close it if it is solved."""
     working_set = state.working_set
-    part, part_state, kkt_target = subproblem
+    points, part, part_state, kkt_target = subproblem
     part_state, info = inner.step(part, part_state, max_steps, kkt_target)
+    if not info.iterations and not np.array_equal(part_state.beta, state.beta[points]):
+        b_up, b_low = part.bias_interval(part_state.beta, part_state.residual)
+        if b_up - b_low <= kkt_target:  # the inner solver's start was enough, as that of exchanges may be
+            info = replace(info, iterations=1)
     working_set.iterations += info.iterations
-    working_set.pending = part_state.beta.copy()
+    working_set.pending = Pending(points, part_state.beta.copy())
     _write_back(problem, state)
     is_over = info.iterations < max_steps or working_set.iterations >= max(
         MIN_ITERATIONS, ITERATIONS_PER_POINT * part.n
     )
-    working_set.subproblem = Subproblem(part, part_state, kkt_target) if not is_over or limits.is_over() else None
+    working_set.subproblem = subproblem._replace(state=part_state) if not is_over or limits.is_over() else None
     is_stuck = working_set.iterations == 0 and not limits.is_over()  # it would be chosen again
     return replace(info, is_done=is_stuck, is_own_rule=is_stuck and info.is_own_rule)
 
@@ -290,9 +302,9 @@ def _work(problem: DualProblem, state: WorkingState, subproblem: Subproblem, inn
 def _write_back(problem: DualProblem, state: WorkingState) -> bool:
     """Give the working set its pending coefficients, and all their residuals; return False if a limit came first."""
     working_set, change = state.working_set, np.zeros(problem.n)
-    points, beta = working_set.points, working_set.pending
-    if beta is None:
+    if working_set.pending is None:
         return True
+    points, beta = working_set.pending
     change[points] = beta - state.beta[points]
     try:
         product = problem.gram.dot(change)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zerogap import limits
-from zerogap.compiled import HUGE, NO_POINT, jit
+from zerogap.compiled import HUGE, NO_POINT, inline, jit
 from zerogap.gram import has_row, kernel_value, mark_used, next_stamp, row_of
 from zerogap.problem import DualProblem, arrays_of
 from zerogap.solvers import compiled_loops, pair
@@ -130,7 +130,7 @@ def _scan(problem, point, cache, scan, max_pairs, kkt_target):
     return SPENT, moved, NO_POINT, NO_POINT
 
 
-@jit
+@inline
 def _examine(k, point, scan, width):
     """Bring the thresholds up to date with point k; return the pair to move if k violates one, else NO_POINT twice."""
     integers, numbers = scan
@@ -148,7 +148,7 @@ def _examine(k, point, scan, width):
     return NO_POINT, NO_POINT
 
 
-@jit
+@inline
 def _better_pair(i, j, cache, problem, point):
     """Return i_up with the partner that gains most; if i_up is the origin, i_low with its own."""
     if i == ORIGIN:
@@ -158,7 +158,7 @@ def _better_pair(i, j, cache, problem, point):
     return i, (j if i_low == NO_POINT else i_low)
 
 
-@jit
+@inline
 def _update_thresholds(i, j, problem, point, scan):
     """Recompute both thresholds over the free points and the pair just moved."""
     residual, up_offset, low_offset = point.residual, point.up_offset, point.low_offset
@@ -175,7 +175,7 @@ def _update_thresholds(i, j, problem, point, scan):
     numbers[B_UP], numbers[B_LOW], integers[I_UP], integers[I_LOW] = b_up, b_low, i_up, i_low
 
 
-@jit
+@inline
 def _end_scan(scan, kkt_target, residual):
     """After a full scan: the free points if anything moved, else a tighter tolerance or the end."""
     integers, numbers = scan

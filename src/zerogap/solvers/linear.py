@@ -330,7 +330,7 @@ def _respond(z, lower, upper, slope, eps, response, inside):
     return changed
 
 
-@jit
+@inline
 def _excess(z, bias, lower, upper, slope, eps, total):
     """Return by how much the answers to z - bias sum to more than the total, and by how much that falls as the bias grows."""
     excess, falls = -total, 0.0
@@ -365,7 +365,7 @@ def _balance(z, lower, upper, slope, eps, total, bias, unit):
     return bias
 
 
-@jit
+@inline
 def _slope_at(size, z, change, lower, upper, slope, eps, constant, square):
     """Return the slope of the objective after so much of a step, and the sum of the sizes of its terms."""
     total, terms = constant + size * square, abs(constant) + size * square

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zerogap.compiled import HUGE, NO_POINT, inline, jit
+from zerogap.compiled import HUGE, NO_POINT, inline
 from zerogap.gram import row_of
 from zerogap.problem import DualProblem
 from zerogap.solvers.compiled_loops import FINISHED, LARGEST, QUIET, SPENT, land
@@ -136,7 +136,7 @@ def either_way(i, j, kij, problem, point):
     return i, j, step, bi, bj
 
 
-@jit
+@inline
 def best_i_low(i, row, problem, point):
     """Return the point with which i gains most by rising, (r_i - r_j)² / curvature; the origin or NO_POINT if there is none."""
     diagonal, ridge, residual, low_offset = problem.kernel_diagonal, problem.ridge, point.residual, point.low_offset
@@ -153,7 +153,7 @@ def best_i_low(i, row, problem, point):
     return partner
 
 
-@jit
+@inline
 def best_i_up(j, row, problem, point):
     """Return the point with which j gains most by falling."""
     diagonal, ridge, residual, up_offset = problem.kernel_diagonal, problem.ridge, point.residual, point.up_offset
@@ -204,7 +204,7 @@ def set_coefficients(i, j, bi, bj, step, problem, point):
         update_offsets(j, problem, point)
 
 
-@jit
+@inline
 def update_residual(i, j, step, cache, point):
     """Bring the residual into step with a pair that has moved."""
     if i == ORIGIN:
@@ -232,7 +232,7 @@ def increase(i, j, kij, step, bi, bj, problem, point):
     return step * (slope - 0.5 * curvature_of(kii, kjj, kij, ridge) * step) - problem.eps * kink
 
 
-@jit
+@inline
 def platt_bias(i, j, is_mean, problem, point):
     """Return the estimate of the bias after a step: Platt's, that of a free point of the pair, else the middle of both.
 
@@ -251,7 +251,7 @@ def breaks_kkt(below, above, bias, tolerance):
     return below > bias + tolerance or above < bias - tolerance
 
 
-@jit
+@inline
 def tighten(numbers, place, kkt_target, residual):
     """After a full scan without a move: is the tolerance tight enough, can it be tighter, or is this the end?"""
     if 2.0 * numbers[place] <= kkt_target:

@@ -133,7 +133,7 @@ def _ascent(beta, r, eta, eps, lower, upper):
     return min(max(new, lower), upper)
 
 
-@jit
+@inline
 def _end_pass(point, this_pass, heuristic, kkt_target):
     """Judge a pass: lost ground, quiet, at an end, or to be followed by another over all points or some."""
     integers, numbers = this_pass.integers, this_pass.numbers
@@ -152,7 +152,7 @@ def _end_pass(point, this_pass, heuristic, kkt_target):
     return QUIET if numbers[VIOLATION] <= kkt_target else SPENT
 
 
-@jit
+@inline
 def _begin_pass(problem, point, this_pass, heuristic):
     """Line up the points of the next pass."""
     beta, (order, before, integers, numbers) = point.beta, this_pass

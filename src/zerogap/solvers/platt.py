@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zerogap import limits, validation
-from zerogap.compiled import NO_POINT, jit
+from zerogap.compiled import NO_POINT, inline, jit
 from zerogap.gram import has_row, kernel_value, mark_used, next_stamp, row_of
 from zerogap.problem import DualProblem, arrays_of
 from zerogap.solvers import compiled_loops, pair
@@ -232,7 +232,7 @@ def _scan(problem, point, cache, scan, passes, max_pairs, kkt_target):
     return SPENT, moved, NO_POINT
 
 
-@jit
+@inline
 def _end_scan(scan, passes, kkt_target, has_origin, point):
     """Choose the next scan: the free points after a full one, all points after a free one without a change.
 
@@ -259,7 +259,7 @@ def _end_scan(scan, passes, kkt_target, has_origin, point):
     return pair.tighten(numbers, TOLERANCE, kkt_target, point.residual)
 
 
-@jit
+@inline
 def _best_partner(k, row, bias, problem, point):
     """Return the partner with which k gains most, on the side to which it breaks its condition."""
     r = point.residual[k]
@@ -268,7 +268,7 @@ def _best_partner(k, row, bias, problem, point):
     return pair.best_i_up(k, row, problem, point)
 
 
-@jit
+@inline
 def _second_choice(k, row, scan, problem, point):
     """Return a partner with which k makes progress, by the three tiers of §7.5.2, or NO_POINT."""
     residual = point.residual
@@ -290,7 +290,7 @@ def _second_choice(k, row, scan, problem, point):
     return NO_POINT
 
 
-@jit
+@inline
 def _makes_progress(k, m, row, scan, problem, point):
     """Whether a pair is worth a step: by what this adds to the dual objective, or by its slope, more than the tolerance."""
     residual, up_offset, low_offset = point.residual, point.up_offset, point.low_offset

@@ -148,14 +148,17 @@ class SimpleSVM:
         max_idle = 2 * problem.n + 100
         entered, idle, work = 0, 0, 0
         while entered < max_steps and work < WORK_PER_STEP and not active.is_unbounded and not limits.is_over():
-            i, cost = self._violator(problem, state, arrays, tolerance)
-            work += cost
-            if limits.is_over():
+            try:
+                i, cost = self._violator(problem, state, arrays, tolerance)
+                work += cost
+                if limits.is_over():
+                    break
+                if i == NO_POINT or idle > max_idle:  # no violator, or the exchanges cycle
+                    return entered, True
+                asked = active.asked
+                idle = 0 if active.enter(problem, i) else idle + 1
+            except limits.Exceeded:  # coefficients may have moved: ``step`` has yet to bring the residual into step
                 break
-            if i == NO_POINT or idle > max_idle:  # no violator, or the exchanges cycle
-                return entered, True
-            asked = active.asked
-            idle = 0 if active.enter(problem, i) else idle + 1
             state.counters[EVALUATIONS] += active.asked - asked
             entered, work = entered + 1, work + 2 * active.free.size**2
         return entered, False

@@ -203,6 +203,8 @@ def restrict(problem: DualProblem, state: PairState, points: np.ndarray) -> tupl
     if points is not shrunk.points or shrunk.gram is None:
         shrunk.points, shrunk.gram = points, problem.gram.subset(points)
     # Its target and total are those with the others at zero: pairs look at residuals alone, which tell where the others are.
+    if problem.total:  # other than zero, it may be more than so few can sum to
+        problem = replace(problem, total=float(state.beta[points].sum()))
     part = problem.restricted(points, gram=shrunk.gram)
     beta, residual, up_offset, low_offset, diagonal = (array[points] for array in state[:5])
     return part, PairState(beta, residual, up_offset, low_offset, diagonal, shrunk)

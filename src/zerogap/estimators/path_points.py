@@ -1,0 +1,39 @@
+"""What estimators of a path share: the points they keep, and kernel values of others against these."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from zerogap import validation
+from zerogap.estimators.base import KernelMachine
+
+
+class PathMachine(KernelMachine):
+    """Base of an estimator with a ``path_``."""
+
+    path_: Any
+    _X: Any
+
+    def _own(self, X: Any) -> Any:
+        """Return a copy of the points, which no caller can change; of a kernel matrix only its shape is needed."""
+        return np.broadcast_to(0.0, X.shape) if self._is_precomputed else X.copy()
+
+    def _against(self, X: Any) -> np.ndarray:
+        """Kernel values of the path's distinct points against new ones."""
+        check_is_fitted(self)
+        X, rows = self._check_points(X, reset=False), self.path_.points.rows
+        return np.ascontiguousarray((X[:, rows] if self._is_precomputed else self._kernel(X, self._X[rows])).T)
+
+    def _warn_of_other_scale(self, X: Any) -> None:
+        """The last step of a pipeline does not know what the steps before it do; scores of raw points mean nothing."""
+        how = "" if self._is_precomputed else validation.other_scale(self._check_points(X, reset=False), self._X)
+        if how:
+            name = type(self).__name__
+            warnings.warn(
+                f"The points are on another scale than those the path was fitted to: {how}. If {name} is the last step of a "
+                "pipeline, use zerogap.score_curve(pipe, X, y), which transforms them first; else scale them as those were.",
+                UserWarning,
+                stacklevel=validation.callers_level(),
+            )

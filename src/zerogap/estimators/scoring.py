@@ -1,0 +1,316 @@
+"""Scores of a path for every C: exact if they are of predictions, constant on intervals; those of decision values sampled."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import get_scorer, make_scorer
+
+from zerogap.estimators.pairs import shaped
+from zerogap.path.curve import SampledScoreCurve, ScoreCurve, accuracy_curve, joined
+from zerogap.path.predictions import Predictions, decision_values, of_two_classes, of_votes
+from zerogap.path.result import Path
+
+SAME_SCORE = 1e-12  # relative: what another order of summation makes of a score
+
+
+class Held(NamedTuple):
+    """Held-out points: the paths that predict them, kernel values, rows K[places[k]] for path k, and true labels."""
+
+    paths: Sequence[Path]
+    K: np.ndarray
+    places: Sequence[np.ndarray]
+    classes: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+
+    @property
+    def codes(self) -> np.ndarray:
+        """The numbers of the classes."""
+        return np.searchsorted(self.classes, self.y)
+
+
+def curve_of(
+    held: Held,
+    scoring: Any,
+    *,
+    break_ties: bool,
+    shape: str,
+    each: Callable[[Callable[[int], Any], int], list[Any]],
+) -> ScoreCurve:
+    """Return the score for every C; of decision values at some C, in the ``shape`` that the estimator gives them."""
+    score = None if scoring is None or scoring == "accuracy" else _Score(scoring, held)
+    if score is not None and score.is_of_values:
+        return _sampled(held, score, shape)
+    k = held.classes.size
+    if k == 2:
+        found = of_two_classes(held.paths[0], held.K)
+    else:
+        found = of_votes(held.paths, held.K, held.places, k, break_ties=break_ties, each=each)
+    if score is None:
+        return accuracy_curve(found, held.codes, held.weight)
+    return joined(found.pieces()[0], _on_every_piece(held, score, found))
+
+
+class _AsksForValues(Exception):
+    """Raised by a known answer that was asked for decision values."""
+
+
+class _Known(ClassifierMixin, BaseEstimator):
+    """A classifier that gives known answers, whatever the points: so a scorer scores them as those of any other."""
+
+    def __init__(self, classes: np.ndarray):
+        self.classes = self.classes_ = classes
+        self.labels: Any = None
+        self.values: Any = None
+
+    def predict(self, X: Any) -> Any:
+        return self.labels
+
+    def decision_function(self, X: Any) -> Any:
+        if self.values is None:
+            raise _AsksForValues
+        return self.values
+
+
+class _Score:
+    """A score of known predictions, or of known decision values."""
+
+    def __init__(self, scoring: Any, held: Held):
+        self.name = getattr(scoring, "__name__", None) or repr(scoring)
+        self.scorer, self.held = _as_scorer(scoring), held
+        self._takes_weight = _takes_weight(self.scorer._score_func)
+        if held.weight is not None and not self._takes_weight:
+            raise TypeError(f"scoring={self.name} takes no sample_weight, and weights were given. Leave them out.")
+        self._known = _Known(held.classes)
+        self.is_of_values = self._asks_for_values()
+
+    def _asks_for_values(self) -> bool:
+        self._known.labels = self.held.y
+        try:
+            self._call(self.held.y, self.held.weight)
+        except _AsksForValues:
+            return True
+        except AttributeError as error:
+            raise ValueError(
+                f"scoring={self.name} needs more than predictions and decision values, probabilities as a rule, and a path is "
+                f"not calibrated ({error}). Score predictions or decision values, or fit CalibratedClassifierCV at one C."
+            ) from error
+        return False
+
+    def _call(self, y: np.ndarray, weight: np.ndarray | None) -> float:
+        options = {} if weight is None else {"sample_weight": weight}
+        value = self.scorer(self._known, np.empty((y.size, 0)), y, **options)
+        if np.ndim(value) != 0 or not np.isreal(value):
+            raise TypeError(
+                f"scoring={self.name} must give a number; got {type(value).__name__} of shape {np.shape(value)}."
+            )
+        return float(value)
+
+    def of_labels(self, labels: np.ndarray) -> float:
+        """Return the score of predicted labels."""
+        self._known.labels = labels
+        return self._call(self.held.y, self.held.weight)
+
+    def of_values(self, values: np.ndarray) -> float:
+        """Return the score of decision values."""
+        self._known.values = values
+        return self._call(self.held.y, self.held.weight)
+
+    def of_cells(self, counts: np.ndarray, weights: np.ndarray) -> float:
+        """Return the score of a confusion matrix: a point for each of its cells that are not empty, with its weight."""
+        true, found = np.nonzero(counts)
+        self._known.labels = self.held.classes[found]
+        return self._call(self.held.classes[true], weights[true, found].astype(np.float64))
+
+    def is_of_cells(self, examples: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> bool:
+        """Whether the score follows from the confusion matrix, as far as examples (labels, counts, weights) tell."""
+        if not self._takes_weight:
+            return False
+        for labels, counts, weights in examples:
+            expected = self.of_labels(labels)
+            try:
+                found = self.of_cells(counts, weights)
+            except (ValueError, TypeError, ArithmeticError):  # it may need more points than there are cells
+                return False
+            both = np.isnan(expected) and np.isnan(found)
+            if not (both or abs(expected - found) <= SAME_SCORE * max(1.0, abs(expected))):
+                return False
+        return True
+
+
+def _as_scorer(scoring: Any) -> Any:
+    """Return a scorer as ``make_scorer`` makes them."""
+    if isinstance(scoring, str):
+        return get_scorer(scoring)
+    if hasattr(scoring, "_score_func"):
+        return scoring
+    if not callable(scoring):
+        raise TypeError(
+            "scoring must be a name of scikit-learn's, such as 'f1_macro', a scorer by make_scorer, or a function of true and "
+            f"predicted labels; got {type(scoring).__name__}."
+        )
+    try:
+        parameters = list(inspect.signature(scoring).parameters.values())
+    except ValueError:  # compiled functions have none
+        return make_scorer(scoring)
+    needed = [
+        p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(needed) > 2 or needed[:1] == ["estimator"]:
+        raise TypeError(
+            f"scoring={getattr(scoring, '__name__', scoring)!s} takes ({', '.join(needed)}). A score for every C is a function "
+            "of (y_true, y_pred), or what make_scorer makes of one: a scorer of (estimator, X, y) may ask for anything."
+        )
+    return make_scorer(scoring)
+
+
+def _takes_weight(metric: Any) -> bool:
+    try:
+        parameters = inspect.signature(metric).parameters.values()
+    except ValueError:
+        return False
+    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
+
+
+def _on_every_piece(held: Held, score: _Score, found: Predictions) -> np.ndarray:
+    """Return the score on every interval: from the confusion matrix, if it depends on that alone, else from all predictions."""
+    pieces = _Pieces(held, found)
+    sizes = pieces.sizes()
+    examples = sorted({0, sizes.size - 1, int(sizes.argmin()), int(sizes.argmax())})
+    by_cells = score.is_of_cells([pieces.copied(k) for k in examples])
+    known: dict[bytes, float] = {}
+    values = np.empty(sizes.size)
+    for k in range(sizes.size):
+        pieces.go_to(k)
+        if not by_cells:
+            values[k] = score.of_labels(held.classes[pieces.now])
+            continue
+        key = pieces.counts.tobytes() if held.weight is None else pieces.weights.tobytes()
+        if key not in known:  # few points move to and fro
+            known[key] = score.of_cells(pieces.counts, pieces.weights)
+        values[k] = known[key]
+    return values
+
+
+class _Pieces:
+    """Goes from one interval of constant predictions to the next, and keeps their confusion matrix: counts and weights."""
+
+    def __init__(self, held: Held, found: Predictions):
+        self._held, self._found, self._codes = held, found, held.codes
+        self._before = found.pieces()[1]
+        self._begin()
+
+    def _begin(self) -> None:
+        k = self._held.classes.size
+        self.now, self._done = self._found.start.copy(), 0
+        self.counts = np.zeros((k, k), dtype=np.int64)
+        np.add.at(self.counts, (self._codes, self.now), 1)
+        self._sums, self._lost = np.zeros((k, k)), np.zeros((k, k))
+        if self._held.weight is not None:
+            for code, now, weight in zip(self._codes, self.now, self._held.weight, strict=True):
+                self._add((code, now), weight)
+
+    def go_to(self, k: int) -> None:
+        """Go to interval k, which is not before this one."""
+        for m in range(self._done, self._before[k]):
+            i, code = self._found.point[m], self._found.code[m]
+            for cell, step in (((self._codes[i], self.now[i]), -1), ((self._codes[i], code), 1)):
+                self.counts[cell] += step
+                if self._held.weight is not None:
+                    self._add(cell, step * self._held.weight[i])
+            self.now[i] = code
+        self._done = self._before[k]
+
+    def _add(self, cell: tuple[int, int], weight: float) -> None:
+        """Add to a sum in twice the working precision: weights that come and go leave nothing behind."""
+        old = self._sums[cell]
+        new = old + weight
+        part = new - old
+        self._lost[cell] += (old - (new - part)) + (weight - part)
+        self._sums[cell] = new
+
+    @property
+    def weights(self) -> np.ndarray:
+        """The sums of the weights; those of empty cells are zero."""
+        if self._held.weight is None:
+            return self.counts
+        return np.where(self.counts > 0, self._sums + self._lost, 0.0)
+
+    def sizes(self) -> np.ndarray:
+        """Return the number of cells that are not empty, of every interval."""
+        found = np.empty(self._before.size, dtype=np.int64)
+        for k in range(found.size):
+            self.go_to(k)
+            found[k] = np.count_nonzero(self.counts)
+        self._begin()
+        return found
+
+    def copied(self, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return labels, counts and weights of interval k, and begin anew."""
+        self.go_to(k)
+        copies = self._held.classes[self.now], self.counts.copy(), self.weights.copy()
+        self._begin()
+        return copies
+
+
+def _sampled(held: Held, score: _Score, shape: str) -> SampledScoreCurve:
+    """Return the score at every breakpoint and in the middle, in log C, between two."""
+    low, high = max(path.C[0] for path in held.paths), min(path.C[-1] for path in held.paths)
+    C = np.unique(np.concatenate([path.C for path in held.paths]))
+    C = C[(low <= C) & (high >= C)]
+    samples = np.unique(np.concatenate([C, np.sqrt(C[:-1] * C[1:])]))
+    k = held.classes.size
+    found = [score.of_values(shaped(f, k, shape)) for f in decision_values(held.paths, held.K, held.places, samples)]
+    return SampledScoreCurve.at(samples, np.array(found))
+
+
+def _mean_cost(y_true: Any, y_pred: Any, *, costs: np.ndarray, labels: np.ndarray, sample_weight: Any = None) -> float:
+    order = np.argsort(labels)
+    sorted_labels = labels[order]
+    cells = []
+    for name, y in (("y", np.asarray(y_true)), ("a prediction", np.asarray(y_pred))):
+        place = np.minimum(np.searchsorted(sorted_labels, y), sorted_labels.size - 1)
+        if (sorted_labels[place] != y).any():
+            wrong = y[sorted_labels[place] != y][0]
+            raise ValueError(f"The costs are of labels {sorted_labels.tolist()}; {name} is {wrong!r}.")
+        cells.append(order[place])
+    return float(np.average(costs[tuple(cells)], weights=sample_weight))
+
+
+def cost_matrix_scorer(costs: Any, labels: Any) -> Any:
+    """Return a scorer of predictions: minus their mean cost.
+
+    Parameters
+    ----------
+    costs : array of shape (n_classes, n_classes)
+        ``costs[i, j]`` is the cost of predicting ``labels[j]`` for a point of class ``labels[i]``.
+    labels : array of shape (n_classes,)
+        The labels in the order of the rows and columns, such as the ``classes_`` of a model.
+
+    Returns
+    -------
+    scorer
+        What ``make_scorer`` makes; for ``score_curve``, and for the searches of scikit-learn too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from zerogap import SVCPath, cost_matrix_scorer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> path = SVCPath(C_max=100.0).fit(X[::2], y[::2])
+    >>> scorer = cost_matrix_scorer([[0, 10], [1, 0]], labels=[0, 1])  # to miss a malignant one, 0, costs ten times as much
+    >>> curve = path.score_curve(X[1::2], y[1::2], scoring=scorer)
+    >>> bool(curve.best_score <= 0.0), curve.is_exact
+    (True, True)
+    """
+    costs, labels = np.asarray(costs, dtype=np.float64), np.asarray(labels)
+    n = labels.size
+    if labels.ndim != 1 or np.unique(labels).size != n or costs.shape != (n, n) or not np.isfinite(costs).all():
+        raise ValueError(
+            f"costs must be finite numbers of shape (n, n) for n different labels; got shape {costs.shape} for labels "
+            f"{labels.tolist()}."
+        )
+    return make_scorer(_mean_cost, greater_is_better=False, costs=costs, labels=labels)

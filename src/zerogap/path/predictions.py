@@ -1,0 +1,324 @@
+"""What a path predicts for held-out points at every C: where each prediction changes, and to what.
+
+On a segment the scaled decision value of a point is linear in lam = 1/C: its sign changes at one lam at most.  Of several
+classes, each pair of them with a path of its own, the prediction is the class with the most votes: it changes only where the
+sign of one of the pairs does.  If votes that are equal are decided by the sums of decision values, which are linear on every
+interval between the breakpoints of all pairs, it changes also where two of these sums cross.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zerogap.compiled import jit
+from zerogap.path.engine import LEFT
+from zerogap.path.result import Path
+from zerogap.path.rows import add_row, lines, weighted_rows
+
+NO_LENGTH = (
+    1e-13  # relative: an interval of C this short is rounding of its ends, of duplicates among the points above all
+)
+MEMORY = 100_000_000  # bytes of decision values on all segments of all pairs, kept at once where votes are equal
+
+
+class Ends(NamedTuple):
+    """Scaled decision values lam f(x) of all points at both ends of a segment."""
+
+    lam: float
+    end: float
+    first: np.ndarray
+    last: np.ndarray
+
+
+def values_at_ends(path: Path, K: np.ndarray, places: np.ndarray) -> Iterator[Ends]:
+    """Yield the scaled decision values of every segment.
+
+    ``K[places]`` (m, t) are the kernel values of the distinct points against t others.
+    """
+    path.check_not_empty()
+    cap, left = path.y * path.points.weight, np.flatnonzero(path.start == LEFT)
+    g = weighted_rows(K, places[left], cap[left])
+    for lam, end, segment, transitions in path.segments():
+        for t in transitions:
+            step = int(t.target == LEFT) - int(t.origin == LEFT)
+            if step:
+                add_row(K, places[t.point], step * cap[t.point], g)
+        first, last = np.empty(g.size), np.empty(g.size)
+        at = segment.coefficients
+        lines(K, places[segment.points], at(lam), at(end), segment.bias(lam), segment.bias(end), g, first, last)
+        last += g
+        yield Ends(float(lam), float(end), first, last)
+
+
+def decision_values(
+    paths: Sequence[Path], K: np.ndarray, places: Sequence[np.ndarray], C: np.ndarray
+) -> Iterator[np.ndarray]:
+    """Yield the decision values (t, paths) of all paths at ascending C, each segment's computed once."""
+    walks = [values_at_ends(path, K, own) for path, own in zip(paths, places, strict=True)]
+    now = [next(walk) for walk in walks]
+    for lam in (1.0 / C).tolist():
+        for k, walk in enumerate(walks):
+            while now[k].end > lam:
+                beyond = next(walk, None)
+                if beyond is None:
+                    break
+                now[k] = beyond
+        columns = []
+        for begin, end, first, last in now:
+            share = min(max((lam - end) / (begin - end), 0.0), 1.0)
+            columns.append((share * first + (1.0 - share) * last) / lam)
+        yield np.stack(columns, axis=1)
+
+
+class Flips(NamedTuple):
+    """Where decision values change their sign, from the smallest C on."""
+
+    start: np.ndarray  # (t,) whether each is positive at the smallest C
+    lam: np.ndarray  # (m,) descending
+    point: np.ndarray  # (m,)
+
+
+def sign_flips(path: Path, K: np.ndarray, places: np.ndarray, *, zero: bool = False) -> Flips:
+    """Return where the decision values of some points change their sign; ``zero`` is what counts as the sign of zero."""
+    is_positive = np.greater_equal if zero else np.greater
+    start: Any = None
+    now: Any = None
+    lams, points = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+    for lam, end, first, last in values_at_ends(path, K, places):
+        before, after = is_positive(first, 0.0), is_positive(last, 0.0)
+        if now is None:
+            start = before
+        else:  # a root that rounding has moved out of both segments is where they meet
+            met = (before != now).nonzero()[0]
+            if met.size:
+                lams.append(np.full(met.size, lam))
+                points.append(met)
+        now = after
+        crosses = (before != after).nonzero()[0]
+        if not crosses.size:
+            continue
+        a, b = np.abs(first[crosses]), np.abs(last[crosses])
+        # lam may be very much larger than end: a mean of both has all its digits, a difference has none.
+        roots = lam * (b / (a + b)) + end * (a / (a + b))
+        order = np.argsort(-roots, kind="stable")
+        lams.append(np.clip(roots[order], end, lam))
+        points.append(crosses[order])
+    return Flips(start, np.concatenate(lams), np.concatenate(points))
+
+
+class Predictions(NamedTuple):
+    """The number of the class of each point at the smallest C, and every change of one, ascending in C."""
+
+    start: np.ndarray  # (t,)
+    C: np.ndarray  # (m,)
+    point: np.ndarray  # (m,)
+    code: np.ndarray  # (m,) the class from there on
+    ends: tuple[float, float]  # the range of C
+
+    def pieces(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the edges of the intervals on which nothing changes, and how many changes come before each interval.
+
+        Changes at C that are the same but for rounding are one: between them there is no interval to speak of.
+        """
+        low, high = self.ends
+        before, edges = [0], [low]
+        for k, C in enumerate(self.C.tolist()):
+            if edges[-1] * (1.0 + NO_LENGTH) >= C:
+                before[-1] = k + 1
+            elif high * (1.0 - NO_LENGTH) > C:
+                before.append(k + 1)
+                edges.append(C)
+        return np.array([*edges, high]), np.array(before)
+
+    def left(self) -> np.ndarray:
+        """Return the class that each change leaves."""
+        now, found = self.start.copy(), np.empty(self.point.size, dtype=np.int64)
+        for k, (i, code) in enumerate(zip(self.point.tolist(), self.code.tolist(), strict=True)):
+            found[k], now[i] = now[i], code
+        return found
+
+
+def of_two_classes(path: Path, K: np.ndarray) -> Predictions:
+    """Return the predictions of a path: class 1 where the decision value is above zero, else class 0."""
+    start, lam, point = sign_flips(path, K, np.arange(len(K)))
+    code = start.astype(np.int64)
+    after = np.empty(point.size, dtype=np.int64)
+    turned = code.copy()
+    for k, i in enumerate(point.tolist()):
+        turned[i] = after[k] = 1 - turned[i]
+    return Predictions(code, 1.0 / lam, point, after, (float(path.C[0]), float(path.C[-1])))
+
+
+def of_votes(
+    paths: Sequence[Path],
+    K: np.ndarray,
+    places: Sequence[np.ndarray],
+    n_classes: int,
+    *,
+    break_ties: bool = False,
+    each: Callable[[Callable[[int], Any], int], list[Any]],
+) -> Predictions:
+    """Return the predictions of one path a pair of classes, in the order (0, 1), (0, 2), ..., as :class:`zerogap.SVC` votes.
+
+    ``K[places[k]]`` are the kernel values of the distinct points of path k against the points; ``each`` maps over paths.
+    """
+    pairs = np.array(list(combinations(range(n_classes), 2)))
+    # Of a value of zero the plain vote goes to the second class, that of the decision values by class to the first.
+    flips = each(lambda k: sign_flips(paths[k], K, places[k], zero=break_ties), len(paths))
+    low, high = max(float(path.C[0]) for path in paths), min(float(path.C[-1]) for path in paths)
+    lam = np.concatenate([flip.lam for flip in flips])
+    point = np.concatenate([flip.point for flip in flips])
+    pair = np.repeat(np.arange(len(paths)), [flip.lam.size for flip in flips])
+    order = np.argsort(-lam, kind="stable")
+    lam, point, pair = lam[order], point[order], pair[order]
+    start = np.array([flip.start for flip in flips])
+    if not break_ties:
+        first, where, code = _votes(start, pairs, pair, point, n_classes)
+        return Predictions(first, 1.0 / lam[where], point[where], code, (low, high))
+    return _with_ties_broken(paths, K, places, pairs, start, lam, point, pair, (low, high))
+
+
+@jit
+def _votes(positive, pairs, pair, point, n_classes):
+    """Return the first class with the most votes for every point, the flips that change it, and the class from there on."""
+    t = positive.shape[1]
+    votes = np.zeros((t, n_classes), dtype=np.int64)
+    now = np.empty((positive.shape[0], t), dtype=np.bool_)
+    for p in range(pairs.shape[0]):
+        for i in range(t):
+            now[p, i] = positive[p, i]
+            votes[i, pairs[p, 0] if positive[p, i] else pairs[p, 1]] += 1
+    code = np.empty(t, dtype=np.int64)
+    for i in range(t):
+        code[i] = np.argmax(votes[i])
+    first = code.copy()
+    where, new, size = np.empty(pair.size, dtype=np.int64), np.empty(pair.size, dtype=np.int64), 0
+    for k in range(pair.size):
+        p, i = pair[k], point[k]
+        step = -1 if now[p, i] else 1
+        now[p, i] = not now[p, i]
+        votes[i, pairs[p, 0]] += step
+        votes[i, pairs[p, 1]] -= step
+        most = np.argmax(votes[i])
+        if most != code[i]:
+            code[i], where[size], new[size] = most, k, most
+            size += 1
+    return first, where[:size], new[:size]
+
+
+def _with_ties_broken(
+    paths: Sequence[Path],
+    K: np.ndarray,
+    places: Sequence[np.ndarray],
+    pairs: np.ndarray,
+    start: np.ndarray,
+    lam: np.ndarray,
+    point: np.ndarray,
+    pair: np.ndarray,
+    ends: tuple[float, float],
+) -> Predictions:
+    """Return the predictions where of classes with equal votes the one with the largest sum of decision values wins."""
+    t = start.shape[1]
+    edges = np.concatenate([path.lam for path in paths])
+    offsets = np.cumsum([0, *(len(path) for path in paths)])
+    by_point = np.argsort(point, kind="stable")  # those of one point stay in the order of lam
+    bounds = np.searchsorted(point[by_point], np.arange(t + 1))
+    first, found = np.empty(t, dtype=np.int64), []
+    at_once = max(1, MEMORY // (16 * edges.size))
+    for begin in range(0, t, at_once):
+        some = slice(begin, min(begin + at_once, t))
+        values, columns = np.zeros((2, edges.size, some.stop - some.start)), np.ascontiguousarray(K[:, some])
+        for k, path in enumerate(paths):
+            for j, of_segment in enumerate(values_at_ends(path, columns, places[k])):
+                values[0, offsets[k] + j], values[1, offsets[k] + j] = of_segment.first, of_segment.last
+        for i in range(some.start, some.stop):
+            own = by_point[bounds[i] : bounds[i + 1]]
+            at, code = _walk(
+                start[:, i],
+                pairs,
+                lam[own],
+                pair[own],
+                edges,
+                offsets,
+                *values[:, :, i - begin],
+                1.0 / ends[0],
+                1.0 / ends[1],
+            )
+            first[i] = code[0]
+            found.append((at[1:], np.full(at.size - 1, i), code[1:]))
+    at, points, code = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    order = np.argsort(-at, kind="stable")
+    return Predictions(first, 1.0 / at[order], points[order], code[order], ends)
+
+
+@jit
+def _walk(positive, pairs, flip_lam, flip_pair, edges, offsets, first, last, lam_start, lam_end):
+    """Return where the class of one point changes from the largest lam on, and the class from there; its start is the first.
+
+    ``edges[offsets[p] + j]`` is where segment j of pair p begins, and ``first`` and ``last`` are the values at its ends.
+    """
+    n_classes = pairs[-1, 1] + 1
+    votes, now = np.zeros(n_classes, dtype=np.int64), positive.copy()
+    for p in range(pairs.shape[0]):
+        votes[pairs[p, 0] if now[p] else pairs[p, 1]] += 1
+    segment = np.zeros(pairs.shape[0], dtype=np.int64)
+    upper, lower = np.zeros(n_classes), np.zeros(n_classes)  # sums of decision values at both ends of an interval
+    at, code = [lam_start], [-1]
+    high = lam_start
+    for k in range(flip_lam.size + 1):
+        low = max(flip_lam[k], lam_end) if k < flip_lam.size else lam_end
+        most = votes.max()
+        tied = np.flatnonzero(votes == most)
+        if high > low and tied.size == 1 and code[-1] != tied[0]:
+            at.append(high)
+            code.append(tied[0])
+        x = high
+        while tied.size > 1 and x > low:
+            # The next end of a segment of any pair, or the end of the stretch in which the votes are these.
+            end = low
+            for p in range(pairs.shape[0]):
+                while segment[p] < offsets[p + 1] - offsets[p] - 2 and edges[offsets[p] + segment[p] + 1] >= x:
+                    segment[p] += 1
+                if edges[offsets[p] + segment[p] + 1] < x:
+                    end = max(end, edges[offsets[p] + segment[p] + 1])
+            upper[:], lower[:] = 0.0, 0.0
+            for p in range(pairs.shape[0]):
+                j = offsets[p] + segment[p]
+                begin, stop = edges[j], edges[j + 1]
+                share, rest = (x - stop) / (begin - stop), (end - stop) / (begin - stop)
+                f = share * first[j] + (1.0 - share) * last[j]
+                g = rest * first[j] + (1.0 - rest) * last[j]
+                upper[pairs[p, 0]] += f
+                upper[pairs[p, 1]] -= f
+                lower[pairs[p, 0]] += g
+                lower[pairs[p, 1]] -= g
+            # Where two of the sums cross, as a share of the way from x to end.
+            crossings = [0.0, 1.0]
+            for m in range(tied.size):
+                for n in range(m):
+                    f, g = upper[tied[m]] - upper[tied[n]], lower[tied[m]] - lower[tied[n]]
+                    if f * g < 0.0:
+                        crossings.append(f / (f - g))
+            ways = np.sort(np.array(crossings))
+            for m in range(ways.size - 1):
+                middle = 0.5 * (ways[m] + ways[m + 1])
+                best = tied[0]
+                for c in tied:
+                    if (1.0 - middle) * upper[c] + middle * lower[c] > (1.0 - middle) * upper[best] + middle * lower[
+                        best
+                    ]:
+                        best = c
+                if ways[m + 1] > ways[m] and code[-1] != best:
+                    at.append((1.0 - ways[m]) * x + ways[m] * end)
+                    code.append(best)
+            x = end
+        if k < flip_lam.size:
+            p = flip_pair[k]
+            step = -1 if now[p] else 1
+            now[p] = not now[p]
+            votes[pairs[p, 0]] += step
+            votes[pairs[p, 1]] -= step
+            high = low
+    return np.array(at)[1:], np.array(code)[1:]
