@@ -1,5 +1,6 @@
 """Seeded problems that many tests share, and how the suite runs: the same examples everywhere, side by side."""
 
+import gc
 import os
 import signal
 
@@ -7,8 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from zerogap import DualProblem, Gram, limits
-from zerogap.path.single import SingleEngine
+import zerogap  # its names are loaded when they are used: the process that hands out the tests does without them
 
 # Drawn examples are the same on every machine and at every run; ``--hypothesis-profile campaign`` draws others each time.
 settings.register_profile("suite", derandomize=True, deadline=None, database=None)
@@ -50,6 +50,7 @@ def pytest_configure(config):
     if getattr(config.option, "numprocesses", None):
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(name, "1")
+    gc.set_threshold(20_000, 20, 20)  # looking for cycles takes a tenth of what compilation takes, and finds little
     # A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: tests that press it would wait.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -69,17 +70,19 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True)
 def _ctrl_c_is_of_one_test():
     """Ctrl-C that ended the last fit of a test does not concern the first of the next."""
+    from zerogap import limits
+
     limits.heard()
 
 
 FORMULATIONS = {
-    "hinge": lambda g, y, t, **o: DualProblem.hinge(g, y, 2.0, **o),
-    "hinge-large-C": lambda g, y, t, **o: DualProblem.hinge(g, y, 1000.0, **o),
-    "hard-margin": lambda g, y, t, **o: DualProblem.hard_margin(g, y, **o),
-    "squared-hinge": lambda g, y, t, **o: DualProblem.squared_hinge(g, y, 3.0, **o),
-    "insensitive": lambda g, y, t, **o: DualProblem.epsilon_insensitive(g, t, 1.5, 0.1, **o),
-    "absolute": lambda g, y, t, **o: DualProblem.epsilon_insensitive(g, t, 1.5, 0.0, **o),
-    "squared-insensitive": lambda g, y, t, **o: DualProblem.squared_epsilon_insensitive(g, t, 5.0, 0.1, **o),
+    "hinge": lambda g, y, t, **o: zerogap.DualProblem.hinge(g, y, 2.0, **o),
+    "hinge-large-C": lambda g, y, t, **o: zerogap.DualProblem.hinge(g, y, 1000.0, **o),
+    "hard-margin": lambda g, y, t, **o: zerogap.DualProblem.hard_margin(g, y, **o),
+    "squared-hinge": lambda g, y, t, **o: zerogap.DualProblem.squared_hinge(g, y, 3.0, **o),
+    "insensitive": lambda g, y, t, **o: zerogap.DualProblem.epsilon_insensitive(g, t, 1.5, 0.1, **o),
+    "absolute": lambda g, y, t, **o: zerogap.DualProblem.epsilon_insensitive(g, t, 1.5, 0.0, **o),
+    "squared-insensitive": lambda g, y, t, **o: zerogap.DualProblem.squared_epsilon_insensitive(g, t, 5.0, 0.1, **o),
 }
 
 SOLVERS = ("smo", "smo-mvp", "smo-keerthi", "smo-platt")
@@ -129,7 +132,7 @@ def fit_intercept(request):
 @pytest.fixture
 def problem(data, formulation, fit_intercept):
     X, y, t = data
-    return formulation(Gram(X), y, t, fit_intercept=fit_intercept)
+    return formulation(zerogap.Gram(X), y, t, fit_intercept=fit_intercept)
 
 
 @pytest.fixture
@@ -140,4 +143,4 @@ def plain():
 @pytest.fixture
 def one_by_one(monkeypatch):
     """Let engine "single" make every event by a step of its own, and none in the compiled loop."""
-    monkeypatch.setattr(SingleEngine, "_pass_ordinary", lambda self, lam_end, max_events: [])
+    monkeypatch.setattr("zerogap.path.single.SingleEngine._pass_ordinary", lambda self, lam_end, max_events: [])

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from zerogap import limits, threads
 from zerogap.kernels import RBF, Function, Linear, Polynomial, Sigmoid, blocks, values_of_square
+from zerogap.kernels.blocks import Points
 
 rng = np.random.default_rng(0)
 X, Z = rng.standard_normal((150, 4)), rng.standard_normal((90, 4))
@@ -102,3 +103,17 @@ def test_the_square_of_many_sparse_points_goes_by_strips():
     expected = RBF(0.7)(X.toarray(), X.toarray())
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
     np.testing.assert_array_equal(found, found.T)
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array])
+def test_sparse_points_have_short_indices_where_they_suffice(kind):
+    X = kind(sp.random(20, 9, 0.3, format="csr", random_state=0))
+    long = X.copy()
+    long.indices, long.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    points = Points(long)
+    assert type(points.X) is kind
+    assert points.X.indices.dtype == points.X.indptr.dtype == points.by_feature.indices.dtype == np.int32
+    assert long.indices.dtype == np.int64  # the caller's own is left as it is
+    np.testing.assert_array_equal(points.X.toarray(), X.toarray())
+    wide = kind((np.ones(1), np.array([2**31 + 3]), np.array([0, 1])), shape=(1, 2**31 + 5))
+    assert Points(wide).X.indices.tolist() == [2**31 + 3]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris
 
-from zerogap import Path
+from zerogap import Path, load
 from zerogap.cli import main, solving
 from zerogap.limits import Exceeded
 from zerogap.path import _svm_path
@@ -69,8 +69,24 @@ def test_path_reads_files(tmp_path, capsys):
     dump_svmlight_file(X[50:], y[50:], str(tmp_path / "two.svm"))
     assert main(["path", str(tmp_path / "two.svm"), "--kernel", "linear", "--no-grid", "--max-events", "5"]) == 0
     assert "max_events" in capsys.readouterr().out
-    assert main(["path", "iris"]) == 1
-    assert "takes two classes; the label has 3 (0, 1, 2)" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("always::sklearn.exceptions.ConvergenceWarning")
+def test_path_takes_several_classes(tmp_path, capsys):
+    files = ["--json", str(tmp_path / "out.json"), "--save", str(tmp_path / "model.npz")]
+    assert main(["path", "iris", "--C-max", "10", *files]) == 0
+    assert "pairs of classes               3" in capsys.readouterr().out
+    results, model = json.loads((tmp_path / "out.json").read_text()), load(tmp_path / "model.npz")
+    assert [pair["pair"] for pair in results["pairs"]] == ["0 against 1", "0 against 2", "1 against 2"]
+    assert results["largest_gap"] == model.largest_gap_ <= 1e-9
+    assert results["C"] == model.breakpoints_.tolist()
+    assert results["best_score"] >= max(results["grid"]["score"])
+    assert main(["path", "iris", "--engine", "lp", "--no-grid", "--C-max", "0.1"]) == 0
+    assert "seconds of tracking" in capsys.readouterr().out
+    assert main(["path", "iris", "--max-time", "1e-9", "--no-grid"]) == 0
+    out, err = capsys.readouterr()
+    assert "no solution yet at C = 0.01: max_time" in out
+    assert "3 of 3 pairs of classes have no whole path" in err
 
 
 def test_path_with_the_papers_engine(capsys):

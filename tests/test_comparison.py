@@ -228,6 +228,7 @@ def ax():
     plt.close(figure)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("y", ["gap", "dual", "margin", "distance", "violation", "support"])
 @pytest.mark.parametrize(
     "x", ["step", *(pytest.param(x, marks=pytest.mark.long) for x in ("seconds", "kernel_evaluations"))]

@@ -228,6 +228,7 @@ def test_reaches_the_optimum_of_a_reference_qp(solver, name):
 # Runs.
 
 
+@pytest.mark.long
 @claimed(PLAIN)
 def test_a_run_can_be_repeated_to_the_last_bit(solver, name):
     seeded = ENTRIES[solver].make(7) if ENTRIES[solver].is_seeded else MADE[solver]
@@ -340,13 +341,10 @@ def crowd(entry, n, **options):
     return DualProblem.hinge(gram, y, 10.0 if entry.free_bias else 1.0, fit_intercept=entry.free_bias)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("solver", "n"),
-    [
-        pytest.param(name, 200 if entry.is_exact else 100, marks=[] if name in SOLVERS else pytest.mark.long)
-        for name, entry in ENTRIES.items()
-    ]
-    + [pytest.param(name, 200, marks=pytest.mark.long) for name, entry in ENTRIES.items() if not entry.is_exact],
+    [(name, n) for name, entry in ENTRIES.items() for n in ([200] if entry.is_exact else [100, 200])],
 )
 def test_a_small_cache_changes_nothing_but_the_cost(solver, n):
     entry = ENTRIES[solver]
@@ -367,7 +365,14 @@ def test_a_small_cache_changes_nothing_but_the_cost(solver, n):
 # What cannot be done.
 
 
-@pytest.mark.parametrize("solver", [name for name, entry in ENTRIES.items() if entry.constraints])
+@pytest.mark.parametrize(
+    "solver",
+    [
+        pytest.param(name, marks=[] if name in SOLVERS else pytest.mark.long)
+        for name, entry in ENTRIES.items()
+        if entry.constraints
+    ],
+)
 def test_a_hard_margin_that_does_not_exist_is_recognised(solver):
     """Classes that no plane separates; and a point in both classes, which is a long way for one coefficient at a time."""
     (X, y, _), has_bias = points("plain"), ENTRIES[solver].free_bias

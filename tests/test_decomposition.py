@@ -143,7 +143,7 @@ def test_the_subproblem_is_the_problem_with_the_others_held(plain):
     X, _, t = plain
     problem = DualProblem.squared_epsilon_insensitive(Gram(X), t, 5.0, 0.1)
     state = Decomposition(10).init(problem, solve(problem, max_steps=30).beta)
-    part, part_state, _ = _open(problem, state, np.arange(5, 15), Decomposition(10), 0.0)
+    _, part, part_state, _ = _open(problem, state, np.arange(5, 15), Decomposition(10), 0.0)
     size = np.abs(state.beta).sum()  # K_ij <= 1, and the ridge is 1/5
     assert abs(part.total + np.delete(state.beta, np.arange(5, 15)).sum()) <= naive.sum_rounding(40, size)
     rng, shifted = np.random.default_rng(0), state.beta.copy()
@@ -194,6 +194,7 @@ def test_a_loop_that_mends_the_state_between_steps_does_no_harm(solver, plain):
     assert abs(state.beta.sum()) <= 1e-12 * np.abs(state.beta).sum()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("solver", [Chunking(), Decomposition()], ids=str)
 def test_memory_stays_in_proportion_to_the_budget(solver):
     """6,000 points: the full matrix would take 288 MB; with a cache of 10 MB a run needs a few times that."""

@@ -24,8 +24,9 @@ NAMES = list(zerogap.__all__)
 
 # What public functions and methods return or take, and is not itself a name of the package.
 MORE = (
-    "path.Event", "path.ScoreCurve", "path.SolutionSet", "path.score_curve", "comparison.Run", "estimators.loo.LeaveOneOut",
-    "solution.TraceRow", "solvers.get_solver", "kernels.as_kernel",
+    "path.Event", "path.SampledScoreCurve", "path.ScoreCurve", "path.SolutionSet", "path.score_curve", "comparison.Run",
+    "estimators.loo.LeaveOneOut", "solution.TraceRow", "solvers.get_solver", "kernels.as_kernel", "path.RegressionPath",
+    "path.EpsilonPath", "path.NuPath", "path.EpsilonEvent", "path.NuEvent", "path.ErrorCurve", "path.error_curve",
 )  # fmt: skip
 
 KERNELS = [f"kernels.{name}" for name, value in vars(kernels).items() if is_subclass(value, kernels.Kernel)]
@@ -44,9 +45,12 @@ INTERNAL = {
     ),
     "Path": (
         "is_at", "add", "add_all", "note", "seal", "prove", "beta_at", "share_error_at", "segment_at", "bias_in_gram",
-        "certificates", "scaled_at", "sets_at", "segments", "check_not_empty",
+        "certificates", "scaled_at", "sets_at", "segments", "check_not_empty", "value_of", "lam_of", "scale_at", "shift",
+        "problem_at", "floor_at", "relative_gap", "words", "constant_from", "constant_segment", "excess_at",
+        "is_optimal_at_end",
     ),
 }  # fmt: skip
+INTERNAL |= dict.fromkeys(("path.RegressionPath", "path.EpsilonPath", "path.NuPath"), INTERNAL["Path"])
 # How the Gram matrix and estimators ask a kernel for values.
 ASKED = (
     "centred", "about", "moved", "checked", "taken", "against", "checked_values", "checked_diagonal", "disagreement",
@@ -132,6 +136,7 @@ def is_explained(text: str) -> bool:
     return bool(kind.strip()) and bool(meaning.strip())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_run(name, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")

@@ -72,6 +72,7 @@ def test_long_double_is_as_near_to_all_digits_as_it_says(kernel, formulation):
             assert off <= getattr(short, error) + 1e-18 * abs(float(getattr(long, name)))
 
 
+@pytest.mark.long
 def test_the_best_bias_is_the_best_of_many():
     rng = np.random.default_rng(6)
     for formulation in ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive"):

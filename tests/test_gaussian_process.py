@@ -168,6 +168,7 @@ def test_a_small_cache_changes_nothing_but_the_cost(solver):
         assert run.certificate.dual == pytest.approx(runs[0].certificate.dual, rel=1e-10)
 
 
+@pytest.mark.long
 def test_conjugate_gradient_never_holds_the_matrix():
     X, t = smooth(2000)
     tracemalloc.start()
@@ -195,6 +196,7 @@ def test_limits_and_resume(solver):
     assert warm.n_iter == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("solver", DIRECT, ids=str)
 def test_a_gap_below_rounding_ends_for_want_of_precision(solver):
     solution = solve(system(100, noise=1e-4), solver, stop=RelativeGap(1e-60))
@@ -282,6 +284,7 @@ def test_log_determinant_lies_within_its_error(rank):
 # The estimator.
 
 
+@pytest.mark.long
 @parametrize_with_checks([GaussianProcessRegressor(), GaussianProcessRegressor(solver="cg")])
 def test_scikit_learns_estimator_checks(estimator, check):
     with warnings.catch_warnings():
@@ -338,6 +341,7 @@ def test_the_certificate_bounds_the_error_of_the_mean(solver):
             assert error > 1e-8  # it did stop early
 
 
+@pytest.mark.long
 def test_predicted_variances_are_never_below_the_exact_ones():
     X, y = diabetes()
     exact = GaussianProcessRegressor(noise=1e-3).fit(X, y).predict(X + 0.5, return_std=True)[1] ** 2

@@ -187,6 +187,7 @@ def assert_ends_at_the_refit(data, loss, fit_intercept, choices):
     assert_is_refit(model, X[held], y[held])
 
 
+@pytest.mark.long
 def test_sparse_rows_and_a_small_cache():
     X, y = cancer(150)
     X = np.where(np.abs(X) < 0.7, 0.0, X)

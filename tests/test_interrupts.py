@@ -125,6 +125,7 @@ def test_the_flag_is_lowered_when_the_fit_is_over():
     assert SVC().fit(X, y).status_ is Status.CONVERGED
 
 
+@pytest.mark.long
 def test_every_pair_of_classes_obeys_max_time():
     X, codes = hard_points(900)
     began = time.process_time()
@@ -207,6 +208,7 @@ def test_a_limit_during_the_first_batch_is_made_up_for_by_the_next():
     assert_sound(model, X, y)
 
 
+@pytest.mark.long
 def test_max_time_is_that_of_the_model():
     X, codes = hard_points(1200)
     y = codes % 2
@@ -384,6 +386,7 @@ def hard_file(tmp_path_factory):
     return str(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "arguments",
     [

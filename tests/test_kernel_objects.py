@@ -268,6 +268,7 @@ def drawn_cases(count):
         yield rng, gram, points
 
 
+@pytest.mark.long
 def test_no_value_of_a_sum_or_product_is_further_off_than_its_bound():
     """Values, products with them, and both kinds of sums in twice the precision; over awkward scales."""
     seen = set()

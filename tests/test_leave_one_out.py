@@ -52,6 +52,7 @@ def assert_exact(model, X, y, rows=None, weight=None):
     return result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "model", [pytest.param(m, marks=[pytest.mark.long] * (k % 2), id=str(m)) for k, m in enumerate(MODELS)]
 )
@@ -60,6 +61,7 @@ def test_every_row_of_a_small_set_is_as_if_never_seen(model):
     assert_exact(clone(model).fit(X, y), X, y)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["hinge", pytest.param("squared_hinge", marks=pytest.mark.long)])
 def test_breast_cancer(loss):
     X, y = cancer()
@@ -82,6 +84,7 @@ def test_it_costs_few_kernel_values_and_leaves_the_model_alone():
     np.testing.assert_array_equal(model.decision_function(X), before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("kernel", ["rbf", pytest.param("linear", marks=pytest.mark.long)])
 def test_of_repeated_rows_one_is_left_out(loss, kernel):
@@ -179,6 +182,7 @@ def test_what_it_cannot_do_it_says():
         leave_one_out(none)
 
 
+@pytest.mark.long
 def test_many_times_less_work_than_refits(monkeypatch):
     """The benchmark measures it; here only that it is no loop of refits: in points that join a factor."""
     X, y = cancer()

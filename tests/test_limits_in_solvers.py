@@ -102,6 +102,7 @@ def test_a_step_ends_soon_after_its_limit(name, cache_size, questions_asked):
         assert_in_order(problem, state)
 
 
+@pytest.mark.long
 @solvers
 def test_a_run_in_small_pieces_reaches_the_optimum(name):
     problem, solver = problem_for(name, 300), SOLVERS[name]

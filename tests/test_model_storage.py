@@ -61,6 +61,8 @@ STATES = {
     "precomputed process": lambda: GaussianProcessRegressor(kernel="precomputed", solver="cg").fit(X @ X.T, y),
     "unfitted process": lambda: GaussianProcessRegressor(noise=0.3),
     "path": lambda: SVCPath(C_max=10.0).fit(X2, y2),
+    "path of several classes": lambda: SVCPath(C_max=10.0, class_weight="balanced").fit(X, WORDS[y]),
+    "path of a kernel matrix": lambda: SVCPath(kernel="precomputed", C_max=10.0).fit(X @ X.T + 1.0, y),
     "unfitted path": lambda: SVCPath(C_max=10.0),
 }
 
@@ -117,8 +119,10 @@ def test_what_is_read_is_what_was_written(state, way, tmp_path):
             twin.predict(X)
         return
     if isinstance(model, SVCPath):
-        np.testing.assert_array_equal(twin.decision_function(X, C=2.0), model.decision_function(X, C=2.0))
-        np.testing.assert_array_equal(twin.at(3.0).predict(X), model.at(3.0).predict(X))
+        points = X @ X.T + 1.0 if model.kernel == "precomputed" else X
+        np.testing.assert_array_equal(twin.decision_function(points, C=2.0), model.decision_function(points, C=2.0))
+        np.testing.assert_array_equal(twin.at(3.0).predict(points), model.at(3.0).predict(points))
+        assert twin.at(3.0).duality_gap_ == pytest.approx(model.at(3.0).duality_gap_, abs=1e-12)
         return
     for a, b in zip(outputs(model), outputs(twin), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -49,6 +49,7 @@ def test_a_reused_buffer_does_not_change_what_was_learnt_from_it(form):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
     "model",

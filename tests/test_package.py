@@ -108,6 +108,7 @@ A_MODEL = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("code", "result"),
     [(ONE_FUNCTION, "3.0"), pytest.param(A_MODEL, "[0, 1] CONVERGED", marks=pytest.mark.long)],
@@ -188,6 +189,7 @@ def load(request, tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
+@pytest.mark.long
 def test_machine_code_is_loaded_until_the_source_of_a_callee_changes(load):
     assert load(1, 10) == (20.0, 0)
     assert load(1, 10) == (20.0, 1)
@@ -203,6 +205,7 @@ def test_machine_code_of_a_record_that_is_no_more_is_compiled_again(load):
     assert load(record="New") == (20.0, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 @pytest.mark.parametrize("left", [pytest.param(0, id="empty", marks=pytest.mark.long), pytest.param(40, id="cut-off")])
 def test_a_broken_file_of_the_cache_is_written_again(load, tmp_path, ending, left):
@@ -213,6 +216,7 @@ def test_a_broken_file_of_the_cache_is_written_again(load, tmp_path, ending, lef
     assert load() == (20.0, 1)
 
 
+@pytest.mark.long
 def test_a_full_disk_costs_time_only(load, monkeypatch):
     def full(*args):
         raise OSError(errno.ENOSPC, "No space left on device")

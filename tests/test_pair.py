@@ -47,6 +47,7 @@ def objective(K, beta, residual, eps, step):
     return 0.5 * move @ K @ move - residual @ move + eps * (np.abs(beta + move).sum() - np.abs(beta).sum())
 
 
+@pytest.mark.long
 @given(pairs())
 @settings(max_examples=80, deadline=None)
 def test_no_other_step_is_better(pair):

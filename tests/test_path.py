@@ -2,6 +2,7 @@ import math
 import os
 import re
 import signal
+import warnings
 from fractions import Fraction
 
 import naive
@@ -67,6 +68,7 @@ def test_agrees_with_a_reference_qp(plain):
         assert naive.objective(problem, path.coefficients_at(C)) == pytest.approx(reference, rel=2e-8)
 
 
+@pytest.mark.long
 def test_real_data_is_exact_for_every_C(cancer_path):
     assert cancer_path.worst_certificate().relative_gap <= 1e-9
     random = 10 ** np.random.default_rng(0).uniform(-4, 3, 200)
@@ -244,16 +246,23 @@ def test_an_event_at_the_very_end_is_no_tie_without_end(plain):
     assert short.C[-1] == pytest.approx(end, rel=1e-15)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_looking_at_some_points_misses_nobody(kernel, monkeypatch):
     X, y = load_digits(return_X_y=True)
     X, y = X[:700] / 16.0, y[:700] < 5
-    candidates = []
-    note = Screening.accumulate
+    candidates, note, take = [], Screening.accumulate, Screening.take
+
+    def taken(self, moves, *progress):  # of the compiled loop
+        candidates.extend([self.points.size] * moves)
+        take(self, moves, *progress)
+
     monkeypatch.setattr(
         Screening, "accumulate", lambda self, move: candidates.append(self.points.size) or note(self, move)
     )
+    monkeypatch.setattr(Screening, "take", taken)
     some = svm_path(X, y, kernel=kernel)
+    assert len(candidates) >= some.counts.events
     assert np.mean(np.array(candidates) < 700) > 0.3
     monkeypatch.setattr(Screening, "screen", lambda self, lam, move: None)
     unscreened = svm_path(X, y, kernel=kernel)
@@ -279,8 +288,9 @@ def test_departure_is_how_far_the_direction_has_turned():
     none = np.zeros(20)
     found = departure(
         y,
-        ElbowLines(sets[1], np.zeros(13), directions[1]),
-        Reference(sets[0], directions[0], 0.0),
+        0.0,
+        ElbowLines(sets[1], np.zeros(13), directions[1], 0.0),
+        Reference(sets[0], directions[0], 0.0, y[sets[0]]),
         Candidates(candidates, position, none, values[1][candidates]),
     )
     assert found == pytest.approx(np.linalg.norm(turned))
@@ -394,7 +404,7 @@ def test_hill_valley_has_the_papers_number_of_events():
 
 def test_bad_input_is_refused(plain):
     X, y, _ = plain
-    with pytest.raises(ValueError, match=r"two classes; y has 3.*OneVs"):
+    with pytest.raises(ValueError, match=r"two classes; y has 3.*SVCPath takes more"):
         svm_path(X, np.arange(40) % 3)
     with pytest.raises(ValueError, match="C_min must be below C_max"):
         svm_path(X, y, C_min=2.0, C_max=1.0)
@@ -420,9 +430,16 @@ def wrong_checks(estimator):
     return dict.fromkeys(names, reason) if sklearn.__version__.startswith("1.6.") else {}
 
 
+@pytest.mark.long
 @parametrize_with_checks([SVCPath(C_max=10.0)], expected_failed_checks=wrong_checks)
 def test_scikit_learns_estimator_checks(estimator, check):
-    check(estimator)
+    with warnings.catch_warnings():
+        if "check_class_weight_classifiers" in str(check):
+            # Weights of 1000 and 1e-4: the margins of the heavy points are rounded to 1e-7 of what the light ones cost in all.
+            warnings.filterwarnings(
+                "ignore", r"The path is not exact: the relative gap at C=\S+ is \d\.\de-0[789]", RuntimeWarning
+            )
+        check(estimator)
 
 
 def test_at_is_the_model_that_fit_would_give(cancer):
@@ -441,6 +458,7 @@ def test_at_is_the_model_that_fit_would_give(cancer):
     assert many.shape == (2, len(X))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["dense", "sparse", "precomputed"])
 def test_score_curve_is_the_score_of_every_C(cancer, form):
     X, y = cancer
@@ -468,10 +486,8 @@ def test_a_score_curve_takes_known_labels_one_for_each_point():
             path.score_curve(X, wrong)
 
 
-def test_more_classes_go_through_a_wrapper():
+def test_more_classes_may_go_through_a_wrapper():
     X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="OneVsRestClassifier"):
-        SVCPath().fit(X, y)
     assert OneVsRestClassifier(SVCPath(C_max=10.0)).fit(X, y).score(X, y) > 0.95
 
 
@@ -483,7 +499,7 @@ def test_path_and_solver_agree_along_the_way(cancer, cancer_path):
         assert cancer_path.certificate_at(C).dual >= solution.certificate.dual * (1 - 1e-10)
 
 
-def test_a_path_that_is_lost_says_so(plain, monkeypatch):
+def test_a_path_that_is_lost_says_so(plain, monkeypatch, one_by_one):
     """Half of the elbow's solution is taken for the whole."""
     X, y, _ = plain
     segment = Lines.segment
@@ -492,17 +508,31 @@ def test_a_path_that_is_lost_says_so(plain, monkeypatch):
         svm_path(X, y, C_min=0.1, C_max=10.0, max_events=20)
 
 
-def test_the_backup_leaves_a_tie_and_says_so(plain, monkeypatch, one_by_one):
-    """No data is known to need it, so every tenth event is made to look like a circle of ties."""
-    X, y, _ = plain
-    step = SingleEngine.step
+def circling(monkeypatch):
+    """Make every tenth event look like a circle of ties."""
+    steps = SingleEngine.steps
 
-    def circling(self, lam_end):
+    def tied(self, lam_end, max_events):
         self.calls = getattr(self, "calls", 0) + 1
         self._degenerate_steps = 10**9 if self.calls % 10 == 0 else 0
-        return step(self, lam_end)
+        return steps(self, lam_end, max_events)
 
-    monkeypatch.setattr(SingleEngine, "step", circling)
+    monkeypatch.setattr(SingleEngine, "steps", tied)
+
+
+def test_a_tie_is_jumped_where_the_sets_behind_it_reach_back(plain, monkeypatch, one_by_one):
+    X, y, _ = plain
+    circling(monkeypatch)
+    path = svm_path(X, y, C_min=0.1, C_max=10.0)
+    assert (path.status, path.n_backups) == ("complete", 0)
+    assert path.largest_gap_ <= 1e-9
+
+
+def test_the_backup_leaves_a_tie_and_says_so(plain, monkeypatch, one_by_one):
+    """No data of two classes is known to need it."""
+    X, y, _ = plain
+    circling(monkeypatch)
+    monkeypatch.setattr(SingleEngine, "_reaches", lambda self, lam: False)
     with pytest.warns(RuntimeWarning, match="solved anew a little further on") as told:
         path = svm_path(X, y, C_min=0.1, C_max=10.0)
     assert all(0.1 <= float(re.search(r"at C=(\S+) ", str(warning.message))[1]) <= 10.0 for warning in told)
@@ -545,6 +575,7 @@ def test_points_far_from_zero_have_the_same_path():
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [1.0, 1e4, 1e8])
 def test_the_path_of_scaled_points_is_as_exact_however_large_c_becomes(scale):
     X = np.random.default_rng(0).standard_normal((300, 4))

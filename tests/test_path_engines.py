@@ -15,6 +15,7 @@ from zerogap import DualProblem, Gram, Path, SVCPath, svm_path
 from zerogap.path import LP, Hastie, lp
 from zerogap.path.bordered_matrix import LINEAR_SYSTEMS
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, balanced
+from zerogap.path.family import Family
 from zerogap.path.hastie import largest_lam
 from zerogap.path.lp import LPEngine, LPStep
 from zerogap.solvers import SOR
@@ -86,6 +87,7 @@ def assert_within_tolerance(path, weight):
             assert path.certificate_at(c).gap <= 1.1 * TIGHT["epsilon_kkt"] * (c / before) * c * weight + 1e-12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("linear_system", LINEAR_SYSTEMS)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("merge", [pytest.param(True, marks=pytest.mark.long), False])
@@ -220,7 +222,7 @@ def test_backups_that_lead_to_no_event_grow(plain, monkeypatch):
 def test_a_violation_that_rounding_makes_of_none_calls_no_backup(plain):
     """At C=1e4 a decision value is known to 1e-9: less cannot be asked for, whatever the options say."""
     X, y, _ = plain
-    engine = LP(epsilon_kkt=1e-15).start(Gram(X, "linear"), y, np.ones(y.size), 1e4)
+    engine = LP(epsilon_kkt=1e-15).start(Gram(X, "linear"), Family.hinge(y, np.ones(y.size)), 1e-4)
     size = 1.0 + np.abs(engine.alpha).sum() / engine.lam * np.diagonal(engine.K).max()
     assert 1e-15 < engine._kkt_tolerance() == pytest.approx(8.0 * 2.0**-53 * size)
     engine.options = LP(epsilon_kkt=1e-2)
@@ -312,7 +314,7 @@ def test_points_next_to_a_bound_are_at_it_unless_their_slack_says_otherwise(off)
     rng = np.random.default_rng(0)
     X, w = rng.normal(size=(8, 3)), np.full(8, 2.0)
     y = np.array([1.0, -1] * 4)
-    engine = LP().start(Gram(X), y, w, 1e-3)  # all are capped, far from their margins
+    engine = LP().start(Gram(X), Family.hinge(y, w), 1e3)  # all are capped, far from their margins
     assert (engine.status == LEFT).all()
     alpha = w * (1.0 - off * np.linspace(0.0, 1.0, 8))
     engine._place(engine.lam, alpha, engine.bias)
@@ -403,10 +405,12 @@ def test_hastie_starts_where_both_classes_first_have_points_on_their_margins(ker
     b_up, b_low = certificate(start.lam)[1]
     assert b_up == pytest.approx(b_low, abs=1e-9)  # no room is left for the bias: points of both classes are there
     assert certificate(0.99 * start.lam)[0] > 1e-6
-    engine = Hastie().start(gram, y, w, 1e-9 / start.lam)
+    engine = Hastie().start(gram, Family.hinge(y, w), 1e9 * start.lam)
     assert engine.lam == pytest.approx(start.lam, rel=1e-12)
     assert {float(y[i]) for i in engine.elbow} == {-1.0, 1.0}
-    further = Hastie().start(gram, y, w, 2.0 / start.lam)  # a path that begins at a larger C is followed up to there
+    further = Hastie().start(
+        gram, Family.hinge(y, w), 0.5 * start.lam
+    )  # a path that begins at a larger C is followed up to there
     assert further.lam == pytest.approx(0.5 * start.lam, rel=1e-12)
     assert not further.transitions
 

@@ -9,10 +9,20 @@ from zerogap.free_system import DenseFreeSystem
 from zerogap.path import single
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment
 from zerogap.path.events import PointArrays, Scale, line_residual, lines_hold, ratio_test, tied_candidates
+from zerogap.path.family import Family
 from zerogap.path.rows import ElbowLines
 from zerogap.path.screening import Candidates, Displacement, Reference, Screening
+from zerogap.path.sets import Sets
 from zerogap.path.single import NextEvent, SingleEngine
 from zerogap.path.tolerances import LEFT_OVER, ROUGH, SLOW
+
+
+def point_arrays(y, w, status):
+    """Points of two classes."""
+    family, none = Family.hinge(y, w), np.zeros(y.size)
+    return PointArrays(
+        y, w, family.low, status, none.copy(), none.copy(), family.target0, family.target1, none, y.copy(), family.tube
+    )
 
 
 def drawn(seed, n=12, m=4):
@@ -32,8 +42,8 @@ def drawn(seed, n=12, m=4):
     p, q = rng.standard_normal((2, points.size))
     return (
         lam,
-        PointArrays(y, w, status, np.zeros(n), np.zeros(n)),
-        ElbowLines(E, u, v),
+        point_arrays(y, w, status),
+        ElbowLines(E, u, v, 0.0),
         Candidates(points, place_of, p, q),
     )
 
@@ -42,7 +52,7 @@ def roots_of(lam, points, elbow, candidates, largest=1.0):
     """Where each point gets to the end of its set as lam falls: pairs of lam and point, of the elbow and of the others."""
     y, w, status = points.y, points.w, points.status
     leaving, entering = [], []
-    for i, u, v in zip(*elbow, strict=True):
+    for i, u, v in zip(*elbow[:3], strict=True):
         rate, a = y[i] * v, y[i] * u
         if abs(rate) > SLOW * np.abs(elbow.v).max():
             leaving.append((min(lam, (-a if rate > 0 else w[i] - a) / rate), int(i)))
@@ -59,7 +69,7 @@ def test_the_ratio_test_finds_the_first_and_the_second_end(lam_end):
     kinds = set()
     for seed in range(200):
         lam, points, elbow, candidates = drawn(seed)
-        reference = Reference(elbow.points[:2], elbow.v[:2], 0.0)
+        reference = Reference(elbow.points[:2], elbow.v[:2], 0.0, points.m1[elbow.points[:2]])
         found = ratio_test(lam_end, lam, points, elbow, candidates, reference, 1.0)
         leaving, entering = roots_of(lam, points, elbow, candidates)
         ends = sorted(((*end, kind) for kind, list_ in enumerate((leaving, entering)) for end in list_), reverse=True)
@@ -85,16 +95,16 @@ def test_the_ratio_test_finds_the_first_and_the_second_end(lam_end):
 def test_what_the_ratio_test_tells_of_the_lines():
     for seed in range(50):
         lam, points, elbow, candidates = drawn(seed)
-        E, u, v = elbow
+        E, u, v, _ = elbow
         u[0] += 3.0 * points.y[E[0]] * points.w[E[0]]  # outside
-        found = ratio_test(1e-3, lam, points, elbow, candidates, Reference(E[:2], v[:2], 0.0), 1.0)
+        found = ratio_test(1e-3, lam, points, elbow, candidates, Reference(E[:2], v[:2], 0.0, points.m1[E[:2]]), 1.0)
         a = points.y[E] * (u + lam * v)
         assert found.outside == pytest.approx(max(0.0, (-a / points.w[E]).max(), (a / points.w[E] - 1.0).max()))
         assert found.size == pytest.approx(np.abs(u).sum() + lam * np.abs(v).sum())
         seen = [(i, candidates.place_of[i]) for i in E if candidates.place_of[i] >= 0]
         left = [abs(candidates.p[j]) + lam * abs(candidates.q[j] - points.y[i]) for i, j in seen]
         assert found.left_over == pytest.approx(max(left, default=0.0))
-        assert (found.left_over, found.size) == line_residual(lam, points.y, elbow, candidates)
+        assert (found.left_over, found.size) == line_residual(lam, points.m0, points.m1, elbow, candidates)
 
 
 def test_of_ties_the_fastest_that_leaves_comes_first_else_all_that_enter_are_told():
@@ -117,9 +127,11 @@ def test_of_ties_the_fastest_that_leaves_comes_first_else_all_that_enter_are_tol
 
 def test_a_point_alone_on_the_elbow_does_not_leave():
     lam, points, elbow, candidates = drawn(0)
-    alone = ElbowLines(*(x[:1] for x in elbow))
+    alone = ElbowLines(*(x[:1] for x in elbow[:3]), elbow.v0)
     none = Candidates(candidates.points[:0], candidates.place_of, candidates.p[:0], candidates.q[:0])
-    found = ratio_test(1e-3, lam, points, alone, none, Reference(alone.points, alone.v, 0.0), 1.0)
+    found = ratio_test(
+        1e-3, lam, points, alone, none, Reference(alone.points, alone.v, 0.0, points.m1[alone.points]), 1.0
+    )
     assert (found.point, found.lam) == (NO_POINT, 1e-3)
     assert tied_candidates(1e-3, lam, points, alone, none, 1.0)[:2] == (NO_POINT, NO_POINT)
 
@@ -129,7 +141,7 @@ def test_a_rate_that_is_rounding_is_none():
     none = Candidates(candidates.points[:0], candidates.place_of, candidates.p[:0], candidates.q[:0])
     slow = elbow._replace(v=np.array([1.0, 1e-14, 1e-14, 1e-14]) * points.y[elbow.points])
     slow = slow._replace(u=points.y[elbow.points] * 0.9 * points.w[elbow.points])
-    found = ratio_test(1e-30, lam, points, slow, none, Reference(slow.points, slow.v, 0.0), 1.0)
+    found = ratio_test(1e-30, lam, points, slow, none, Reference(slow.points, slow.v, 0.0, points.m1[slow.points]), 1.0)
     assert found.point in (NO_POINT, elbow.points[0])
 
 
@@ -143,7 +155,13 @@ def test_a_slope_that_is_rounding_is_none():
         q = points.y[candidates.points] * (1.0 + slope)
         p = -points.y[candidates.points] * slope * 0.5 * lam  # on its margin at lam / 2
         found = ratio_test(
-            1e-3, lam, points, still, candidates._replace(p=p, q=q), Reference(still.points, still.v, 0.0), 1.0
+            1e-3,
+            lam,
+            points,
+            still,
+            candidates._replace(p=p, q=q),
+            Reference(still.points, still.v, 0.0, points.m1[still.points]),
+            1.0,
         )
         assert (found.point != NO_POINT and points.status[found.point] == RIGHT) == is_met
 
@@ -172,14 +190,14 @@ def test_entering_and_leaving_keep_the_lines_of_all_candidates(is_screened):
         rest = K @ b_rest
         right = np.array([[-b_rest.sum(), *(-rest[E])], [0.0, *y[E]]]).T
         (u0, v0), *x = np.linalg.solve(A, right)
-        return np.array(x).T, u0, v0, rest
+        return np.ascontiguousarray(np.array(x).T), u0, v0, rest  # as paths keep them: no code is compiled for others
 
     E, b = np.arange(6), np.zeros(n)
     (u, v), u0, v0, rest = solved(E, b)
     system = DenseFreeSystem(K)
     for i in E:
         system.append(int(i))
-    screening = Screening(K, y, 25)
+    screening = Screening(K, Sets(K, Family.hinge(y, np.ones(n)), np.zeros(n, dtype=np.int64)), 25)
     screening.evaluate_all(Segment(E.copy(), u, v, u0, v0), g)
     if is_screened:
         screening._since, screening._moves = Displacement(10.0, 10.0, 10.0), 25
@@ -191,13 +209,13 @@ def test_entering_and_leaving_keep_the_lines_of_all_candidates(is_screened):
         E = system.points.copy()
         if kind == "enter":
             response = system.append(i)
-            change = screening.enter(ElbowLines(E, u, v), response, i, b[i])
+            change = screening.enter(ElbowLines(E, u, v, v0), response, i, b[i])
             b[i] = 0.0
         else:
             position = E.tolist().index(i)
             response = system.remove_with_response(position)
             b[i] = 0.25 * y[i]
-            change = screening.leave(ElbowLines(system.points, u, v), response, i, position, b[i])
+            change = screening.leave(ElbowLines(system.points, u, v, v0), response, i, position, b[i])
         u, v, u0, v0 = change.u, change.v, u0 + change.du * response.d0, v0 + change.dv * response.d0
         E = system.points
         (u_exact, v_exact), u0_exact, v0_exact, rest = solved(E, np.where(np.isin(np.arange(n), E), 0.0, b))

@@ -14,6 +14,7 @@ from zerogap import DualProblem, Gram, SVCPath, svm_path
 from zerogap.active_set import ActiveSet
 from zerogap.path import _svm_path, sets, single, start
 from zerogap.path.engine import LEFT, RIGHT
+from zerogap.path.family import Family
 from zerogap.path.lines import Lines
 from zerogap.path.screening import Displacement, Screening
 from zerogap.path.start import optimal_elbow
@@ -63,7 +64,7 @@ def test_a_solution_is_refined_once(engine, monkeypatch):
     """A factor that has lost digits is made up for by what the solution leaves over."""
     solve = engine.lines.system.solve
     monkeypatch.setattr(engine.lines.system, "solve", lambda r, t: tuple(x * (1.0 + 1e-6) for x in solve(r, t)))
-    monkeypatch.setattr(engine.lines, "_refine", lambda x, bias, totals, *, with_bound_contribution: (x, bias))
+    monkeypatch.setattr(engine.lines, "_refine", lambda x, bias, *_: (x, bias))
     engine.lines.solve(engine.lam)
     assert left_over(engine) <= 1e-10
 
@@ -78,12 +79,14 @@ def test_what_stays_unsure_is_refined_further(engine, monkeypatch):
 def test_refining_with_the_bound_contribution_forgets_what_is_wrong_in_it(engine):
     E = engine.lines.system.points
     x, bias = np.stack([engine.lines.u, engine.lines.v]), np.array([engine.lines.u0, engine.lines.v0])
-    totals = np.array([-engine.sets.capped_sum, 0.0])
+    zero, capped_sum = np.zeros(E.size), engine.sets.capped_sum
     engine.sets.g += 1e-5 * np.random.default_rng(0).standard_normal(engine.y.size)
     left = engine.status == LEFT
     exact = engine.K[np.ix_(E, np.flatnonzero(left))] @ (engine.y * engine.w)[left]
-    for with_bound_contribution, is_right in ((True, True), (False, False)):
-        (u, _), (u0, _) = engine.lines._refine(x, bias, totals, with_bound_contribution=with_bound_contribution)
+    wrong = zero - engine.sets.g[E]
+    for margin, total, rests, is_right in ((zero, 0.0, True, True), (wrong, -capped_sum, False, False)):
+        margins, totals = np.stack([margin, engine.y[E]]), np.array([total, 0.0])
+        (u, _), (u0, _) = engine.lines._refine(x, bias, margins, totals, (rests, False))
         p = exact + u0 + engine.K[np.ix_(E, E)] @ u
         assert (np.abs(p).max() <= 1e-12) == is_right
 
@@ -165,7 +168,7 @@ def test_the_elbow_of_dependent_points_changes_no_decision_value(monkeypatch):
     rng, y = np.random.default_rng(0), np.tile([1.0, -1.0], 6)
     gram = Gram(rng.standard_normal((12, 1)), "linear")
     b = y * np.repeat(rng.uniform(0.2, 0.8, 6), 2)
-    start = optimal_elbow(gram, y, np.ones(12), 1.0, b)
+    start = optimal_elbow(gram, Family.hinge(y, np.ones(12)), 1.0, b)
     assert start.system.points.size == 2
     np.testing.assert_allclose(gram.full() @ start.b, gram.full() @ b, atol=1e-13)
     assert start.b.sum() == pytest.approx(0.0, abs=1e-14)
@@ -176,7 +179,7 @@ def test_points_that_exchanges_have_not_come_to_go_to_the_nearer_bound(monkeypat
     monkeypatch.setattr(ActiveSet, "_collect", lambda self, problem: None)
     monkeypatch.setattr(ActiveSet, "optimise", lambda self, problem, tolerance: 0)
     y, w = np.array([1.0, -1.0, 1.0, -1.0]), np.array([1.0, 1.0, 4.0, 4.0])
-    start = optimal_elbow(Gram(np.arange(4.0)[:, None]), y, w, 1.0, y * np.array([0.3, 0.7, 3.0, 2.6]))
+    start = optimal_elbow(Gram(np.arange(4.0)[:, None]), Family.hinge(y, w), 1.0, y * np.array([0.3, 0.7, 3.0, 2.6]))
     a = y * start.b
     assert start.system.points.size == 1
     rest = np.setdiff1d(np.arange(4), start.system.points)
@@ -187,13 +190,13 @@ def test_points_that_exchanges_have_not_come_to_go_to_the_nearer_bound(monkeypat
 def test_an_exact_solution_sums_the_bound_contribution_exactly_too(engine, monkeypatch):
     calls, refine = [], Lines._refine
 
-    def noted(self, x, bias, totals, *, with_bound_contribution):
-        calls.append(with_bound_contribution)
-        return refine(self, x, bias, totals, with_bound_contribution=with_bound_contribution)
+    def noted(self, x, bias, margins, totals, rests):
+        calls.append(rests)
+        return refine(self, x, bias, margins, totals, rests)
 
     monkeypatch.setattr(Lines, "_refine", noted)
     engine.lines.solve(engine.lam, exactly=True)
-    assert calls == [True]
+    assert calls == [(True, False)]
 
 
 @pytest.mark.parametrize("engine", ["single", "lp"])
@@ -290,7 +293,7 @@ def test_the_point_that_is_put_into_an_empty_elbow_ends_the_interval_of_the_bias
     X, y = make_moons(60, noise=0.3, random_state=0)
     gram, y = Gram(X), 2.0 * y - 1.0
     for lam in (1e3, 1e6):
-        start = optimal_elbow(gram, y, np.ones(60), lam, y)
+        start = optimal_elbow(gram, Family.hinge(y, np.ones(60)), lam, y)
         bounds = lam * y - gram.full() @ y  # the bias with each point on its margin
         assert start.system.points.tolist() == [np.flatnonzero(y < 0)[np.argmax(bounds[y < 0])]]
         assert start.is_optimal
@@ -303,7 +306,7 @@ def test_the_start_is_about_the_heavier_class(monkeypatch):
     targets = []
 
     def seen(*args, **options):
-        targets.append(options["target"])
+        targets.append(args[1])
         return DualProblem(*args, **options)
 
     monkeypatch.setattr(start, "DualProblem", seen)
@@ -328,7 +331,8 @@ def test_some_C_at_which_kernel_values_are_looked_at_again_are_inside_segments()
 )
 def test_what_overflows_is_refused_and_nothing_less(size, weight, is_refused):
     gram = SimpleNamespace(diagonal=np.array([size, 1.0]))
-    path = SimpleNamespace(gram=gram, points=SimpleNamespace(weight=np.full(2, 0.5 * weight)))
+    family = SimpleNamespace(w=np.full(2, 0.5 * weight))
+    path = SimpleNamespace(gram=gram, family=family, scale_at=lambda C: C)
     with pytest.raises(ValueError, match="objective overflows") if is_refused else contextlib.nullcontext():
         _svm_path._refuse_overflow(path, 1.0)
 

@@ -19,6 +19,7 @@ from zerogap.path import LP, _svm_path, score_curve, threaded
 from zerogap.path import engine as engine_module
 from zerogap.path import single as single_module
 from zerogap.path.engine import Transition
+from zerogap.path.family import Family
 from zerogap.path.hastie import HastieEngine
 from zerogap.path.lines import Lines
 from zerogap.path.lp import LPEngine
@@ -92,7 +93,9 @@ def test_what_the_start_has_reached_is_gone_on_with(moons, monkeypatch):
     monkeypatch.setattr(
         _svm_path.Single,
         "start",
-        lambda self, gram, y, w, C, beta=None, status=None: starts.append(beta) or solve(self, gram, y, w, C, beta),
+        lambda self, gram, family, lam, beta=None, status=None: (
+            starts.append(beta) or solve(self, gram, family, lam, beta)
+        ),
     )
     svm_path(*moons, resume=path)
     np.testing.assert_array_equal(starts[0], path.reached)
@@ -137,7 +140,7 @@ def test_ctrl_c_between_events_keeps_the_part_computed(moons, engine, after, mon
 
 
 @pytest.mark.parametrize("after", [3, 17, 60])
-def test_a_limit_in_the_middle_of_a_step_ends_at_the_breakpoint_before(moons, whole, after, monkeypatch):
+def test_a_limit_in_the_middle_of_a_step_ends_at_the_breakpoint_before(moons, whole, after, monkeypatch, one_by_one):
     """The engine is left half way through an exchange, so that resume has to start it anew."""
     events, enter, enter_lines = [], SingleEngine._enter, Lines.enter
 
@@ -251,6 +254,7 @@ def test_a_point_that_depends_whatever_leaves_calls_the_backup(moons, monkeypatc
         return enter(self, index)
 
     monkeypatch.setattr(SingleEngine, "_enter", failing)
+    monkeypatch.setattr(SingleEngine, "_reaches", lambda self, lam: False)
     with pytest.warns(RuntimeWarning, match="solved anew"):
         path = svm_path(*moons, C_max=100.0)
     assert (path.status, path.counts.loop_backups) == ("complete", 1)
@@ -323,7 +327,7 @@ def test_adding_a_segment_of_no_length_leaves_only_its_transitions(moons):
 
 def test_what_changes_before_the_first_segment_comes_with_it(moons):
     whole = svm_path(*moons, max_events=10)
-    path = Path(whole.y, whole.points, whole.start, whole.lam[0], whole.gram)
+    path = Path(whole.family, whole.points, whole.start, whole.lam[0], whole.gram)
     path.add(whole._segments[0], whole.lam[0], [Transition(whole.lam[0], 3, 0, 1)])  # no length
     path.add(whole._segments[0], whole.lam[1], [Transition(whole.lam[1], 4, 0, 1)])
     path.add(whole._segments[1], whole.lam[2], [])
@@ -380,14 +384,15 @@ def test_sets_are_right_after_an_engine_was_started_anew(stored, tmp_path):
 
 
 def test_sets_are_right_after_a_backup(moons, monkeypatch, one_by_one):
-    step = SingleEngine.step
+    steps = SingleEngine.steps
 
-    def circling(self, lam_end):
+    def circling(self, lam_end, max_events):
         self.calls = getattr(self, "calls", 0) + 1
         self._degenerate_steps = 10**9 if self.calls % 10 == 0 else 0
-        return step(self, lam_end)
+        return steps(self, lam_end, max_events)
 
-    monkeypatch.setattr(SingleEngine, "step", circling)
+    monkeypatch.setattr(SingleEngine, "steps", circling)
+    monkeypatch.setattr(SingleEngine, "_reaches", lambda self, lam: False)
     with pytest.warns(RuntimeWarning, match="solved anew"):
         path = svm_path(*moons, C_min=0.1, C_max=10.0)
     assert path.n_backups > 0
@@ -531,13 +536,15 @@ def test_options_of_the_lp_engine_promise_what_they_check():
 def test_a_backup_that_goes_far_records_which_points_changed_sets(moons, monkeypatch):
     monkeypatch.setattr(single_module, "BACKUP_STEP", 0.2)
     engine = svm_path(*moons, max_events=50).engine
-    before, engine._degenerate_steps = engine.status.copy(), 10**9
+    before, engine._degenerate_steps, lam = engine.status.copy(), 10**9, engine.lam
     engine.take_transitions()
+    monkeypatch.setattr(single_module, "NEARER", ())
     with pytest.warns(RuntimeWarning, match="solved anew"):
-        engine.step(1e-3)
+        at_once, behind = engine.steps(1e-3, 1)
     changed = np.flatnonzero(before != engine.status)
     assert changed.size > 0
-    assert sorted(t.point for t in engine.take_transitions()) == changed.tolist()
+    assert sorted(t.point for t in at_once.transitions) == changed.tolist()
+    assert (at_once.lam, behind.transitions) == (lam, [])
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
@@ -626,10 +633,10 @@ def test_where_pairs_do_not_reach_the_start_exchanges_go_on(moons, monkeypatch):
     X, y = moons
     gram, y, w = Gram(X), 2.0 * y - 1.0, np.ones(len(y))
     monkeypatch.setattr(engine_module, "PAIRS_PER_POINT", 1)
-    found = engine_module.optimum(gram, y, w, 10.0, PlainGap(1e-9), None)
+    found = engine_module.optimum(gram, Family.hinge(y, w), 0.1, PlainGap(1e-9), None)
     assert (found.status, str(found.solver)) == (Status.CONVERGED, "simple-svm")
     monkeypatch.undo()
-    assert str(engine_module.optimum(gram, y, w, 10.0, PlainGap(1e-9), None).solver) == "smo"
+    assert str(engine_module.optimum(gram, Family.hinge(y, w), 0.1, PlainGap(1e-9), None).solver) == "smo"
 
 
 def test_a_path_cut_before_its_first_segment_was_proved_goes_on(monkeypatch):

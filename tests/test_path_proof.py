@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from zerogap import SVC, Gram, Path, SVCPath, svm_path
 from zerogap.path import LP, proof
 from zerogap.path.engine import Segment, Transition
+from zerogap.path.family import Family
 from zerogap.path.proof import Piece, Proof
 from zerogap.path.result import LargestGap
 from zerogap.solution import Status
@@ -102,6 +103,7 @@ def test_is_the_maximum_over_a_fine_grid(kind, error, kernel):
     assert largest <= 30.0 * grid
 
 
+@pytest.mark.long
 def test_without_coefficients_outside_the_maximum_is_exact():
     """Only the bias is wrong, so that points are on the wrong side of the margin, and switch."""
     X, y, _ = points("plain")
@@ -155,7 +157,7 @@ def test_of_lines_that_solve_nothing_it_is_the_maximum_over_a_fine_grid(sharp, a
     rng = np.random.default_rng(0)
     for _ in range(200):
         K, y, w, status, drawn = drawn_lines(rng)
-        found = Proof(K, y, w, status, drawn[0][1][0])
+        found = Proof(K, Family.hinge(y, w), status, drawn[0][1][0])
         found.follow([piece for piece, _ in drawn])
         expected = max(largest_on_a_grid(K, y, w, piece, ends) for piece, ends in drawn)
         assert expected <= found.largest.gap * (1.0 + 1e-12)
@@ -230,8 +232,10 @@ def test_rounding_counts_unless_sums_are_sharper(cancer_path, monkeypatch):
 def test_a_kernel_that_is_no_inner_product_has_wider_bounds():
     K = np.array([[1.0, 3.0], [3.0, 1.0]])
     y, w = np.array([1.0, -1.0]), np.ones(2)
-    assert (Proof(K, y, w, np.zeros(2), np.zeros(2)).norm == 1.0).all()
-    np.testing.assert_allclose(Proof(K, y, w, np.zeros(2), np.zeros(2), is_positive=False).norm, np.sqrt(3.0))
+    assert (Proof(K, Family.hinge(y, w), np.zeros(2), np.zeros(2)).norm == 1.0).all()
+    np.testing.assert_allclose(
+        Proof(K, Family.hinge(y, w), np.zeros(2), np.zeros(2), is_positive=False).norm, np.sqrt(3.0)
+    )
 
 
 def maximum(N, D, h0, h1, weight):
@@ -287,11 +291,13 @@ def test_what_rounding_leaves_in_the_decision_values_of_a_block():
         np.array([[3.0, 2.0, 0.0, 0.0, 0.0], [2.0, 1.5, 0.0, 0.0, 0.5]]),
         np.zeros((0, 2), dtype=np.int64),
     )
-    stacked = proof.Stacked(numbers, edges, E, u, v, np.zeros(3, dtype=np.int64), nothing)
+    stacked = proof.Stacked(np.ascontiguousarray(numbers.T), edges, E, u, v, np.zeros(3, dtype=np.int64), nothing)
     status, b = np.array([2, 0, 2, 0]), rng.standard_normal(4)
-    side, start, stop, ends, jumps, radius, outside = proof._rows_of(
-        stacked, np.arange(4), status, proof.PointConstants(y, w, norm), b, rounding
+    none = np.zeros(4)
+    side, way, start, stop, ends, jumps, radius, outside = proof._rows_of(
+        stacked, np.arange(4), status, proof.PointConstants(y, w, none, none, y, norm), b, rounding
     )
+    np.testing.assert_array_equal(way, [y, y])
     for k, (lam, end, *_, anchor) in enumerate(numbers):
         own = slice(edges[k], edges[k + 1])
         first, last = np.where(status == 2, y * w, 0.0), np.where(status == 2, y * w, 0.0)
@@ -343,7 +349,7 @@ def test_only_the_first_two_segments_are_ever_joined(cancer):
     path = svm_path(*cancer, C_max=1.0)
     first = path._segments[0]
     flat = first._replace(v=np.zeros(first.points.size), u=first.u)
-    grown = Path(path.y, path.points, path.start, 3.0, path.gram)
+    grown = Path(path.family, path.points, path.start, 3.0, path.gram)
     grown.add(flat, 2.0, [])
     grown.add(flat, 1.5, [])
     assert len(grown._segments) == 1
@@ -474,7 +480,7 @@ def test_a_segment_is_all_the_proof_needs():
     path = svm_path(np.array([[0.0], [2.0]]), y, kernel="linear", C_max=10.0)
     assert path.C[1] == pytest.approx(0.5)
     pieces = [Piece(*piece) for piece in path.segments()]
-    begun = Proof(K, path.y, np.ones(2), path.start, path.scaled_at(path.lam[0]))
+    begun = Proof(K, path.family, path.start, path.scaled_at(path.lam[0]))
     begun.follow(pieces)
     assert begun.done == len(pieces)
     assert begun.largest.gap <= 1e-12
@@ -495,7 +501,7 @@ def test_the_segment_without_capped_points_is_cut_at_a_power_of_two():
     """It has no transition of its own, and it is the only one: no point is left that could be capped."""
     y = np.array([1.0, -1.0])
     line = Segment(np.arange(2), np.zeros(2), 0.5 * y, 0.0, 0.0)
-    found = Proof(np.eye(2), y, np.ones(2), np.ones(2), 0.5 * 1.5 * y)
+    found = Proof(np.eye(2), Family.hinge(y, np.ones(2)), np.ones(2), 0.5 * 1.5 * y)
     assert [(p.lam, p.end) for p in found._cut([Piece(1.5, 0.3, line, [])])] == [(1.5, 1.0), (1.0, 0.25)]
     found.status[0] = 2
     assert [(p.lam, p.end) for p in found._cut([Piece(1.5, 0.3, line, [])])] == [(1.5, 0.3)]

@@ -56,7 +56,7 @@ def test_steps_within_steps_and_searches_are_gone_through(cancer, pipe):
 
 def test_other_models_are_refused(cancer):
     X, test, y, y_test = cancer
-    with pytest.raises(TypeError, match="takes a fitted SVCPath, or a pipeline that ends in one; got SVC"):
+    with pytest.raises(TypeError, match="takes a fitted SVCPath or SVRPath, or a pipeline that ends in one; got SVC"):
         score_curve(SVC(), test, y_test)
     with pytest.raises(TypeError, match="got Pipeline, which ends in SVC"):
         score_curve(make_pipeline(StandardScaler(), SVC()).fit(X, y), test, y_test)

@@ -177,7 +177,10 @@ def awkward(n=24):
 
 
 @pytest.mark.parametrize("solver", ALL_SOLVERS.values(), ids=ALL_SOLVERS)
-@pytest.mark.parametrize("kernel", INDEFINITE)
+@pytest.mark.parametrize(
+    "kernel",
+    [pytest.param(name, marks=[] if name in ("sigmoid", "mixed") else pytest.mark.long) for name in INDEFINITE],
+)
 @pytest.mark.parametrize("max_steps", [300, pytest.param(300_000, marks=pytest.mark.long)])
 def test_indefinite_kernels_end_with_a_feasible_point_and_an_honest_status(kernel, solver, max_steps):
     X, y, t = awkward()
@@ -233,6 +236,7 @@ def test_conflicting_duplicates_have_a_minimum_whatever_their_scale(solver, scal
     np.testing.assert_allclose(solution.beta, [1e12, -1e12], rtol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("solver", [*(s for s in ALL_SOLVERS if s != "cg"), "smo"])
 @pytest.mark.parametrize("scale", [1.0, pytest.param(1e5, marks=pytest.mark.long)])
 def test_a_squared_loss_is_never_called_unbounded(solver, scale):

@@ -165,6 +165,7 @@ def test_the_picture_has_zeros_on_its_margins_and_what_is_far_off_at_its_edge(mo
     assert "the 5 paper cells in which both values are numbers" in summary(tmp_path)
 
 
+@pytest.mark.long
 def test_the_quick_form_is_marked_and_does_not_replace_full_results(monkeypatch, tmp_path, capsys):
     fake(monkeypatch, three_cells, "ong-table-1")
     csv_file = tmp_path / "ong" / "ong-table-1.csv"

@@ -257,6 +257,7 @@ def paper_run(X, y, variance, C):
     return solution.n_iter, solution.support.size, solution.state.evaluations
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("C", "iterations", "support", "evaluations"),
     [

@@ -291,6 +291,7 @@ def test_rows_not_asked_for_are_not_computed():
     assert frugal.evaluations < speculative.evaluations < 2000**2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n", "cache_size", "tol"),
     [

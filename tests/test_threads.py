@@ -114,6 +114,7 @@ def test_one_model(data):
         np.testing.assert_allclose(found, left_out if k % 2 else values, rtol=0, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_readers_see_whole_models_while_one_grows(data, n_classes):
     """Every prediction is that of the model before a change of the rows or after it, never one of a mixture."""
