@@ -5,6 +5,9 @@ python benchmarks/path.py random [--count N]   random integer-valued problems wi
 python benchmarks/path.py grids [--count N]    binary and other grids, up to 600 points: nearly every event is a tie
 python benchmarks/path.py libsvm [NAME ...]    the objective beside LIBSVM's at 100 random C; unnamed, sets up to 2,000 points
 python benchmarks/path.py speed [NAME ...]     the whole path beside a 25-point grid of scikit-learn's SVC
+python benchmarks/path.py classes              several classes: gaps of all pairs, the score of the vote, CPU time beside a grid
+python benchmarks/path.py integers [--count N] random integer-valued problems of three to five classes
+python benchmarks/path.py losses [NAME ...]    regression over C and epsilon, one class over nu: gaps, and time beside a grid
 python benchmarks/path.py profile [NAME ...]   where the time of an event goes
 python benchmarks/path.py memory               largest memory of a path over 5,000 points, beside the kernel matrix
 """
@@ -13,17 +16,21 @@ import argparse
 import resource
 import time
 import warnings
+from functools import partial
 
 import numpy as np
-from common import certify_peer, peer, scaled, seconds_of, two_class_sets, write
-from sklearn.datasets import make_moons
+from common import certify_peer, fitted, peer, scaled, seconds_of, two_class_sets, write
+from sklearn.datasets import load_digits, load_iris, load_wine, make_moons
+from sklearn.svm import SVR, OneClassSVM
 
-from zerogap import datasets, svm_path
+from zerogap import SVCPath, datasets, one_class_path, svm_path, svr_path
 
 EXACT = (
     "sonar", "heart", "ionosphere", "wbc", "monks-1.test", "monks-2.test", "monks-3.test", "diabetes", "hill-valley", "german",
     "splice-c", "svmguide-c", "raetsch-titanic", "raetsch-flare_solar", "mushrooms",
 )  # fmt: skip
+REGRESSION = ("housing", "bodyfat", "pyrim", "triazines", "abalone", "cpusmall")
+ONE_CLASS = ("breast_cancer", "usps")
 SPEED = ("svmguide1", "german", "a1a", "splice", "diabetes", "breast_cancer", "digits", "moons")
 
 
@@ -139,6 +146,136 @@ def speed(options) -> None:
         write("path_speed", rows)
 
 
+def classes(options) -> None:
+    """Seconds are of the CPU, one after the other in each round, the least of all rounds."""
+    columns = f"{'set':<10}{'n':>6}{'pairs':>6}{'events':>8} {'gap':>8} {'random C':>8} {'path s':>7} {'grid s':>7}"
+    print(f"{columns} {'wrong scores':>13}")
+    for name, load in (("iris", load_iris), ("wine", load_wine), ("digits", load_digits)):
+        X, y = load(return_X_y=True)
+        X = X if name == "digits" else scaled(X)
+        model = SVCPath(C_min=1e-2).fit(X, y)
+        rounds = [
+            (cpu_seconds_of(SVCPath(C_min=1e-2).fit, X, y), cpu_seconds_of(fit_grid, X, y))
+            for _ in range(options.repeats)
+        ]
+        ours, grid = np.min(rounds, axis=0)
+        C = 10 ** np.random.default_rng(0).uniform(-2, 3, options.random)
+        random = max(path.worst_certificate(C).relative_gap for path in model.paths_)
+        half = SVCPath(C_min=1e-2).fit(X[::2], y[::2])
+        curve, some = half.score_curve(X[1::2], y[1::2]), C[: options.random // 10]
+        wrong = sum(curve(c) != half.at(c).score(X[1::2], y[1::2]) for c in some)
+        print(
+            f"{name:<10}{y.size:>6}{len(model.paths_):>6}{model.n_events_:>8} {model.largest_gap_:8.1e} {random:8.1e} "
+            f"{ours:7.3f} {grid:7.3f} {f'{wrong} of {some.size}':>13}",
+            flush=True,
+        )
+
+
+def cpu_seconds_of(function, *arguments) -> float:
+    began = time.process_time()
+    function(*arguments)
+    return time.process_time() - began
+
+
+def integers(options) -> None:
+    worst, count, backups = 0.0, 0, 0
+    for seed, X, _, kernel in integer_problems(options.count):
+        rng = np.random.default_rng(seed)
+        k = int(rng.integers(3, 6))
+        if len(X) < k:
+            continue
+        y = np.concatenate([np.arange(k), rng.integers(0, k, len(X) - k)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = SVCPath(**kernel).fit(X, y)
+        worst, count = max(worst, model.largest_gap_), count + 1
+        backups += sum(path.n_backups for path in model.paths_)
+        if model.largest_gap_ > 1e-9:
+            print(f"seed {seed}, {X.shape}, {k} classes, {kernel}: gap {model.largest_gap_:.1e}", flush=True)
+    print(f"{count} problems: largest gap {worst:.1e}, {backups} backups")
+
+
+def losses(options) -> None:
+    """The other paths, each beside a 25-point grid of scikit-learn over its range; processor time, whatever else runs."""
+    rows = []
+    print(
+        f"{'set':<14} {'over':<8}{'n':>5}{'events':>8}{'elbow':>7} {'path s':>8} {'grid s':>8} {'ratio':>6} {'proved':>8} "
+        f"{'at all':>8} {'random':>8} backups"
+    )
+    for name, over, follow, grid_of_fits in loss_paths(options.names):
+        path = follow()
+        ours, grid = (processor_seconds(run, options.repeats) for run in (follow, grid_of_fits))
+        lam = np.random.default_rng(0).uniform(size=options.random)
+        ends = path.value_of(path.lam[[0, -1]])
+        some = ends[0] * (ends[1] / ends[0]) ** lam if over == "C" else ends[0] + lam * (ends[1] - ends[0])
+        rows.append({
+            "set": name, "over": over, "n": path.points.group.size, "events": path.n_events,
+            "largest_elbow": int(path.n_free.max()), "path_seconds": ours, "grid_seconds": grid, "ratio": grid / ours,
+            "proved_gap": path.largest_gap_, "breakpoint_gap": worst_gap(path, path.value_of(path.lam)),
+            "random_gap": worst_gap(path, some), "backups": path.n_backups,
+        })  # fmt: skip
+        r = rows[-1]
+        print(
+            f"{name:<14} {over:<8}{r['n']:>5}{r['events']:>8}{r['largest_elbow']:>7} {ours:8.3f} {grid:8.3f} {r['ratio']:6.2f} "
+            f"{r['proved_gap']:8.1e} {r['breakpoint_gap']:8.1e} {r['random_gap']:8.1e} {r['backups']:>7}",
+            flush=True,
+        )
+    if not options.names:
+        write("path_losses", rows)
+
+
+def loss_paths(names):
+    """Yield a set, what its path is over, how to follow it, and how to fit scikit-learn's estimator at 25 values of that."""
+    for name in (*REGRESSION, *ONE_CLASS):
+        if names and name not in names:
+            continue
+        X, y = datasets.load(name)
+        X = scaled(np.asarray(X[:2000]))
+        gamma = 1.0 / (X.shape[1] * X.var())
+        if name in ONE_CLASS:
+            follow = partial(one_class_path, X, gamma=gamma)
+            yield (
+                name,
+                "nu",
+                follow,
+                partial(fit_others, OneClassSVM, X, None, gamma, "nu", np.geomspace(0.01, 0.99, 25)),
+            )
+            continue
+        y = scaled(y[:2000, None])[:, 0]
+        follow = partial(svr_path, X, y, gamma=gamma)
+        over_C = partial(fit_others, SVR, X, y, gamma, "C", np.geomspace(1e-2, 1e3, 25))
+        yield name, "C", partial(follow, C_min=1e-2), over_C
+        tubes = partial(fit_others, SVR, X, y, gamma, "epsilon", np.linspace(0.5 * np.ptp(y), 0.0, 25))
+        yield name, "epsilon", partial(follow, over="epsilon"), tubes
+
+
+def fit_others(estimator, X, y, gamma, over, values) -> None:
+    for value in values:
+        fitted(estimator, X, y, gamma=gamma, cache_size=1000, **{over: value})
+
+
+def worst_gap(path, values) -> float:
+    """Return the largest certified relative gap at some values, rounding included, in twice the precision where need be."""
+    worst = 0.0
+    for some in np.array_split(values, max(values.size // 64, 1)):
+        for value, certificate in zip(some, path.certificates(some, precisely=False), strict=True):
+            gap = path.relative_gap(certificate, value)
+            worst = max(worst, gap if gap <= 1e-9 else path.relative_gap(path.certificate_at(value), value))
+    return worst
+
+
+def processor_seconds(run, repeats) -> float:
+    """Return the least of several times; what takes long is measured once."""
+    least = np.inf
+    for _ in range(repeats):
+        began = time.process_time()
+        run()
+        least = min(least, time.process_time() - began)
+        if least > 10.0:
+            break
+    return least
+
+
 def libsvm(options) -> None:
     """Objective at random C, as the paper compares it: ours less LIBSVM's, relative, which must not be positive."""
     for name, X, y in all_sets():
@@ -232,7 +369,10 @@ def fit_grid(X, y) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["exact", "libsvm", "random", "grids", "speed", "profile", "memory"])
+    parser.add_argument(
+        "what",
+        choices=["exact", "libsvm", "random", "grids", "speed", "classes", "integers", "losses", "profile", "memory"],
+    )
     parser.add_argument("names", nargs="*")
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--repeats", type=int, default=2)

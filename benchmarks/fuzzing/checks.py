@@ -13,6 +13,7 @@ from fuzzing.draw import Case, formulated, raw, spec
 from fuzzing.truth import UNIT, Digits, Long, Problem, Truth, evaluate
 
 PATH_GAP = 1e-7  # relative gap up to which a path of engine "single" counts as exact
+READ = 1e-10  # part of its box to which a coefficient of a path is known; as they are read their sum is put right
 LP_VIOLATION = 1e-3  # what engine "lp" puts up with by default, as a violation of the optimality conditions
 
 # Refusals: what the caller asked for cannot be done, and the message says what to do instead.  Anything else is a failure.
@@ -156,7 +157,8 @@ def _judge(
     truth = evaluate(problem, beta, bias, A)
     rounding = rounding_of(certificate)
     spread = _spread(problem, beta, truth, slack) if slack else 0.0
-    stray = abs(float(truth.bias)) * abs(math.fsum(beta)) if problem.has_bias else 0.0
+    off = abs(math.fsum([*beta, -problem.total])) + 2 * UNIT * abs(problem.total)  # nu times the weights is rounded
+    stray = abs(float(truth.bias)) * off if problem.has_bias else 0.0
     allowed = rounding + spread + ulps(*numbers.values())
     found: list[tuple[str, str]] = []
     undecided = False
@@ -418,6 +420,95 @@ def _check_path_at(check: Checker, path: Any, C: float, reported: bool) -> None:
         gap <= PATH_GAP * primal,
         "path gap",
         lambda: f"true relative gap {gap / primal:.3g} at C={C!r}, nothing reported",
+    )
+
+
+def check_families(check: Checker, scope: dict[str, Any]) -> None:
+    """Paths of regression and of one class."""
+    path, facts = scope["path"], check.case.facts
+    check.notes["status"] = path.status
+    check.require(path.status == "complete", "path", lambda: f"the path ended with status {path.status!r}")
+    values = np.asarray(path.value_of(path.lam))
+    way = 1.0 if facts["over"] == "C" else -1.0
+    if not check.require(
+        bool(np.isfinite(values).all() and (way * np.diff(values) > 0).all()), "path", lambda: f"breakpoints: {values}"
+    ):
+        return
+    begin, end = facts["begin"], facts["end"]
+    near = np.allclose([values[0], values[-1]], [begin, end], rtol=1e-9, atol=1e-12 * max(begin, end))
+    check.require(near, "path", lambda: f"asked for {begin:g} to {end:g}, got {values[0]:g} to {values[-1]:g}")
+    if "events" in scope:
+        check.notes["resumed"] = scope["first"] != "complete"
+        check.require(path.n_events >= scope["events"], "path", lambda: "events were lost when the path was resumed")
+    largest, reported = path.largest_gap_, bool(path.n_backups or scope.get("warned"))
+    check.require(0.0 <= largest <= 1.0, "nan", lambda: f"the largest gap is {largest}")
+    check.notes["reported"] = reported
+    for share in facts["at"]:
+        between = begin ** (1 - share) * end**share if facts["over"] == "C" else begin + share * (end - begin)
+        _check_family_at(check, path, float(np.clip(between, values.min(), values.max())), largest, reported)
+    for k in (0, values.size // 2, values.size - 1):
+        _check_family_at(check, path, float(values[k]), largest, reported)
+
+
+def _family_problem(case: Case, path: Any, value: float) -> Problem:
+    facts, kernel = case.facts, spec(case, getattr(path.gram.kernel, "gamma", 1.0))
+    if facts["over"] == "nu":
+        return formulated(
+            "one_class", kernel, raw(case), case.data["y"], min(value, 1.0), 0.0, case.data.get("w"), True
+        )
+    C, eps = (value, facts["eps"]) if facts["over"] == "C" else (facts["C"], max(value, 0.0))
+    return formulated("epsilon_insensitive", kernel, raw(case), case.data["y"], C, eps, case.data.get("w"), True)
+
+
+def _check_family_at(check: Checker, path: Any, value: float, largest: float, reported: bool) -> None:
+    where = f"{path.parameter}={value!r}"
+    problem = _family_problem(check.case, path, value)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        beta, bias = np.asarray(path.coefficients_at(value)), float(path.bias_at(value))
+    if not check.require(
+        bool(np.isfinite(beta).all()) and math.isfinite(bias), "nan", lambda: f"at {where}: {beta}, bias {bias}"
+    ):
+        return
+    size = np.maximum(np.abs(problem.lower), np.abs(problem.upper))
+    over = float((np.maximum(problem.lower - beta, beta - problem.upper) - 8 * UNIT * size).max())
+    check.require(over <= 0.0, "box", lambda: f"path at {where}: outside by {over:.3g}")
+    certificate = path.certificate_at(value)
+    check.require(not math.isnan(certificate.relative_gap), "nan", lambda: f"the certificate at {where} is NaN")
+    if problem.is_indefinite or not problem.has_finite_kernel:
+        check.notes["indefinite"] = True
+        return
+    # beta is rounded once more where it is read, and shared among duplicates.
+    if (
+        path.gram.kernel.centre is None
+    ):  # else it is about points that were moved, which what is left of the sum tells apart
+        check_certificate(check, problem, beta, float(certificate.bias), certificate, None, slack=16 * UNIT)
+    floor = path.floor_at(value)
+    certificate = path.certificates(np.array([value]), from_data=False)[
+        0
+    ]  # the proof is about kernel values as computed
+    values = np.asarray(problem.sizes, dtype=float) @ np.abs(beta) + np.abs(problem.target) + abs(bias)
+    rounded = 16 * UNIT * float(size @ values)
+    known = (largest + READ) * (abs(certificate.primal) + floor) + rounding_of(certificate) + rounded
+    check.require(
+        reported or not certificate.gap > known,
+        "largest gap",
+        lambda: (
+            f"largest_gap_ is {largest:.3g}, but at {where} the gap is {certificate.gap:.3g} of {certificate.primal:.3g}"
+        ),
+    )
+    if reported or told:
+        return
+    truth = evaluate(problem, beta, bias, Long)
+    allowed = PATH_GAP * (abs(float(truth.primal)) + floor)
+    if not float(truth.at_bias) + truth.at_bias_error <= allowed:
+        check.notes["digits"] = True
+        truth = evaluate(problem, beta, bias, Digits)
+    gap = float(truth.at_bias) - float(truth.at_bias_error)
+    check.require(
+        gap <= allowed,
+        "path gap",
+        lambda: f"true gap {gap:.3g} at {where}, {allowed:.3g} is allowed, nothing reported",
     )
 
 
@@ -691,6 +782,7 @@ CHECKS: dict[str, Callable[[Checker, dict[str, Any]], None]] = {
     "resume": check_resume,
     "interrupt": check_interrupt,
     "path": check_path,
+    "families": check_families,
     "incremental": check_incremental,
     "estimator": check_estimator,
     "gp": check_gp,

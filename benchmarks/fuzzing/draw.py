@@ -1,5 +1,6 @@
 """Cases: each a pure function of (seed, number), and a few lines of Python that are run as they are printed in a failure."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +11,9 @@ from zerogap.path import ENGINES
 from zerogap.solvers import SOLVERS
 
 # How often each kind is drawn, in thousandths.
-KINDS = {"solve": 560, "resume": 100, "interrupt": 60, "path": 110, "incremental": 70, "estimator": 80, "gp": 20}
+KINDS = {
+    "solve": 500, "resume": 100, "interrupt": 60, "path": 110, "families": 60, "incremental": 70, "estimator": 80, "gp": 20
+}  # fmt: skip
 FORMULATIONS = (
     "hinge", "hard_margin", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive", "absolute",
     "gaussian_process",
@@ -282,6 +285,8 @@ def formulated(
         return Problem(kernel, X, t, -C * w, C * w, zero, eps, has_bias)
     if formulation == "squared_epsilon_insensitive":
         return Problem(kernel, X, t, -unbounded, unbounded, _ridge(C, w), eps, has_bias)
+    if formulation == "one_class":  # C is nu
+        return Problem(kernel, X, t, zero, w, zero, 0.0, has_bias, C * math.fsum(w))
     return Problem(kernel, X, t, -unbounded, unbounded, np.full(t.size, C), 0.0, False)
 
 
@@ -439,6 +444,51 @@ def _path(case: Case, rng: np.random.Generator) -> None:
             "with tempfile.TemporaryDirectory() as folder:\n    path.save(folder + '/path.npz')\n"
             "    loaded = zerogap.Path.load(folder + '/path.npz')"
         )
+
+
+def _families(case: Case, rng: np.random.Generator) -> None:
+    """Paths of regression over C and over epsilon and of one class, with limits, saved and loaded."""
+    n, over = _size(rng, 40), str(rng.choice(["C", "epsilon", "nu"]))
+    X = _points(rng, n, int(rng.integers(1, 5)), case.about)
+    data, options = _kernel(rng, case, X)
+    w, y = _weights(rng, n, 0.3), _targets(rng, X)
+    case.data["y"] = np.zeros(n) if over == "nu" else y
+    spread = 0.5 * float(np.ptp(y)) or 1.0
+    arguments, facts = [f"kernel={options}"], case.facts
+    if over == "C":
+        low = rng.uniform(-8, 3)
+        C_min, C_max = (float(f"{10**p:.3g}") for p in (low, min(6.0, low + rng.uniform(0.3, 8))))
+        eps = float(rng.choice([0.0, 0.1, 0.5, 1e-3, 1.5])) * spread
+        facts.update(begin=C_min, end=C_max, eps=eps, C=None)
+        arguments += [f"C_min={C_min!r}", f"C_max={C_max!r}", f"epsilon={eps!r}"]
+    elif over == "epsilon":
+        C, most, least = _power_of_ten(rng, -4, 4), rng.choice([1.0, 1.0, 0.5, 1.7]), rng.choice([0.0, 0.0, 0.1])
+        facts.update(begin=float(most * spread), end=float(least * spread), eps=None, C=C)
+        arguments += [f"C={C!r}", f"epsilon_max={facts['begin']!r}", f"epsilon_min={facts['end']!r}", "over='epsilon'"]
+    else:
+        facts.update(begin=float(rng.choice([1.0, 1.0, 0.6])), end=_power_of_ten(rng, -3, -0.4), eps=0.0, C=1.0)
+        arguments += [f"nu_max={facts['begin']!r}", f"nu_min={facts['end']!r}"]
+    if w is not None:
+        case.data["w"] = w
+        arguments.append("sample_weight=w")
+    if rng.random() < 0.3:
+        arguments.append("merge_duplicates=False")
+    case.about.update(over=over, n=n, weights=w is not None)
+    facts.update(over=over, at=rng.random(4).tolist())
+    name = "one_class_path" if over == "nu" else "svr_path"
+    module = "one_class" if over == "nu" else "regression"
+    call = f"{name}({data}{'' if over == 'nu' else ', y'}, {', '.join(arguments)}"
+    case.code.append(f"from zerogap.path.{module} import {name}")
+    limit = rng.random()
+    if limit < 0.3:
+        case.code.append(f"path = {call}, max_events={int(rng.integers(0, 30))})")
+    elif limit < 0.5:
+        case.code.append(f"path = {call}, max_time={_power_of_ten(rng, -5, -2)!r})")
+    if limit < 0.5:
+        case.code.append(f"first, events = path.status, path.n_events\npath = {call}, resume=path)")
+    else:
+        case.code.append(f"path = {call})")
+    facts["is_limited"] = limit < 0.5
 
 
 def _incremental(case: Case, rng: np.random.Generator) -> None:
@@ -613,6 +663,7 @@ _DRAWERS = {
     "resume": _resume,
     "interrupt": _interrupt,
     "path": _path,
+    "families": _families,
     "incremental": _incremental,
     "estimator": _estimator,
     "gp": _gp,

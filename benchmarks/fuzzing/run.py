@@ -19,6 +19,8 @@ import zerogap
 from fuzzing.checks import CHECKS, WARNINGS, Checker, has_room, refusal
 from fuzzing.draw import ONE_AT_A_TIME, Case, draw
 from zerogap.path import ENGINES
+from zerogap.path.one_class import one_class_path
+from zerogap.path.regression import svr_path
 from zerogap.solvers import SOLVERS
 
 LITERALS = 60  # rows up to which a snippet holds the data itself
@@ -106,6 +108,8 @@ def warm_up() -> None:
         for engine in ENGINES:
             with contextlib.suppress(np.linalg.LinAlgError):
                 zerogap.svm_path(X, y, engine=engine, C_min=0.1, C_max=10.0)
+        for path in (lambda: svr_path(X, X[:, 0]), lambda: svr_path(X, y, over="epsilon"), lambda: one_class_path(X)):
+            path()
         model = zerogap.SVC().partial_fit(X[:20], y[:20]).partial_fit(X[20:], y[20:]).forget([0, 1])
         zerogap.leave_one_out(model)
 
@@ -154,6 +158,7 @@ def write_snippet(case: Case, failures: list[str], only: str | None = None) -> s
         ]  # fmt: skip
     result = {
         "path": "path",
+        "families": "path",
         "incremental": "model.status_, model.certificate_",
         "gp": "model.status_, model.certificate_",
     }

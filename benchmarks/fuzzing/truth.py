@@ -129,6 +129,7 @@ class Problem:
     ridge: np.ndarray
     eps: float = 0.0
     has_bias: bool = True
+    total: float = 0.0  # what the coefficients sum to
     _matrices: dict[Any, np.ndarray] = field(default_factory=dict, repr=False)
 
     @property
@@ -223,8 +224,9 @@ def _evaluate(problem: Problem, beta: np.ndarray, bias: float, A: Any) -> Truth:
     gap, gap_error = _gap(problem, A, b, r - best, noise)
     ulp = np.spacing(abs(bias)) if problem.has_bias else 0.0
     at_bias, at_error = _gap(problem, A, b, r - A.of(bias), noise + float(ulp))
-    primal = dual + gap - best * b.sum()
-    reported = dual + at_bias - A.of(bias)[()] * b.sum()
+    stray = b.sum() - A.of(problem.total)[()]
+    primal = dual + gap - best * stray
+    reported = dual + at_bias - A.of(bias)[()] * stray
     return Truth(primal, dual, gap, at_bias, reported, best, dual_error + gap_error, dual_error, gap_error, at_error)
 
 
@@ -260,7 +262,7 @@ def _gap(problem: Problem, A: Any, b: np.ndarray, r: np.ndarray, noise: np.ndarr
 
 def _best_bias(problem: Problem, r: np.ndarray, A: Any) -> Any:
     """The bias at which the sum of losses is least: between two knots it is a parabola."""
-    eps, ridge = A.of(problem.eps)[()], A.of(problem.ridge)
+    eps, ridge, total = A.of(problem.eps)[()], A.of(problem.ridge), A.of(problem.total)[()]
     ends = [r - eps, r + eps]
     for bound, sign in ((problem.upper, -1), (problem.lower, 1)):
         inner = np.isfinite(bound) & (problem.ridge > 0)
@@ -268,7 +270,7 @@ def _best_bias(problem: Problem, r: np.ndarray, A: Any) -> Any:
     knots = np.sort(np.concatenate(ends))
 
     def excess(bias: Any) -> Any:
-        return _response(problem, r - bias, A).sum()
+        return _response(problem, r - bias, A).sum() - total
 
     low, high = 0, len(knots) - 1
     while high - low > 1:
@@ -281,7 +283,7 @@ def _best_bias(problem: Problem, r: np.ndarray, A: Any) -> Any:
             left, right = excess(first), excess(second)
             if left > right:
                 candidates.append(min(max(first + (second - first) * left / (left - right), a), z))
-    return min(candidates, key=lambda bias: _loss(problem, r - bias, A))
+    return min(candidates, key=lambda bias: _loss(problem, r - bias, A) + bias * total)
 
 
 def _loss(problem: Problem, r: np.ndarray, A: Any) -> Any:
