@@ -26,7 +26,7 @@ REFUSALS: tuple[tuple[type[BaseException], str], ...] = (
     (ValueError, r"on its diagonal is not positive definite in float64\. Raise noise"),
     (ValueError, r"A precomputed kernel must be positive semidefinite.*Clip its eigenvalues"),
     (ValueError, r"are too large for float64: the objective overflows.*or scale the features"),
-    (ValueError, r"svm_path needs a positive semidefinite kernel.*use SVC"),
+    (ValueError, r"(svm|svr|one_class)_path needs a positive semidefinite kernel.*or use (SVC|SVR|OneClassSVM)"),
     (ValueError, r"Every point of one class has weight zero"),
     (ValueError, r"Every point of class .* has weight zero\. Drop those rows"),
     (ValueError, r"needs at least two classes to separate.*Add points of another class"),
