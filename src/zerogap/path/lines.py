@@ -179,7 +179,7 @@ class Lines:
         b = sets.at_rest
         b[E] = self.u + lam * self.v
         objective = float(b @ (sets.m0 + lam * sets.m1 - 0.5 * self.decision_values(lam)))
-        cost = (LEFT_OVER * lam + self.scale.unit_error * size) * float(self.w[E].sum())
+        cost = (LEFT_OVER * lam + self.scale.unit_error * size) * float(family.cost[E].sum())
         return cost > OPEN * (objective + family.floor(lam, self.largest))
 
     def _refine(
@@ -232,16 +232,20 @@ class Lines:
         """
         is_near, stretch = self.sets.y * self.screening.q < 1.0 + NEAR, 1.0
         is_near[self.points] = True  # whatever rounding made of their margins: there are some of either class
+        has_bias = self.sets.family.has_bias
+        if not has_bias:  # the origin has no margin
+            is_near[-1] = False
         near = np.flatnonzero(is_near)
         for _ in range(LENGTHS):
-            v = with_sum_zero(self.v * stretch)
+            v = with_sum_zero(self.v * stretch) if has_bias else self.v * stretch
             least, largest = self._bias_between(v, near)
-            # Half way between the two biases both classes are short by the same.
-            short = 0.5 * (least - largest) + CLEAR * (1.0 + abs(least))
+            # Half way between the two biases both classes are short by the same; one that is fixed is zero.
+            short = 0.5 * (least - largest) if has_bias else max(least, -largest)
+            short += CLEAR * (1.0 + abs(least))
             if short > SHORT:
                 return
             if short <= 0.0:
-                self.v, self.v0 = v, 0.5 * (least + largest)
+                self.v, self.v0 = v, 0.5 * (least + largest) if has_bias else 0.0
                 self.screening.q *= stretch
                 return
             # About ``short`` itself would make up for it.  Half of that does not overshoot, which would cost objective.
