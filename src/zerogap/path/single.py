@@ -45,7 +45,6 @@ from zerogap.path.tolerances import (
     MAX_DEGENERATE,
     NEARER,
     NOISE,
-    OUTSIDE,
     REFRESH_EVERY,
     SHORTENED,
     START,
@@ -162,7 +161,7 @@ class SingleEngine(Engine):
         """Return by how much every point is beyond its margin, inside a tube beyond the nearer one; all must be evaluated."""
         F, sets = self.lines.decision_values(self.lam), self.sets
         sets.choose_sides(self.lam, F)
-        return sets.y * (F - (sets.m0 + self.lam * sets.m1))
+        return sets.y * (F - sets.margins(self.lam))
 
     def signed_status(self) -> np.ndarray:
         """Return the set of every point, negative on a side that is not its own."""
@@ -235,7 +234,7 @@ class SingleEngine(Engine):
             # Behind exchanges the line before has ended at another solution, and the new one is the more exact.
             if self._degenerate_steps and self._outside(segment) <= CLEAR:
                 before = segment
-        if event.outside > (0.0 if is_fine or is_long else OUTSIDE):
+        if event.outside > (0.0 if is_fine or is_long else lines.outside):
             if is_long:  # what is not exact in the line from before must not reach far
                 event = _shortened(event, self.lam)
             segment = self._continued(segment, event.lam, before)
@@ -307,7 +306,7 @@ class SingleEngine(Engine):
     def _update_elbow_coefficients(self) -> None:
         """Bring the elbow's b to the present lam; as long as its lines hold, they are not needed."""
         lines = self.lines
-        self.sets.b[lines.points] = lines.u + self.lam * lines.v
+        self.sets.b[lines.points] = lines.coefficients(self.lam)
 
     def _outside(self, segment: Segment) -> float:
         """Return how far a segment begins outside the box, as a part of it."""
@@ -484,7 +483,7 @@ class SingleEngine(Engine):
         can_fall = np.flatnonzero(self.sets.b > np.minimum(self.y * self.low, self.y * self.w))
         if not can_fall.size:
             raise FloatingPointError("no coefficient is left that could fall")
-        excess = F - (self.sets.m0 + self.lam * self.sets.m1)
+        excess = F - self.sets.margins(self.lam)
         i = int(can_fall[np.argmax(excess[can_fall])])
         self.lines.enter(i)
         self._set(i, ELBOW)
