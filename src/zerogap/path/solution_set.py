@@ -181,7 +181,7 @@ def _null_space(K: np.ndarray, *, has_sum: bool = True) -> np.ndarray:
     return level @ vectors[:, values <= NULL * m]  # of x'K x, which is that of K: it is positive semidefinite
 
 
-def _is_definite(K: np.ndarray, *, has_sum: bool) -> bool:
+def _is_definite(K: np.ndarray, *, has_sum: bool = True) -> bool:
     """Whether a Cholesky factor proves that no direction is null; a twentieth of the work of the eigenvalues.
 
     With K + 11' less a shift, which on directions that leave the sum alone is K less the shift; without a sum that is fixed,
