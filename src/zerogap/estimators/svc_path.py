@@ -53,6 +53,8 @@ class SVCPath(ClassifierMixin, KernelMachine):
         How the path is followed: "single", "lp" or "hastie", see :func:`zerogap.svm_path`.
     linear_system : str, optional
         "svd", "qr" or "qr-update", for engine "lp".
+    fit_intercept : bool, default True
+        Whether the bias is free; else it is zero, and nothing constrains the sum of coefficients.  Engine "single" only.
     class_weight : dict or "balanced", default None
         Multiplies C per class, as in :class:`zerogap.SVC`.
     max_events : int, optional
@@ -123,6 +125,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         C: float = 1.0,
         engine: Any = "single",
         linear_system: str | None = None,
+        fit_intercept: bool = True,
         class_weight: Any = None,
         max_events: int | None = None,
         max_time: float | None = None,
@@ -140,6 +143,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         self.C = C
         self.engine = engine
         self.linear_system = linear_system
+        self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.max_events = max_events
         self.max_time = max_time
@@ -196,7 +200,8 @@ class SVCPath(ClassifierMixin, KernelMachine):
 
     def _check_options(self) -> None:
         self._asked_kernel()
-        _options(self.engine, self.linear_system)
+        validation.check_flag("fit_intercept", self.fit_intercept)
+        _options(self.engine, self.linear_system, self.fit_intercept)
         check_limits(self.max_events, self.max_time)
         validation.check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         validation.check_flag("break_ties", self.break_ties)
@@ -221,6 +226,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
             C_max=self.C_max,
             engine=self.engine,
             linear_system=self.linear_system,
+            fit_intercept=self.fit_intercept,
             max_events=self.max_events,
             max_time=self.max_time,
             verbose=bool(self.verbose),
@@ -244,7 +250,8 @@ class SVCPath(ClassifierMixin, KernelMachine):
             sign = signs(codes, a, b, self.classes_.size)
             own = self._distinct(X, sign, np.where((codes == a) | (codes == b), weight, 0.0))
             own = own._replace(weight=own.weight * self.class_weight_[codes[own.rows]])
-            return PairPath.begin(self._shared, self._places(own), own, sign[own.rows], C_min)
+            places, has_bias = self._places(own), self._has_bias
+            return PairPath.begin(self._shared, places, own, sign[own.rows], C_min, has_bias=has_bias)
 
         with several_paths(len(pairs)) if self.verbose else nullcontext():
             return follow_all(
@@ -272,7 +279,8 @@ class SVCPath(ClassifierMixin, KernelMachine):
         """Return the kernel with its parameters as numbers; the weights of classes have no part in them."""
         asked = self._asked_kernel()
         some = asked.taken(X, points.rows)
-        return asked.resolved(some, points.weight).centred(some)
+        fixed = asked.resolved(some, points.weight)
+        return fixed.centred(some) if self._has_bias else fixed
 
     def _share(self, X: Any) -> Shared:
         """Return the kernel matrix of all classes."""
@@ -359,6 +367,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
             degree=self.degree,
             coef0=self.coef0,
             tol=1e-9,
+            fit_intercept=self.fit_intercept,
             class_weight=self.class_weight,
             decision_function_shape=self.decision_function_shape,
             break_ties=self.break_ties,

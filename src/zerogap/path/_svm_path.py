@@ -60,6 +60,7 @@ def svm_path(
     C_max: float = 1e3,
     engine: str | Options = "single",
     linear_system: str | None = None,
+    fit_intercept: bool = True,
     merge_duplicates: bool = True,
     max_events: int | None = None,
     max_time: float | None = None,
@@ -91,6 +92,9 @@ def svm_path(
         both improve on; or configured options, such as ``zerogap.path.LP(epsilon_kkt=1e-8)``.
     linear_system : str, optional
         "svd", "qr" or "qr-update", for engine "lp".
+    fit_intercept : bool, default True
+        Whether the bias is free; without it f(x) = sum_i beta_i k(x_i, x), and nothing constrains the sum of coefficients.  Engine
+        "single" only.
     merge_duplicates : bool, default True
         Whether rows that agree in every feature and label become one weighted point; the result is the same.
     max_events : int, optional
@@ -125,10 +129,12 @@ def svm_path(
     >>> path.status, bool(path.largest_gap_ <= 1e-9)
     ('complete', True)
     """
-    options = _options(engine, linear_system)
+    validation.check_flag("fit_intercept", fit_intercept)
+    options = _options(engine, linear_system, fit_intercept)
     C_min, C_max = check_range("C", C_min, C_max, advice="The path ends by itself when no point is left at its cap.")
     check_limits(max_events, max_time)
-    data = TwoClasses(X, y, as_kernel(kernel, gamma, degree, coef0), sample_weight, merge_duplicates)
+    chosen = as_kernel(kernel, gamma, degree, coef0)
+    data = TwoClasses(X, y, chosen, sample_weight, merge_duplicates, has_bias=fit_intercept)
     begun = None if resume is None else data.check_same(resume)
     return follow(lambda: data.begin(C_min), begun, C_max, options, max_events, max_time, verbose)
 
@@ -194,7 +200,7 @@ def check_limits(max_events: Any, max_time: Any) -> None:
     validation.check_max_time(max_time, zero=True, infinite=True)
 
 
-def _options(engine: str | Options, linear_system: str | None) -> Options:
+def _options(engine: str | Options, linear_system: str | None, fit_intercept: bool = True) -> Options:
     if not isinstance(engine, str):
         if not hasattr(engine, "start"):
             raise TypeError(
@@ -203,6 +209,11 @@ def _options(engine: str | Options, linear_system: str | None) -> Options:
     else:
         validation.check_choice("engine", engine, tuple(ENGINES))
     options = ENGINES[engine] if isinstance(engine, str) else engine
+    if not fit_intercept and not isinstance(options, Single):
+        raise ValueError(
+            f"fit_intercept=False is followed by engine 'single' alone; got engine={str(engine)!r}, whose elbow is never without "
+            "the equation of the bias."
+        )
     if linear_system is None:
         return options
     if not isinstance(options, LP):
@@ -215,9 +226,12 @@ class Data:
 
     targets = "y"
     path_type: type[Path] = Path
-    moves_origin = True  # of a linear kernel: coefficients sum to zero
+    moves_origin = True  # of a linear kernel: coefficients sum to zero, if the bias is free
 
-    def __init__(self, X: Any, y: Any, kernel: Kernel, sample_weight: Any, merge: bool):
+    def __init__(
+        self, X: Any, y: Any, kernel: Kernel, sample_weight: Any, merge: bool, *, has_bias: bool = True
+    ):
+        self.has_bias = has_bias
         is_coarse = kernel.is_precomputed and getattr(X, "dtype", None) in (np.float32, np.float16)
         X = validation.check_precomputed(X) if kernel.is_precomputed else validation.check_points(X)
         target, weight = self.checked(y, X.shape[0]), validation.check_weights(sample_weight, X.shape[0])
@@ -229,7 +243,7 @@ class Data:
         if is_coarse:  # symmetric and definite but for rounding in single precision: Gram is to know that too
             self.X = (0.5 * (self.X + self.X.T)).astype(np.float32)
         self.kernel = kernel.resolved(self.X, self.points.weight)
-        if self.moves_origin:
+        if self.moves_origin and has_bias:
             self.kernel = self.kernel.centred(self.X)
 
     def checked(self, y: Any, n: int) -> np.ndarray:
@@ -246,6 +260,10 @@ class Data:
             raise TypeError(
                 f"resume= takes the {name} that an earlier call returned, or {name}.load(file); got {type(path).__name__}. "
                 "That of a fitted estimator is its path_."
+            )
+        if self.has_bias != path.fit_intercept:
+            raise ValueError(
+                f"The path of resume= was made with fit_intercept={path.fit_intercept}, not with {self.has_bias}. {SAME}"
             )
         if self.points.group.size != path.points.group.size:
             raise ValueError(
@@ -295,7 +313,7 @@ class TwoClasses(Data):
 
     def begin(self, C_min: float) -> Path:
         """Return a path without a segment."""
-        family = Family.hinge(self.y, self.points.weight)
+        family = Family.hinge(self.y, self.points.weight, has_bias=self.has_bias)
         return self.begun(Path(family, self.points, np.zeros(self.y.size), 1.0 / C_min, Gram(self.X, self.kernel)))
 
 
