@@ -474,21 +474,27 @@ class SVCPath(ClassifierMixin, KernelMachine):
             If the points are plainly on another scale than the training points, as those are that a pipeline has yet to scale.
         """
         now = self._twin()
-        K = now._against(X)
+        check_is_fitted(now)
         now._warn_of_other_scale(X)
-        now._check_not_empty()
-        check_ties(break_ties=now.break_ties, shape=now.decision_function_shape)
+        return now._curve(X, y, sample_weight, scoring)
+
+    def _curve(self, X: Any, y: Any, sample_weight: Any, scoring: Any, samples: np.ndarray | None = None) -> ScoreCurve:
+        """Return the score for every C; one of decision values at these ``samples`` of C, if given."""
+        K = self._against(X)
+        self._check_not_empty()
+        check_ties(break_ties=self.break_ties, shape=self.decision_function_shape)
         y = np.asarray(y)
-        if y.shape != (K.shape[1],) or not np.isin(y, now.classes_).all():
-            raise ValueError(f"y must hold {K.shape[1]} labels out of {now.classes_.tolist()}; got shape {y.shape}.")
+        if y.shape != (K.shape[1],) or not np.isin(y, self.classes_).all():
+            raise ValueError(f"y must hold {K.shape[1]} labels out of {self.classes_.tolist()}; got shape {y.shape}.")
         weight = None if sample_weight is None else validation.check_weights(sample_weight, y.size)
-        held = Held(now.paths_, K, [now._places(path.points) for path in now.paths_], now.classes_, y, weight)
+        held = Held(self.paths_, K, [self._places(path.points) for path in self.paths_], self.classes_, y, weight)
         return curve_of(
             held,
             scoring,
-            break_ties=now.break_ties,
-            shape=now.decision_function_shape,
-            each=lambda work, number: each(work, number, now.n_jobs),
+            break_ties=self.break_ties,
+            shape=self.decision_function_shape,
+            each=lambda work, number: each(work, number, self.n_jobs),
+            samples=samples,
         )
 
     def plot(self, show: str = "all", *, pair: Any = None, rows: Any = None, ax: Any = None) -> Any:

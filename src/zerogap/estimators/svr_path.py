@@ -276,7 +276,12 @@ class SVRPath(RegressorMixin, PathMachine):
         """
         validation.check_choice("scoring", scoring, SCORINGS)
         now = self._twin()
-        K = now._against(X)
+        check_is_fitted(now)
         now._warn_of_other_scale(X)
+        return now._curve(X, y, sample_weight, scoring)
+
+    def _curve(self, X: Any, y: Any, sample_weight: Any, scoring: str) -> ErrorCurve:
+        """Return the score for every C, or every epsilon."""
+        K = self._against(X)
         y = validation.check_target(y, K.shape[1])
-        return error_curve(now.path_, K, y, scoring, validation.check_weights(sample_weight, y.size))
+        return error_curve(self.path_, K, y, scoring, validation.check_weights(sample_weight, y.size))
