@@ -12,6 +12,7 @@ import sklearn.svm
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -25,7 +26,9 @@ from zerogap import (
     OneClassSVMPath,
     RelativeGap,
     SVCPath,
+    SVCPathCV,
     SVRPath,
+    SVRPathCV,
     one_class_path,
     plots,
     solve,
@@ -277,6 +280,74 @@ def test_an_error_curve_draws_its_pieces_and_marks_the_best_of_all(over):
     np.testing.assert_array_equal(grid.get_ydata(), curve(grid.get_xdata()))
     assert (ax.get_xlabel(), ax.get_ylabel()) == (over, "minus mean squared error")
     assert ax.get_xscale() == ("log" if over == "C" else "linear")
+
+
+# Cross-validation.
+
+
+@pytest.fixture(scope="module")
+def searched():
+    return SVCPathCV(gamma=[0.1, 1.0, 10.0], cv=3, C_max=100.0, selection="one_se").fit(X, Y)
+
+
+def band(ax):
+    """Return the edges of the band: C, and the lowest and the highest of it there."""
+    (found,) = [part for part in ax.collections if part.get_label() == "± one standard error"]
+    x, y = found.get_paths()[0].vertices.T
+    C = np.unique(x)
+    return C, np.array([y[x == one].min() for one in C]), np.array([y[x == one].max() for one in C])
+
+
+def test_a_search_draws_every_curve_its_error_and_what_was_chosen(searched):
+    ax = searched.plot(grid=5)
+    lines = {line.get_label(): line for line in ax.lines}
+    chosen = searched.best_index_
+    for k, (gamma, curve) in enumerate(zip((0.1, 1.0, 10.0), searched.cv_curves_, strict=True)):
+        name = f"gamma = {gamma:g},\nmean over 3 folds" if k == chosen else f"gamma = {gamma:g}"
+        np.testing.assert_array_equal(lines[name].get_xdata(), curve.edges)
+        np.testing.assert_array_equal(lines[name].get_ydata()[:-1], curve.mean.score)
+    (at,), (score,) = lines[f"chosen: C = {searched.C_:.4g}"].get_data()
+    assert (at, score) == (searched.C_, searched.best_score_)
+    np.testing.assert_allclose(spans(ax), searched.best_intervals_, rtol=1e-12)
+    grid = ax.lines[2]
+    np.testing.assert_array_equal(grid.get_ydata(), searched.cv_curve_(grid.get_xdata()))
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale()) == ("C", "accuracy", "log")
+    assert any(text.startswith(f"best: {searched.cv_curve_.best_score:.4g} ± ") for text in texts(ax))
+
+
+def test_the_band_is_one_standard_error_wide(searched):
+    curve = searched.cv_curve_
+    (found,) = [part for part in curve.plot().collections if part.get_label() == "± one standard error"]
+    (shape,) = found.get_paths()
+    tried = 0
+    for low, high in list(pairwise(curve.edges))[::5]:
+        C = np.sqrt(low * high)
+        scores = [fold(C) for fold in curve.folds]
+        error = np.std(scores, ddof=1) / np.sqrt(3)
+        if error > 1e-6 and high > 1.0001 * low:
+            for side in (-1.0, 1.0):
+                assert shape.contains_point((C, np.mean(scores) + 0.99 * side * error))
+                assert not shape.contains_point((C, np.mean(scores) + 1.01 * side * error))
+            tried += 1
+    assert tried >= 5
+
+
+def test_searches_of_one_kernel_of_many_and_of_a_regression_are_drawn(searched):
+    model = SVRPathCV(epsilon=[0.05, 0.1], cv=3, C_max=10.0).fit(X, T)
+    ax = model.plot()
+    assert ax.get_ylabel() == "minus mean squared error"
+    curve = model.cv_curve_
+    C, low, high = band(ax)
+    np.testing.assert_allclose(0.5 * (low + high), curve(C), atol=1e-12)
+    np.testing.assert_allclose(0.5 * (high - low), curve.std_error(C), atol=1e-12)
+    assert sum(text.startswith("epsilon = ") for text in texts(ax)) == 2
+    sampled = SVCPathCV(cv=3, C_max=10.0, scoring="roc_auc").fit(X, Y)
+    ax = sampled.cv_curve_.plot(label="area")
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), sampled.cv_curve_.mean.score)
+    assert ax.get_ylabel() == "area"
+    assert texts(sampled.plot())[0] == "mean over 3 folds"  # there is nothing else to tell it from
+    with pytest.raises(NotFittedError):
+        SVCPathCV().plot()
 
 
 # Solutions.

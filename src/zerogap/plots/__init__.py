@@ -4,6 +4,7 @@ Results draw themselves, ``path.plot()``, ``curve.plot()``, ``solution.plot()``,
 """
 
 from zerogap.plots.boundary import decision_boundary
+from zerogap.plots.cross_validation import plot_cv, plot_cv_curve
 from zerogap.plots.curves import plot_error_curve, plot_score_curve
 from zerogap.plots.paths import plot_pairs, plot_path
 from zerogap.plots.traces import plot_comparison, plot_solution
@@ -11,6 +12,8 @@ from zerogap.plots.traces import plot_comparison, plot_solution
 __all__ = [
     "decision_boundary",
     "plot_comparison",
+    "plot_cv",
+    "plot_cv_curve",
     "plot_error_curve",
     "plot_pairs",
     "plot_path",

@@ -74,7 +74,7 @@ def decision_boundary(
     _draw_support(ax, machine, points, codes, is_one_class=is_one_class)
     look.dress(ax, *_names(X), title=_title(machine.core))
     ax.grid(False)
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize="small")
+    look.legend_beside(ax)
     return ax
 
 

@@ -1,4 +1,4 @@
-"""Scores over C, epsilon: every change of them, the best shaded, and what a grid would have seen of it."""
+"""Scores over C, or over epsilon: every change of them, the best shaded, and what a grid would have seen of it."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -40,25 +40,12 @@ def plot_score_curve(curve: "ScoreCurve", grid: Any = None, *, ax: Any = None, l
     matplotlib axes
         The drawing.
     """
-    values = _grid(grid, curve.C[0], curve.C[-1], is_log=True)
+    values = checked_grid(grid, curve)
     ax = look.new_axes() if ax is None else ax
-    colour = look.palette(ax)[0]
-    if curve.is_exact:
-        ax.step(
-            curve.C, np.append(curve.score, curve.score[-1]), where="post", color=colour, linewidth=1.4, label="every C"
-        )
-    else:
-        samples = curve.samples  # type: ignore[attr-defined]
-        marker = "." if samples.size <= FEW else None
-        ax.plot(
-            samples,
-            curve.score,
-            color=colour,
-            linewidth=1.2,
-            marker=marker,
-            label=f"sampled at {count(samples.size)} C",
-        )
-    _finish(ax, curve, "C", label, values, is_log=True)
+    draw_curve(ax, curve, color=look.palette(ax)[0], label=extent(curve))
+    mark_best(ax, curve, curve.best_intervals, "C")
+    finish(ax, curve, label, values)
+    look.legend_above(ax)
     return ax
 
 
@@ -79,54 +66,106 @@ def plot_error_curve(curve: "ErrorCurve", grid: Any = None, *, ax: Any = None) -
     matplotlib axes
         The drawing.
     """
-    is_log = curve.parameter == "C"
-    first, last = float(curve.edges[0]), float(curve.edges[-1])
-    values = _grid(grid, first, last, is_log=is_log)
+    values = checked_grid(grid, curve)
     ax = look.new_axes() if ax is None else ax
-    between = (np.geomspace if is_log else np.linspace)(first, last, BETWEEN)[1:-1]
-    x = np.unique(np.concatenate([curve.edges, curve.at, between]))
-    ax.plot(x, curve(x), color=look.palette(ax)[0], linewidth=1.4, label=f"every {curve.parameter}")
-    _finish(ax, curve, curve.parameter, SCORES[curve.scoring], values, is_log=is_log)
+    draw_curve(ax, curve, color=look.palette(ax)[0], label=extent(curve))
+    mark_best(ax, curve, curve.best_intervals, curve.parameter)
+    finish(ax, curve, SCORES[curve.scoring], values)
+    look.legend_above(ax)
     return ax
 
 
-def _grid(grid: Any, first: float, last: float, *, is_log: bool) -> np.ndarray | None:
+# Curves of either kind.
+
+
+def parameter_of(curve: Any) -> str:
+    """Return what a curve is over."""
+    return getattr(curve, "parameter", "C")
+
+
+def edges_of(curve: Any) -> np.ndarray:
+    """Return where its pieces begin and end."""
+    return curve.edges if hasattr(curve, "edges") else curve.C
+
+
+def extent(curve: Any) -> str:
+    """Return for which values it is known."""
+    if hasattr(curve, "samples"):
+        return f"sampled at {count(curve.samples.size)} C"
+    return f"every {parameter_of(curve)}"
+
+
+def shown_points(curve: Any) -> np.ndarray:
+    """Return the values at which a curve is drawn: all at which it changes, and between them where it is curved."""
+    if hasattr(curve, "samples"):
+        return curve.samples
+    edges = edges_of(curve)
+    if not hasattr(curve, "at"):
+        return edges
+    between = (np.geomspace if curve.parameter == "C" else np.linspace)(edges[0], edges[-1], BETWEEN)[1:-1]
+    return np.unique(np.concatenate([edges, curve.at, between]))
+
+
+def is_stepped(curve: Any) -> bool:
+    """Whether it is constant between its edges."""
+    return not hasattr(curve, "at") and not hasattr(curve, "samples")
+
+
+def draw_curve(ax: Any, curve: Any, **style: Any) -> None:
+    """Draw a curve: a staircase, a line through samples, or pieces of parabolas."""
+    x = shown_points(curve)
+    style = {"linewidth": 1.4, **style}
+    if is_stepped(curve):
+        ax.step(x, np.append(curve.score, curve.score[-1]), where="post", **style)
+    elif hasattr(curve, "samples"):
+        ax.plot(x, curve.score, marker="." if x.size <= FEW else None, **style)
+    else:
+        ax.plot(x, curve(x), **style)
+
+
+def checked_grid(grid: Any, curve: Any) -> np.ndarray | None:
     """Return the values of a grid; a number of them is spread over all of the axis."""
     if grid is None:
         return None
+    first, last = (float(end) for end in edges_of(curve)[[0, -1]])
     if np.ndim(grid) == 0:
         size = validation.check_count("grid", grid)
-        return np.clip((np.geomspace if is_log else np.linspace)(first, last, size), first, last)
+        return np.clip((np.geomspace if parameter_of(curve) == "C" else np.linspace)(first, last, size), first, last)
     values = np.unique(np.asarray(grid, dtype=np.float64))
     if values.size == 0 or not (values[0] >= first and values[-1] <= last):
         raise ValueError(f"grid must be values from {first:g} to {last:g}, or how many of them; got {grid!r}.")
     return values
 
 
-def _finish(ax: Any, curve: Any, parameter: str, title: str, grid: np.ndarray | None, *, is_log: bool) -> None:
-    """Shade the best, add the grid, name the axes."""
-    best = curve.best_intervals
-    if best:
-        said = f"best: {number(curve.best_score)} {_where(best, parameter)}"
-        at = [low for low, high in best if low == high]
-        look.shade(ax, best, look.GREEN, "" if at else said)
-        if at:
-            ax.plot(at, [curve.best_score] * len(at), "*", color=look.GREEN, markersize=11, zorder=4, label=said)
+def mark_best(
+    ax: Any, curve: Any, best: list[tuple[float, float]], parameter: str, more: str = "", apart: str = " "
+) -> None:
+    """Shade the intervals with the best score, and mark those that are a single value."""
+    if not best:
+        return
+    said = f"best: {number(curve.best_score)}{more}{apart}{_where(best, parameter, apart)}"
+    at = [low for low, high in best if low == high]
+    look.shade(ax, best, look.GREEN, "" if at else said)
+    if at:
+        ax.plot(at, [curve.best_score] * len(at), "*", color=look.GREEN, markersize=11, zorder=4, label=said)
+
+
+def finish(ax: Any, curve: Any, title: str, grid: np.ndarray | None) -> None:
+    """Add the grid, and name the axes."""
+    parameter = parameter_of(curve)
     if grid is not None:
         _draw_grid(ax, grid, curve(grid), parameter)
-    look.dress(ax, parameter, title, is_log=is_log)
-    first, last = (curve.edges if hasattr(curve, "edges") else curve.C)[[0, -1]]
-    ax.set_xlim(first, last)
-    look.legend_above(ax)
+    look.dress(ax, parameter, title, is_log=parameter == "C")
+    ax.set_xlim(*edges_of(curve)[[0, -1]])
 
 
-def _where(best: list[tuple[float, float]], parameter: str) -> str:
+def _where(best: list[tuple[float, float]], parameter: str, apart: str) -> str:
     """Return where the best score is, in words."""
     low, high = best[0]
     words = (
         f"at {parameter} = {number(low)}" if low == high else f"for {parameter} from {number(low)} to {number(high)}"
     )
-    return words + (f" and {count(len(best) - 1, 'other interval')}" if len(best) > 1 else "")
+    return words + (f"{apart}and {count(len(best) - 1, 'other interval')}" if len(best) > 1 else "")
 
 
 def _draw_grid(ax: Any, values: np.ndarray, scores: np.ndarray, parameter: str) -> None:

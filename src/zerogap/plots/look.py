@@ -17,6 +17,9 @@ ON_DARK = (SKY, ORANGE, GREEN, PURPLE, YELLOW, VERMILLION)
 DASHES = ("-", "--", ":", "-.")  # in turn where the colours are used up
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DARK_BELOW = 0.5  # luminance of the ground
+LEGEND: dict[str, Any] = {
+    "frameon": False, "borderaxespad": 0.2, "borderpad": 0.2, "fontsize": "small", "handlelength": 1.6, "columnspacing": 1.4
+}  # fmt: skip
 
 
 def pyplot() -> Any:
@@ -89,18 +92,17 @@ def dress(ax: Any, x: str = "", y: str = "", *, is_log: bool = False, title: str
 
 def legend_above(ax: Any, columns: int = 1) -> None:
     """Put the legend over the axes, where it hides nothing."""
-    legend = ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=columns,
-        frameon=False,
-        borderaxespad=0.2,
-        borderpad=0.2,
-        fontsize="small",
-        handlelength=1.6,
-        columnspacing=1.4,
-    )
-    for handle in legend.get_lines():  # that of a faint line is not faint
+    _opaque(ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, **LEGEND))
+
+
+def legend_beside(ax: Any) -> None:
+    """Put a legend of many or long lines beside the axes."""
+    _opaque(ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), labelspacing=0.7, **LEGEND))
+
+
+def _opaque(legend: Any) -> None:
+    """Let the sample of a faint line not be faint."""
+    for handle in legend.get_lines():
         handle.set_alpha(1.0)
         handle.set_linewidth(1.8)
 
