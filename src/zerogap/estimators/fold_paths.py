@@ -7,6 +7,7 @@ machines (a Dask or Ray cluster that joblib knows of) do the same work, and find
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +77,7 @@ class Task(NamedTuple):
         return FoldPath(curve, end, events, short[0] if short else "complete", time.perf_counter() - began)
 
     def _followed(self) -> tuple[Any, Any]:
-        rows, fold, model = self.rows, self.fold, clone(self.model)
+        rows, fold, model = self.rows, self.fold, copy(self.model)
         if self.deadline is not None:
             model.set_params(max_time=max(self.deadline - time.time(), 0.0) * self.share)
         X, y = _safe_split(model, rows.X, rows.y, fold.train)

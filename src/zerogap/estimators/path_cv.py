@@ -43,7 +43,7 @@ class PathCV(KernelMachine):
     cv: Any
     scoring: Any
     selection: str
-    gap: float | None
+    gap: float | None = None
     transformer: Any
     n_jobs: int | None
     epsilon: Any = None
