@@ -24,12 +24,12 @@ class Fold(NamedTuple):
     """Rows to follow the path with, and rows to score it on."""
 
     number: int  # from 1
-    count: int
+    of: int  # so many
     train: np.ndarray
     test: np.ndarray
 
     def __str__(self) -> str:
-        return f"Fold {self.number} of {self.count}"
+        return f"Fold {self.number} of {self.of}"
 
 
 class Rows(NamedTuple):

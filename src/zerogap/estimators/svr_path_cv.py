@@ -23,9 +23,15 @@ class FoldSVRPath(SVRPath):
 
     def _followed(self, X: Any, y: np.ndarray, sample_weight: Any, epsilon_max: float | None) -> Any:
         data = Regression(X, y, self._asked_kernel(), sample_weight, merge=True)
-        epsilon = validation.check_positive("epsilon", self.epsilon, zero=True)
         return follow(
-            lambda: data.begin(self.C_min, epsilon), None, self.C_max, Single(), None, self.max_time, False, prove=False
+            lambda: data.begin(self.C_min, self.epsilon),
+            None,
+            self.C_max,
+            Single(),
+            None,
+            self.max_time,
+            False,
+            prove=False,
         )
 
     def _warn_of_limit(self) -> None:
@@ -208,7 +214,7 @@ class SVRPathCV(RegressorMixin, PathCV):
             gamma=candidate.gamma,
             degree=degree,
             coef0=coef0,
-            epsilon=candidate.epsilon,
+            epsilon=self._width(candidate),
             C_min=self.C_min,
             C_max=self.C_max,
         )
@@ -216,8 +222,19 @@ class SVRPathCV(RegressorMixin, PathCV):
     def _final_model(self, candidate: Candidate, C: float) -> SVR:
         degree, coef0 = self._shape_of(candidate.kernel)
         return SVR(
-            C, candidate.epsilon, kernel=candidate.kernel, gamma=candidate.gamma, degree=degree, coef0=coef0, tol=1e-9
+            C,
+            self._width(candidate),
+            kernel=candidate.kernel,
+            gamma=candidate.gamma,
+            degree=degree,
+            coef0=coef0,
+            tol=1e-9,
         )
+
+    @staticmethod
+    def _width(candidate: Candidate) -> float:
+        """Return the epsilon of a candidate, which every one of a regression has."""
+        return validation.check_positive("epsilon", candidate.epsilon, zero=True)
 
     def _reader(self) -> Reader:
         return Reader(self._error)
