@@ -143,8 +143,8 @@ class PathCV(KernelMachine):
             model, read = self._path_model(candidate), self._reader()
             for fold in folds:
                 left = number_of_tasks - len(tasks)
-                tasks.append(Task(model, self.transformer, rows, fold, read, deadline, min(at_once, left) / left))
-        found = run(tasks, self.n_jobs, verbose=bool(self.verbose))
+                tasks.append(Task(model, self.transformer, fold, read, deadline, min(at_once, left) / left))
+        found = run(tasks, rows, self.n_jobs, verbose=bool(self.verbose))
         return [found[k : k + len(folds)] for k in range(0, len(found), len(folds))]
 
     def _take(self, candidates: Sequence[Candidate], folds: Sequence[Fold], found: list[list[FoldPath]]) -> None:
