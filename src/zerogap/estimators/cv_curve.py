@@ -263,7 +263,7 @@ class CVCurve:
         return f"best {number(self.best_score)}{error} {where}{more}"
 
     def _repr_html_(self) -> str:
-        from zerogap.notebook import of_cv_curve
+        from zerogap.estimators.cv_html import of_cv_curve
 
         return of_cv_curve(self)
 

@@ -43,7 +43,7 @@ class PathCV(KernelMachine):
     cv: Any
     scoring: Any
     selection: str
-    gap: float | None
+    gap: float | None = None
     transformer: Any
     n_jobs: int | None
     epsilon: Any = None
@@ -114,12 +114,12 @@ class PathCV(KernelMachine):
 
     def _shape_of(self, kernel: Any) -> tuple[Any, Any]:
         """Return degree and coef0 for a kernel: those of the model are for kernels by name."""
-        is_named = isinstance(kernel, str) or not isinstance(self.kernel, list | tuple)
+        is_named = isinstance(kernel, str) or not _is_list(self.kernel)
         return (self.degree, self.coef0) if is_named else (3, 0.0)
 
     @property
     def _is_precomputed(self) -> bool:
-        kernels = self.kernel if isinstance(self.kernel, list | tuple) else [self.kernel]
+        kernels = self.kernel if _is_list(self.kernel) else [self.kernel]
         return any(is_precomputed(kernel) for kernel in kernels)
 
     def _folds(self, rows: Rows, groups: Any, *, stratified: bool) -> list[Fold]:
@@ -138,13 +138,13 @@ class PathCV(KernelMachine):
         """Return a list of folds for every candidate."""
         number_of_tasks, at_once = len(candidates) * len(folds), effective_n_jobs(self.n_jobs)
         deadline = None if self.max_time is None else began + self.max_time
-        tasks = []
+        tasks: list[Task] = []
         for candidate in candidates:
             model, read = self._path_model(candidate), self._reader()
             for fold in folds:
                 left = number_of_tasks - len(tasks)
-                tasks.append(Task(model, self.transformer, rows, fold, read, deadline, min(at_once, left) / left))
-        found = run(tasks, self.n_jobs, verbose=bool(self.verbose))
+                tasks.append(Task(model, self.transformer, fold, read, deadline, min(at_once, left) / left))
+        found = run(tasks, rows, self.n_jobs, verbose=bool(self.verbose))
         return [found[k : k + len(folds)] for k in range(0, len(found), len(folds))]
 
     def _take(self, candidates: Sequence[Candidate], folds: Sequence[Fold], found: list[list[FoldPath]]) -> None:
@@ -226,12 +226,7 @@ class PathCV(KernelMachine):
             X = step.fit_transform(X, rows.y)
         model.fit(X, rows.y, rows.weight)
         self.gamma_ = getattr(model._kernel, "gamma", None)
-        self._machine = model
-        if steps:
-            pipe = make_pipeline(*steps, model)
-            self.best_estimator_ = pipe
-        else:
-            self.best_estimator_ = model
+        self.best_estimator_ = make_pipeline(*steps, model) if steps else model
 
     # Reading.
 
@@ -293,13 +288,31 @@ class PathCV(KernelMachine):
         kernel = "" if len(self._tried) == 1 else f", {self._kernel_in_words()}"
         error = "" if self.n_splits_ == 1 else f" ± {number(self.best_std_error_, 2)}"
         folds = count(self.n_splits_, "fold")
-        return f"C={number(self.C_)}{kernel}: {self._scoring_name} {number(self.best_score_)}{error} over {folds}"
+        return f"C={number(self.C_)}{kernel}, {self._scoring_name} {number(self.best_score_)}{error} over {folds}"
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        asked = super().__repr__(N_CHAR_MAX)
+        return f"{asked}: {self.in_words()}" if hasattr(self, "best_estimator_") else asked
+
+    def _repr_html_inner(self) -> str:
+        return self._result_html() + super()._repr_html_inner()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        found = super()._repr_mimebundle_(**options)
+        if "text/html" in found:
+            found["text/html"] = self._result_html() + found["text/html"]
+        return found
+
+    def _result_html(self) -> str:
+        from zerogap.estimators.cv_html import of_path_cv
+
+        return of_path_cv(self) if hasattr(self, "best_estimator_") else ""
 
     def _kernel_in_words(self) -> str:
         candidate = self._tried[self.best_index_]
-        words = [f"kernel={candidate.kernel!r}"] if isinstance(self.kernel, list | tuple) else []
-        words += [f"gamma={number(self.gamma_)}"] if isinstance(self.gamma_, float) else []
-        words += [f"epsilon={number(self.epsilon_)}"] if isinstance(self.epsilon, list | tuple | np.ndarray) else []
+        words = [f"kernel={candidate.kernel!r}"] if _is_list(self.kernel) else []
+        words += [f"gamma={number(self.gamma_)}"] if isinstance(self.gamma_, float) and _is_list(self.gamma) else []
+        words += [f"epsilon={number(self.epsilon_)}"] if _is_list(self.epsilon) else []
         return ", ".join(words)
 
     @property
@@ -307,9 +320,13 @@ class PathCV(KernelMachine):
         return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple | np.ndarray)
+
+
 def _listed(name: str, value: Any) -> list[Any]:
     """Return a parameter that may be a list as one."""
-    if not isinstance(value, list | tuple | np.ndarray):
+    if not _is_list(value):
         return [value]
     values = value.tolist() if isinstance(value, np.ndarray) else list(value)
     if not values or np.ndim(value) == 2:

@@ -111,6 +111,8 @@ class SVCPath(ClassifierMixin, KernelMachine):
     True
     """
 
+    _proves = True  # whether the largest gap is proved at once, or when it is asked for
+
     def __init__(
         self,
         *,
@@ -212,7 +214,14 @@ class SVCPath(ClassifierMixin, KernelMachine):
         if self.class_weight is not None:
             points = self._distinct(X, codes.astype(np.float64), weight)
             kernel, weight = {"kernel": self._fixed_kernel(X, points)}, weight * self.class_weight_[codes]
-        path = svm_path(
+        path = self._followed(X, codes, weight, kernel)
+        assert path.gram is not None
+        self._kernel, self._rows = path.gram.kernel, path.points.rows
+        centre_biases(path)
+        return path
+
+    def _followed(self, X: Any, codes: np.ndarray, weight: np.ndarray, kernel: dict[str, Any]) -> Path:
+        return svm_path(
             X,
             codes,
             **kernel,
@@ -225,10 +234,6 @@ class SVCPath(ClassifierMixin, KernelMachine):
             max_time=self.max_time,
             verbose=bool(self.verbose),
         )
-        assert path.gram is not None
-        self._kernel, self._rows = path.gram.kernel, path.points.rows
-        centre_biases(path)
-        return path
 
     def _follow_pairs(self, X: Any, codes: np.ndarray, weight: np.ndarray, began: float) -> list[Path]:
         C_min, C_max = self._range()
@@ -257,6 +262,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
                 verbose=bool(self.verbose),
                 each=lambda work, number: each(work, number, self.n_jobs),
                 at_once=effective_n_jobs(self.n_jobs),
+                prove=self._proves,
             )
 
     def _range(self) -> tuple[float, float]:

@@ -13,13 +13,28 @@ from zerogap.estimators.path_cv import Candidate, PathCV
 from zerogap.estimators.scoring import as_scorer
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svc_path import SVCPath
-from zerogap.path import ScoreCurve
+from zerogap.kernels import as_kernel
+from zerogap.path import Path, ScoreCurve, Single, svm_path
+from zerogap.path._svm_path import TwoClasses, follow
 
 SAMPLES_PER_DECADE = 100  # of C, for scores of decision values: the same in all folds
 
 
 class FoldSVCPath(SVCPath):
-    """The path of a fold: where a limit ends it, the search over all of them tells."""
+    """The path of a fold: its largest gap is not proved, and where a limit ends it the search over all folds tells."""
+
+    _proves = False
+    gap: float | None = None  # of an approximate path
+
+    def _followed(self, X: Any, codes: np.ndarray, weight: np.ndarray, kernel: dict[str, Any]) -> Path:
+        ends = {"C_min": self.C_min, "C_max": self.C_max}
+        if self.gap is not None:
+            approximate: Any = svm_path
+            return approximate(X, codes, **kernel, sample_weight=weight, **ends, gap=self.gap, max_time=self.max_time)
+        data = TwoClasses(X, codes, as_kernel(**kernel), weight, merge=True)
+        return follow(
+            lambda: data.begin(self.C_min), None, self.C_max, Single(), None, self.max_time, False, prove=False
+        )
 
     def _warn_of_limit(self) -> None:
         pass
@@ -199,6 +214,10 @@ class SVCPathCV(ClassifierMixin, PathCV):
         X, y = self._check_points(X, y)
         validation.check_labels(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.gap is not None and self.classes_.size > 2:
+            raise ValueError(
+                f"gap={self.gap} is for two classes; y has {self.classes_.size}. Leave it out: exact paths."
+            )
         check_present(type(self).__name__, self.classes_, codes, validation.check_weights(sample_weight, y.size))
         return self._fit_rows(X, y, sample_weight, groups, stratified=True)
 
@@ -218,8 +237,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
 
     def _path_model(self, candidate: Candidate) -> SVCPath:
         degree, coef0 = self._shape_of(candidate.kernel)
-        options = {} if self.gap is None else {"gap": self.gap}
-        return FoldSVCPath(
+        model = FoldSVCPath(
             kernel=candidate.kernel,
             gamma=candidate.gamma,
             degree=degree,
@@ -229,8 +247,9 @@ class SVCPathCV(ClassifierMixin, PathCV):
             class_weight=self.class_weight,
             decision_function_shape=self.decision_function_shape,
             break_ties=self.break_ties,
-            **options,
         )
+        model.gap = self.gap
+        return model
 
     def _final_model(self, candidate: Candidate, C: float) -> SVC:
         degree, coef0 = self._shape_of(candidate.kernel)

@@ -12,12 +12,27 @@ from zerogap.estimators.fold_paths import Fold, Rows
 from zerogap.estimators.path_cv import Candidate, PathCV
 from zerogap.estimators.svr import SVR
 from zerogap.estimators.svr_path import SVRPath
-from zerogap.path import ErrorCurve
+from zerogap.path import ErrorCurve, Single
+from zerogap.path._svm_path import follow
 from zerogap.path.error_curve import SCORINGS
+from zerogap.path.regression import Regression
 
 
 class FoldSVRPath(SVRPath):
-    """The path of a fold: where a limit ends it, the search over all of them tells."""
+    """The path of a fold: its largest gap is not proved, and where a limit ends it the search over all folds tells."""
+
+    def _followed(self, X: Any, y: np.ndarray, sample_weight: Any, epsilon_max: float | None) -> Any:
+        data = Regression(X, y, self._asked_kernel(), sample_weight, merge=True)
+        return follow(
+            lambda: data.begin(self.C_min, self.epsilon),
+            None,
+            self.C_max,
+            Single(),
+            None,
+            self.max_time,
+            False,
+            prove=False,
+        )
 
     def _warn_of_limit(self) -> None:
         pass
@@ -61,8 +76,6 @@ class SVRPathCV(RegressorMixin, PathCV):
     selection : str, default "best"
         "best", the C with the best score; or "one_se", the smallest C whose score is within one standard error of it: the
         simplest model that is about as good.
-    gap : float, optional
-        Follow paths approximately, with at most this relative duality gap at every C; by default they are exact.
     transformer : transformer, optional
         Fitted to the training points of each fold, and to all points for the final model, such as ``StandardScaler()``.
     max_time : float, optional
@@ -134,7 +147,6 @@ class SVRPathCV(RegressorMixin, PathCV):
         cv: Any = 5,
         scoring: str | None = None,
         selection: str = "best",
-        gap: float | None = None,
         transformer: Any = None,
         max_time: float | None = None,
         n_jobs: int | None = None,
@@ -150,7 +162,6 @@ class SVRPathCV(RegressorMixin, PathCV):
         self.cv = cv
         self.scoring = scoring
         self.selection = selection
-        self.gap = gap
         self.transformer = transformer
         self.max_time = max_time
         self.n_jobs = n_jobs
@@ -198,23 +209,32 @@ class SVRPathCV(RegressorMixin, PathCV):
 
     def _path_model(self, candidate: Candidate) -> SVRPath:
         degree, coef0 = self._shape_of(candidate.kernel)
-        options: dict[str, Any] = {} if self.gap is None else {"gap": self.gap}
         return FoldSVRPath(
             kernel=candidate.kernel,
             gamma=candidate.gamma,
             degree=degree,
             coef0=coef0,
-            epsilon=candidate.epsilon,
+            epsilon=self._width(candidate),
             C_min=self.C_min,
             C_max=self.C_max,
-            **options,
         )
 
     def _final_model(self, candidate: Candidate, C: float) -> SVR:
         degree, coef0 = self._shape_of(candidate.kernel)
         return SVR(
-            C, candidate.epsilon, kernel=candidate.kernel, gamma=candidate.gamma, degree=degree, coef0=coef0, tol=1e-9
+            C,
+            self._width(candidate),
+            kernel=candidate.kernel,
+            gamma=candidate.gamma,
+            degree=degree,
+            coef0=coef0,
+            tol=1e-9,
         )
+
+    @staticmethod
+    def _width(candidate: Candidate) -> float:
+        """Return the epsilon of a candidate, which every one of a regression has."""
+        return validation.check_positive("epsilon", candidate.epsilon, zero=True)
 
     def _reader(self) -> Reader:
         return Reader(self._error)

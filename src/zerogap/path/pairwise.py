@@ -131,6 +131,7 @@ def follow_all(
     verbose: bool,
     each: Callable[[Callable[[int], Any], int], list[Any]],
     at_once: int,
+    prove: bool = True,
 ) -> list[Path]:
     """Follow the paths that ``begin(k)`` makes, ``at_once`` of them in the threads of ``each``.
 
@@ -144,7 +145,8 @@ def follow_all(
         if deadline is not None:
             share = max(deadline - time.perf_counter(), 0.0) * min(at_once, left) / left
         path = begin(k)
-        return path.follow(options, C_max, max_events=max_events, max_time=share, verbose=verbose).release()
+        path.follow(options, C_max, max_events=max_events, max_time=share, verbose=verbose, prove=prove)
+        return path.release()
 
     return each(follow, count)
 
