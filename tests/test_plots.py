@@ -333,7 +333,7 @@ def test_the_band_is_one_standard_error_wide(searched):
 
 
 def test_searches_of_one_kernel_of_many_and_of_a_regression_are_drawn(searched):
-    model = SVRPathCV(epsilon=[0.05, 0.1], cv=3, C_max=10.0).fit(X, T)
+    model = SVRPathCV(epsilon=[0.05, 0.1], cv=3, C_min=0.1, C_max=1.0).fit(X, T)
     ax = model.plot()
     assert ax.get_ylabel() == "minus mean squared error"
     curve = model.cv_curve_
@@ -341,7 +341,7 @@ def test_searches_of_one_kernel_of_many_and_of_a_regression_are_drawn(searched):
     np.testing.assert_allclose(0.5 * (low + high), curve(C), atol=1e-12)
     np.testing.assert_allclose(0.5 * (high - low), curve.std_error(C), atol=1e-12)
     assert sum(text.startswith("epsilon = ") for text in texts(ax)) == 2
-    sampled = SVCPathCV(cv=3, C_max=10.0, scoring="roc_auc").fit(X, Y)
+    sampled = SVCPathCV(cv=3, C_min=8.0, C_max=10.0, scoring="roc_auc").fit(X, Y)
     ax = sampled.cv_curve_.plot(label="area")
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), sampled.cv_curve_.mean.score)
     assert ax.get_ylabel() == "area"

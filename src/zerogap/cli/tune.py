@@ -4,6 +4,7 @@ import argparse
 import math
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -179,7 +180,8 @@ def _searched(options: argparse.Namespace, tuning: Tuning, report: Report) -> tu
     def fit_toys() -> None:
         X, y = solving.toy(tuning.X.shape[1], TOY, 2 if options.regression else min(np.unique(tuning.y).size, 3))
         few: dict[str, Any] = {"gamma": "scale", "cv": 2, "transformer": None, "max_time": None, "scoring": None}
-        _search(options, tuning, **few).fit(sp.csr_matrix(X) if sp.issparse(tuning.X) else X, y)
+        with suppress(ValueError):  # what is wrong with the kernel is told of the data, not of these
+            _search(options, tuning, **few).fit(sp.csr_matrix(X) if sp.issparse(tuning.X) else X, y)
 
     solving.warm_up(report, fit_toys)
     model = _search(options, tuning, verbose=options.verbose or report.is_live)
