@@ -10,19 +10,22 @@ from zerogap.lazy_import import loader
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from zerogap import datasets, kernels
+    from zerogap import datasets, kernels, plots
     from zerogap.certificate import Certificate
     from zerogap.comparison import Comparison, compare
     from zerogap.estimators import (
         SVC,
         SVR,
+        CVCurve,
         GaussianProcessRegressor,
         NuSVC,
         NuSVR,
         OneClassSVM,
         OneClassSVMPath,
         SVCPath,
+        SVCPathCV,
         SVRPath,
+        SVRPathCV,
         cost_matrix_scorer,
         leave_one_out,
         load,
@@ -41,6 +44,7 @@ __getattr__, __dir__ = loader(
     {
         "Comparison": "comparison",
         "compare": "comparison",
+        "CVCurve": "estimators",
         "GaussianProcessRegressor": "estimators",
         "NuSVC": "estimators",
         "NuSVR": "estimators",
@@ -48,8 +52,10 @@ __getattr__, __dir__ = loader(
         "OneClassSVMPath": "estimators",
         "SVC": "estimators",
         "SVCPath": "estimators",
+        "SVCPathCV": "estimators",
         "SVR": "estimators",
         "SVRPath": "estimators",
+        "SVRPathCV": "estimators",
         "cost_matrix_scorer": "estimators",
         "leave_one_out": "estimators",
         "load": "estimators",
@@ -76,6 +82,7 @@ __getattr__, __dir__ = loader(
         "svr_path": "path",
         "datasets": "",
         "kernels": "",
+        "plots": "",
     },
     elsewhere=("zerogap.solvers", "zerogap.path", "zerogap.kernels"),
 )
@@ -83,6 +90,7 @@ __getattr__, __dir__ = loader(
 __all__ = [
     "SVC",
     "SVR",
+    "CVCurve",
     "Certificate",
     "Comparison",
     "DualGrowth",
@@ -99,7 +107,9 @@ __all__ = [
     "Path",
     "RelativeGap",
     "SVCPath",
+    "SVCPathCV",
     "SVRPath",
+    "SVRPathCV",
     "Solution",
     "Status",
     "Steps",
@@ -113,6 +123,7 @@ __all__ = [
     "leave_one_out",
     "load",
     "one_class_path",
+    "plots",
     "polish",
     "score_curve",
     "solve",
