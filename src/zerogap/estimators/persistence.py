@@ -23,7 +23,7 @@ from zerogap.solution import Status
 
 KIND = "model"
 CACHE = 1000.0  # megabytes for the kernel rows of a path
-PATHS = ("Path", "RegressionPath", "EpsilonPath", "NuPath")
+PATHS = ("Path", "ApproximatePath", "RegressionPath", "EpsilonPath", "NuPath")
 
 # Whatever else a file names is refused, so that reading one never runs code of its author's choice.
 HOMES = {
