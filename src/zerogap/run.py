@@ -372,7 +372,16 @@ class SolverRun:
         is_astray = self.now.dual < 0.0 or np.isinf(self.now.relative_gap)
         beta = self._better_start() if is_astray else self.state.beta.copy()
         return Solution(
-            beta, self.now.bias, self.now, status, self.steps, self.trace, self.asked, self.solver, self.state, self.drift
+            beta,
+            self.now.bias,
+            self.now,
+            status,
+            self.steps,
+            self.trace,
+            self.asked,
+            self.solver,
+            self.state,
+            self.drift,
         )
 
     def _better_start(self) -> np.ndarray:

@@ -248,7 +248,7 @@ class Solution:
     state : object
         The solver's own, from which ``resume`` goes on.
     drift : float
-        How far ``state.residual`` can be off, besides the rounding of one product with beta; infinite if that is not known.
+        How far ``state.residual`` can be off; zero if it is one product with beta, and infinite if nothing is known of it.
     support : array of int
         Indices of the nonzero coefficients.
 

@@ -158,7 +158,7 @@ class _Writer:
 
     def _object(self, value: Any) -> dict[str, Any]:
         name = type(value).__name__
-        if name == "PairPath" and hasattr(value, "to_dict"):
+        if name in ("PairPath", "ApproximatePairPath") and hasattr(value, "to_dict"):
             return {"pairpath": self.encode(value.to_dict())}
         if name in PATHS and hasattr(value, "to_dict"):
             return {"path": self.encode(value.to_dict())}
@@ -230,9 +230,12 @@ class _Reader:
         return getattr(path, found).from_dict(arrays)
 
     def _pairpath(self, content: Any) -> Any:
+        from zerogap.path.approximate_pairs import ApproximatePairPath
         from zerogap.path.pairwise import PairPath
 
-        return PairPath.from_dict(self.decode(content))
+        arrays = self.decode(content)
+        is_approximate = arrays.get("kind") == ApproximatePairPath.kind
+        return (ApproximatePairPath if is_approximate else PairPath).from_dict(arrays)
 
     def _record(self, content: list[Any]) -> Any:
         name, items = content

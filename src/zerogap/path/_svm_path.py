@@ -105,8 +105,8 @@ def svm_path(
         its engine if that is in memory still; one that was loaded goes on with ``engine``.
     gap : float, optional
         A relative duality gap that is small enough: then the path is approximate, straight lines between a few solutions, and
-        its gap is proved to be at most this at every C.  No kernel matrix is held, so that many points can be asked for.  Without
-        it the path is exact.
+        its gap is proved to be at most this at every C.  Kernel rows take no more than ``cache_size``, so that there may be
+        many points.  Without it the path is exact.
     cache_size : float, default 1000
         Megabytes for kernel rows, with ``gap``; an exact path holds the whole matrix.
     verbose : bool, default False
@@ -115,9 +115,9 @@ def svm_path(
     Returns
     -------
     Path
-        An :class:`zerogap.path.ApproximatePath` with ``gap``.  With ``status`` "complete", "max_events", "max_time" or "interrupted"; a limit and Ctrl-C keep the part computed, and if
+        With ``status`` "complete", "max_events", "max_time" or "interrupted"; a limit and Ctrl-C keep the part computed, and if
         that is less than one segment the path says so when it is read.  ``largest_gap_`` is the largest relative duality gap
-        over every C of it.
+        over every C of it.  With ``gap`` an :class:`zerogap.path.ApproximatePath`.
 
     Warns
     -----
@@ -147,7 +147,11 @@ def svm_path(
     data.gap, data.cache_size = gap, cache_size
     begun = None if resume is None else data.check_same(resume)
     if gap is not None:
-        return approximate(lambda: data.begin(C_min), begun, C_max, max_time, verbose)
+        if begun is not None:
+            heard()
+        path = approximated(lambda: begun or data.begin(C_min), C_max, max_time, verbose=verbose)
+        _warn_if_interrupted(path, C_max)
+        return path
     return follow(lambda: data.begin(C_min), begun, C_max, options, max_events, max_time, verbose)
 
 
@@ -193,14 +197,10 @@ def _warn_if_interrupted(path: Path, end: float) -> None:
     )
 
 
-def approximate(
-    begin: Callable[[], Any], begun: Any, C_max: float, max_time: float | None, verbose: bool
-) -> ApproximatePath:
-    """Go along a new approximate path, or one that was begun, to C_max; seal it, and warn where more than its gap is left."""
-    if begun is not None:
-        heard()
+def approximated(begin: Callable[[], Any], C_max: float, max_time: float | None, *, verbose: bool) -> ApproximatePath:
+    """Go along an approximate path to C_max, from where it ends; seal it, and warn where more than its gap is left."""
     with limits(max_time) as limit:
-        path: ApproximatePath = begin() if begun is None else begun
+        path: ApproximatePath = begin()
         try:
             _refuse_overflow(path, C_max)
             _refuse_indefinite(path)
@@ -211,12 +211,11 @@ def approximate(
     if path.proved.gap > path.gap:
         gap, C = path.largest
         warnings.warn(
-            f"The path is not within gap={path.gap:g}: at {path.words(C)} a relative gap of {gap:.1e} is all that can be proved "
-            "in float64. Ask for a larger gap, scale the features, or end at a smaller C.",
+            f"The path is not within gap={path.gap:g}: at {path.words(C)} no relative gap below {gap:.1e} can be proved in "
+            "float64. Ask for a larger gap, scale the features, or end at a smaller C.",
             RuntimeWarning,
             stacklevel=validation.callers_level(),
         )
-    _warn_if_interrupted(path, C_max)
     return path
 
 

@@ -21,11 +21,11 @@ from zerogap.path.engine import Transition, segment_between
 from zerogap.path.family import ELBOW, LEFT, RIGHT, Family
 from zerogap.path.proof import LargestGap
 from zerogap.path.result import Path
+from zerogap.path.solution_set import SolutionSet
 from zerogap.path.straight_line import Anchor, Points, largest_ratio
 from zerogap.problem import Certificate, DualProblem, Known
 from zerogap.progress import PathProgress
 from zerogap.solution import Solution
-from zerogap.path.solution_set import SolutionSet
 from zerogap.stopping import RelativeGap
 from zerogap.wording import count
 
@@ -34,7 +34,9 @@ FIRST_STEP = math.log(4.0)  # the first line, in log C
 # The gap of a line is about as the cube of its length: points that change sets on it, times how far coefficients and decision
 # values depart from it.  The next line is as long as that allows, less a little, and not much longer than the last.
 POWER, CAUTION, SHORTER, LONGER = 1.0 / 3.0, 0.9, 0.3, 3.0
-ENOUGH = 0.75  # of the gap: where rounding keeps the solutions themselves above this, no more of them are put in between
+ENOUGH = (
+    0.75  # of the gap: where rounding keeps the solutions themselves above this, no more of them are put in between
+)
 SHORTEST = 1e-9  # relative: lines are not cut any shorter
 
 
@@ -96,6 +98,7 @@ class ApproximatePath(Path):
         self.gap = gap
         self._front: Anchor | None = None  # the solution where the path ends, with all that is known of it
         self._step = FIRST_STEP
+        self._now = status  # the sets on the last line
 
     # Growing.
 
@@ -105,9 +108,8 @@ class ApproximatePath(Path):
         moves = (first.b != last.b) | ((a > 0.0) & (a < w))
         status = np.where(moves, ELBOW, np.where(a > 0.0, LEFT, RIGHT))
         if self._segments:
-            before = self._now
-            changed = np.flatnonzero(status != before)
-            self.note(Transition(first.lam, int(i), int(before[i]), int(status[i])) for i in changed)
+            changed = np.flatnonzero(status != self._now)
+            self.note(Transition(first.lam, int(i), int(self._now[i]), int(status[i])) for i in changed)
         else:
             self.start = status.astype(np.int8)
         self._now = status
@@ -140,9 +142,7 @@ class ApproximatePath(Path):
     def certificates(self, C: np.ndarray, *, precisely: bool = True, from_data: bool = True) -> list[Certificate]:
         """Certify a few C, with kernel rows as they come."""
         problems = [self.problem_at(float(c)) for c in C]
-        return [
-            p.certify(np.clip(self.beta_at(float(c)), p.lower, p.upper)) for c, p in zip(C, problems, strict=True)
-        ]
+        return [p.certify(np.clip(self.beta_at(float(c)), p.lower, p.upper)) for c, p in zip(C, problems, strict=True)]
 
     def ever_used(self) -> np.ndarray:
         """Return the distinct points that have a coefficient at some C."""
@@ -272,22 +272,18 @@ class Walk:
         lam = max(front.lam * math.exp(-self.path._step), self.lam_end)
         if lam < self.lam_end * math.exp(0.1 * self.path._step):  # no short line at the end
             lam = self.lam_end
-        before = self.before
-        if before is None:
-            return self._solved(lam, front.b, (front.b, front.product, front.error))
-        t = (front.lam - lam) / (before.lam - front.lam)
-        b, product = ((1.0 + t) * now - t * then for now, then in ((front.b, before.b), (front.product, before.product)))
-        error = (1.0 + t) * front.error + t * before.error + 8.0 * UNIT * (1.0 + t) * (
-            np.abs(front.product) + np.abs(before.product)
-        )
-        return self._solved(lam, self._feasible(b), (b, product, error))
+        # Its product is taken from the last solution alone: that of a longer line would be off by a multiple of what those of
+        # its ends are, and so on from line to line.
+        known, before = (front.b, front.product, front.error), self.before
+        t = 0.0 if before is None else (front.lam - lam) / (before.lam - front.lam)
+        b = front.b if before is None else front.b + t * (front.b - before.b)
+        return self._solved(lam, self._feasible(b), known)
 
     def _between(self, first: Anchor, last: Anchor, lam: float) -> Anchor:
         """Solve on a line, from the point there."""
         t = (first.lam - lam) / (first.lam - last.lam)
-        b, product, error = (
-            (1.0 - t) * x + t * z for x, z in zip((first.b, first.product, first.error), (last.b, last.product, last.error), strict=True)
-        )
+        ends = zip((first.b, first.product, first.error), (last.b, last.product, last.error), strict=True)
+        b, product, error = ((1.0 - t) * begin + t * end for begin, end in ends)
         error = error + 8.0 * UNIT * np.maximum(np.abs(first.product), np.abs(last.product))
         return self._solved(lam, self._feasible(b), (b, product, error))
 
@@ -326,9 +322,12 @@ class Walk:
         beta, problem, state, drift = solution.beta, solution.problem, solution.state, solution.drift
         is_known = np.isfinite(drift) and np.array_equal(beta, state.beta)
         r, drift = (state.residual, drift) if is_known else (problem.residual(beta), 0.0)
-        a = np.where(beta == 0.0, 0.0, np.where((beta == problem.lower) | (beta == problem.upper), self.w, lam * np.abs(beta)))
+        a = np.where(
+            beta == 0.0, 0.0, np.where((beta == problem.lower) | (beta == problem.upper), self.w, lam * np.abs(beta))
+        )
         bias = solution.certificate.bias
-        error = problem._product_error(beta) + drift + 8.0 * UNIT * (1.0 + np.abs(r) + abs(bias))
+        # What a solver tells of running residuals has the product in it that they began with.
+        error = (drift or problem._product_error(beta)) + 8.0 * UNIT * (1.0 + np.abs(r) + abs(bias))
         return Anchor(
             lam, self.y * np.minimum(a, self.w), lam * bias, lam * (self.y - r), lam * (r - bias), lam * error,
             solution.certificate.relative_gap,

@@ -23,7 +23,9 @@ from zerogap.path.proof import Shares, _maximum
 from zerogap.precision import total
 
 READ = 16.0 * UNIT  # of a coefficient or a bias, between what is kept of it and what is read of it at some C
-SURE = 1.0 + 1e-9  # more than rounding does to the largest of some ratios, once their numerators and denominators are known
+SURE = (
+    1.0 + 1e-9
+)  # more than rounding does to the largest of some ratios, once their numerators and denominators are known
 
 
 class Anchor(NamedTuple):
@@ -70,9 +72,7 @@ def _line(ends: tuple[Anchor, Anchor], points: Points) -> _Line:
     b = np.stack([end.b for end in ends])
     # By how much all coefficients together can be off where they are read, and what is left of their sum with them.
     moved = READ * float(np.abs(b).max(axis=0).sum()) * float(points.norm.max()) * points.norm
-    r = [
-        end.error + moved + READ * (np.abs(end.slack) + np.abs(end.product) + abs(end.bias) + end.lam) for end in ends
-    ]
+    r = [end.error + moved + READ * (np.abs(end.slack) + np.abs(end.product) + abs(end.bias) + end.lam) for end in ends]
     return _Line(points.y * b, points.y * np.stack([end.slack for end in ends]), np.stack(r), _stack(ends))
 
 
@@ -81,7 +81,7 @@ def _stack(ends: tuple[Anchor, Anchor]) -> np.ndarray:
 
 
 def _gap(ends: tuple[Anchor, Anchor], line: _Line, points: Points) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return lam² gap as N + sum of weight max(0, h): N, the h at both ends, and weights, those of the points that may switch."""
+    """Return lam² gap as N + sum of weight max(0, h): N, and h at both ends and weights of the points that may switch."""
     a, h, r, _ = line
     w = points.w
     is_in, is_out = (h > r).all(axis=0), (h < -r).all(axis=0)
