@@ -149,7 +149,7 @@ def svm_path(
     if gap is not None:
         if begun is not None:
             heard()
-        path = approximated(lambda: begun or data.begin(C_min), C_max, max_time, verbose=verbose)
+        path = approximated(lambda: data.begin(C_min) if begun is None else begun, C_max, max_time, verbose=verbose)
         _warn_if_interrupted(path, C_max)
         return path
     return follow(lambda: data.begin(C_min), begun, C_max, options, max_events, max_time, verbose)
@@ -249,8 +249,11 @@ def _check_gap(gap: Any, cache_size: Any, engine: Any, linear_system: Any, max_e
     if gap is None:
         return
     validation.check_positive("gap", gap, advice="It is the relative duality gap to stay below, for instance 1e-3.")
-    if gap >= 1.0:
-        raise ValueError(f"gap must be below 1, the relative duality gap of doing nothing; got {gap!r}.")
+    if not EXACT <= gap < 1.0:
+        raise ValueError(
+            f"gap must be below 1, the relative duality gap of doing nothing, and at least {EXACT:g}, which an exact path has, "
+            f"svm_path(...) without gap; got {gap!r}."
+        )
     for name, value in (("engine", engine), ("linear_system", linear_system), ("max_events", max_events)):
         if value is not None and value != "single":
             raise ValueError(

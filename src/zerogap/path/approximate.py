@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from zerogap import limits
+from zerogap.certificate import TINY, Residual
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
-from zerogap.limits import check
 from zerogap.loop import default_max_steps, solve
 from zerogap.path.engine import Transition, segment_between
 from zerogap.path.family import ELBOW, LEFT, RIGHT, Family
 from zerogap.path.proof import LargestGap
-from zerogap.path.result import Path
+from zerogap.path.result import PRECISE_ABOVE, Path
 from zerogap.path.solution_set import SolutionSet
 from zerogap.path.straight_line import Anchor, Points, largest_ratio
 from zerogap.problem import Certificate, DualProblem, Known
@@ -29,15 +30,14 @@ from zerogap.solution import Solution
 from zerogap.stopping import RelativeGap
 from zerogap.wording import count
 
-SHARE = 0.25  # of the gap that is guaranteed, to which solutions are solved: the rest is left for what is between them
+SHARE = 0.5  # of the gap that is guaranteed, to which solutions are solved: the rest is left for what is between them
 FIRST_STEP = math.log(4.0)  # the first line, in log C
-# The gap of a line is about as the cube of its length: points that change sets on it, times how far coefficients and decision
-# values depart from it.  The next line is as long as that allows, less a little, and not much longer than the last.
-POWER, CAUTION, SHORTER, LONGER = 1.0 / 3.0, 0.9, 0.3, 3.0
-ENOUGH = (
-    0.75  # of the gap: where rounding keeps the solutions themselves above this, no more of them are put in between
-)
-SHORTEST = 1e-9  # relative: lines are not cut any shorter
+# The gap of a line is about as the cube of its length, or somewhat more: points that change sets on it, times how far
+# coefficients and decision values depart from it.  The next line is as long as that allows, less a little, and not much longer
+# than the last.
+POWER, CAUTION, SHORTER, LONGER = 0.3, 0.9, 0.1, 3.0
+ENOUGH = 0.75  # of the gap: where rounding keeps solutions themselves above this, lines need not be much better than they are
+SHORTEST = 1e-6  # relative: lines are not cut any shorter
 
 
 class ApproximatePath(Path):
@@ -141,8 +141,17 @@ class ApproximatePath(Path):
 
     def certificates(self, C: np.ndarray, *, precisely: bool = True, from_data: bool = True) -> list[Certificate]:
         """Certify a few C, with kernel rows as they come."""
-        problems = [self.problem_at(float(c)) for c in C]
-        return [p.certify(np.clip(self.beta_at(float(c)), p.lower, p.upper)) for c, p in zip(C, problems, strict=True)]
+        found = []
+        for value in C.tolist():
+            limits.check()
+            problem = self.problem_at(value)
+            beta = np.clip(self.beta_at(value), problem.lower, problem.upper)
+            residual = problem.residual(beta)
+            now = problem.certify(beta, residual)
+            if precisely and now.relative_gap > PRECISE_ABOVE and now.rounding > now.gap:
+                now = problem.certify(beta, residual, precisely=True, from_data=from_data)
+            found.append(now)
+        return found
 
     def ever_used(self) -> np.ndarray:
         """Return the distinct points that have a coefficient at some C."""
@@ -246,18 +255,17 @@ class Walk:
             self.ahead.append(self._beyond(path._front))
         first, last = path._front, self.ahead[-1]
         ratio, lam = largest_ratio(first, last, self.points)
-        gap = ratio / (1.0 + ratio) if np.isfinite(ratio) else 1.0
-        reached = max(first.gap, last.gap)
-        length = math.log(first.lam / last.lam)
+        gap, reached, length = relative(ratio), max(first.gap, last.gap), math.log(first.lam / last.lam)
+        allowed = path.gap if reached <= ENOUGH * path.gap else max(path.gap, 2.0 * reached)
         # How much longer a line could be for the gap that is left to it.
-        share = (max(path.gap - reached, 0.0) / max(gap - reached, 1e-300)) ** POWER
-        if gap <= path.gap or length <= SHORTEST or (reached > ENOUGH * path.gap and gap <= 2.0 * reached):
+        share = (max(allowed - reached, 0.0) / max(gap - reached, TINY)) ** POWER
+        if gap <= allowed or length <= SHORTEST:
             path.append(first, self.ahead.pop(), LargestGap(gap, 1.0 / lam))
-            path._step = length * min(max(CAUTION * share, SHORTER), LONGER)
+            path._step = max(length * min(max(CAUTION * share, SHORTER), LONGER), SHORTEST)
             self.before = first
-            return
-        parts = max(2, math.ceil(1.0 / max(CAUTION * share, SHORTER)))
-        self.ahead.append(self._between(first, last, first.lam * math.exp(-length / parts)))
+        else:
+            parts = max(2, math.ceil(1.0 / max(share, SHORTER)))
+            self.ahead.append(self._between(first, last, first.lam * math.exp(-length / parts)))
 
     # Solutions.
 
@@ -314,24 +322,38 @@ class Walk:
         )
         if not self.path.has_segments:
             self.path.reached = solution.beta
-        check()
+        limits.check()
         return self._anchor(lam, solution)
 
     def _anchor(self, lam: float, solution: Solution) -> Anchor:
-        """Return what is known of a solution, in the scale of lam beta."""
+        """Return what is known of a solution; in twice the precision, if rounding leaves too much of the gap open."""
         beta, problem, state, drift = solution.beta, solution.problem, solution.state, solution.drift
         is_known = np.isfinite(drift) and np.array_equal(beta, state.beta)
         r, drift = (state.residual, drift) if is_known else (problem.residual(beta), 0.0)
-        a = np.where(
-            beta == 0.0, 0.0, np.where((beta == problem.lower) | (beta == problem.upper), self.w, lam * np.abs(beta))
-        )
-        bias = solution.certificate.bias
         # What a solver tells of running residuals has the product in it that they began with.
-        error = (drift or problem._product_error(beta)) + 8.0 * UNIT * (1.0 + np.abs(r) + abs(bias))
-        return Anchor(
-            lam, self.y * np.minimum(a, self.w), lam * bias, lam * (self.y - r), lam * (r - bias), lam * error,
-            solution.certificate.relative_gap,
-        )  # fmt: skip
+        rough = Residual(r, 0.0, drift + problem._product_error(beta) * (drift == 0.0))
+        anchor = self._scaled(lam, solution, rough)
+        for from_data in (False, True):  # as certificates do
+            if anchor.gap <= max(ENOUGH * self.path.gap, 2.0 * solution.certificate.relative_gap):
+                break
+            precise = problem._precise_residual(beta, rough, from_data)
+            anchor = min(anchor, self._scaled(lam, solution, precise), key=lambda one: one.gap)
+        return anchor
+
+    def _scaled(self, lam: float, solution: Solution, residual: Residual) -> Anchor:
+        """Return a solution in the scale of lam beta, with the gap that is proved of it alone."""
+        beta, problem, bias = solution.beta, solution.problem, solution.certificate.bias
+        is_capped = (beta != 0.0) & ((beta == problem.lower) | (beta == problem.upper))
+        b = self.y * np.where(is_capped, self.w, np.minimum(lam * np.abs(beta), self.w))
+        r = residual.less(0.0)
+        error = residual.error + 8.0 * UNIT * (1.0 + np.abs(r) + abs(bias))
+        anchor = Anchor(lam, b, lam * bias, lam * (self.y - r), lam * residual.less(bias), lam * error, np.inf)
+        return anchor._replace(gap=relative(largest_ratio(anchor, anchor, self.points)[0]))
+
+
+def relative(ratio: float) -> float:
+    """Return gap / primal from gap / dual."""
+    return ratio / (1.0 + ratio) if np.isfinite(ratio) else 1.0
 
 
 def walk(path: ApproximatePath, C_max: float, *, verbose: bool = False) -> str:
@@ -341,7 +363,7 @@ def walk(path: ApproximatePath, C_max: float, *, verbose: bool = False) -> str:
     try:
         steps = Walk(path, lam_end)
         while path.end > lam_end:
-            check()
+            limits.check()
             steps.advance()
             if progress is not None:
                 progress(0, 1.0 / path.end, 0)

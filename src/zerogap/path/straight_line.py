@@ -37,7 +37,7 @@ class Anchor(NamedTuple):
     product: np.ndarray  # (n,) K b
     slack: np.ndarray  # (n,) lam y - K b - bias: y h
     error: np.ndarray  # (n,) how far product and slack can be off
-    gap: float  # its relative gap, to judge how much of that of a line is its own
+    gap: float  # the relative gap that is proved of it alone
 
 
 class Points(NamedTuple):
