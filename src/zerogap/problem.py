@@ -44,6 +44,7 @@ class Known(NamedTuple):
 
     beta: np.ndarray  # (n,)
     product: np.ndarray  # (n,) K beta
+    error: np.ndarray | None = None  # (n,) how far that may be off; None for the rounding of one product
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +274,8 @@ class DualProblem(Formulations):
         """Return a bound on how far each entry of that is off."""
         error = self.gram.dot_error(beta)
         if self.known is not None:  # it is a sum of two products
-            error = error + self.gram.dot_error(self.known.beta) + self.gram.dot_error(beta - self.known.beta)
+            known = self.gram.dot_error(self.known.beta) if self.known.error is None else self.known.error
+            error = error + known + self.gram.dot_error(beta - self.known.beta)
         return error
 
     def product_error(self, beta: np.ndarray) -> float:
