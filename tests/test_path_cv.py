@@ -501,7 +501,7 @@ def test_it_tells_what_it_found(found, cancer):
     assert "candidates" in several._repr_html_()
     assert "gamma=" in repr(several).partition("):")[2]
     assert "CVCurve" in found.cv_curve_._repr_html_()
-    assert "best" not in SVCPathCV()._repr_html_()
+    assert "standard error" not in SVCPathCV()._repr_html_()
     assert "5 folds, C from 0.01 to 100" in repr(found.cv_curve_)
 
 
