@@ -25,9 +25,16 @@ class ApproximatePairPath(ApproximatePath, PairPath):
         return path.of(shared, places)
 
     def follow(
-        self, options: Options, C_max: float, *, max_events: int | None, max_time: float | None, verbose: bool
+        self,
+        options: Options,
+        C_max: float,
+        *,
+        max_events: int | None,
+        max_time: float | None,
+        verbose: bool,
+        prove: bool = True,
     ) -> "ApproximatePairPath":
-        """Go along the path to C_max, or as far as limits allow; ``status`` says which."""
+        """Go along the path to C_max, or as far as limits allow; ``status`` says which.  It is proved on its way."""
         approximated(lambda: self, C_max, max_time, verbose=verbose)
         return self
 
