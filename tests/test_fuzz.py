@@ -1,4 +1,4 @@
-"""Cases of the campaign in benchmarks/fuzz.py (long: five hundred), and tests of its evaluation: it has to see what is false."""
+"""Cases of the campaign in benchmarks/fuzz.py (long: 500), and tests of its evaluation: it has to see what is false."""
 
 import sys
 from dataclasses import replace
