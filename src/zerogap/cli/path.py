@@ -37,8 +37,10 @@ def add(commands: Any) -> None:
     parser.add_argument("--engine", default="single", choices=ENGINES, help="lp is that of Ong et al. (default single)")
     parser.add_argument("--linear-system", choices=LINEAR_SYSTEMS, help="of engine lp")
     arguments.add_split(parser)
-    parser.add_argument("--cv", type=arguments.folds, default=5, help="folds of the cross-validation (default 5)")
-    parser.add_argument("--no-cv", action="store_true", help="do not cross-validate")
+    parser.add_argument("--cv", type=arguments.folds, default=5, help="folds of the training points (default 5)")
+    parser.add_argument(
+        "--no-cv", action="store_true", help="do not cross-validate; other engines than single never do"
+    )
     parser.add_argument("--no-grid", action="store_true", help="do not run scikit-learn's grid for comparison")
     parser.add_argument(
         "--save",
@@ -77,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         return solving.ended(is_interrupted)
     curve, which = _scored(model, parts, report)
     results = {"data": options.data, **_shown(options, model, curve, which, seconds, report)}
-    if status == "complete" and not options.no_cv:
+    if status == "complete" and options.engine == "single" and not options.no_cv:
         results["cross_validation"] = _cross_validated(options, curve, which, parts, report)
     if not (options.no_grid or is_interrupted or not parts.y_test.size):
         with report.working(f"scikit-learn is fitting {GRID} values of C (--no-grid leaves it out)"):
@@ -196,7 +198,7 @@ def _cross_validated(
     report.say(f"\n  {said:<22} {score:>9.4f}  best for C in {folds.in_words(model.best_intervals_)}")
     report.say(f"  standard error         {error:>9.4f}")
     report.say(f"  {which + ' accuracy':<22} {curve(C):>9.4f}  at C = {C:.4g}, chosen so")
-    report.say(f"  seconds                {seconds:>9.3f}")
+    report.say(f"  seconds of folds       {seconds:>9.3f}")
     return {
         "folds": number_of, "C": C, "score": score, "std_error": error, "best_intervals": model.best_intervals_,
         "score_of_choice": float(curve(C)), "seconds": seconds,
