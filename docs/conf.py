@@ -1,6 +1,6 @@
 """How Sphinx makes the site.  From the top of the repository: ``sphinx-build -W -c docs . docs/_build``.
 
-The source folder is the repository itself, so that README.md, docs/ and experiments/ are pages of one site just as they are, and a
+The source folder is the repository itself, so that README.md, docs/ and experiments/ are pages of one site as they are, and a
 link between two of them works in a checkout and on the site alike.
 """
 
@@ -20,7 +20,17 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/**.md", "docs/**.rst", "experiments/**.md", "benchmarks/README.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md",
 ]  # fmt: skip
-exclude_patterns = [".*", "src", "tests", "examples", "build", "dist", "docs/_*", "**/__pycache__", "docs/gallery/*.md5"]
+exclude_patterns = [
+    ".*",
+    "src",
+    "tests",
+    "examples",
+    "build",
+    "dist",
+    "docs/_*",
+    "**/__pycache__",
+    "docs/gallery/*.md5",
+]
 
 extensions = [
     "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx.ext.mathjax", "sphinx-mathjax-offline",

@@ -2,8 +2,9 @@
 Why "converged" can be off by 14 %
 ==================================
 
-A solver of support vector machines stops when its optimality conditions are violated by less than ``tol``. That is not the same as being
-near the optimum. Here scikit-learn's ``SVC`` ends without a warning, and :func:`zerogap.certify` proves how far it may be off.
+A solver of support vector machines stops when its optimality conditions are violated by less than ``tol``. That is
+not the same as being near the optimum. Here scikit-learn's ``SVC`` ends without a warning, and
+:func:`zerogap.certify` proves how far it may be off.
 """
 
 import warnings
@@ -22,15 +23,15 @@ model = make_pipeline(StandardScaler(), SVC(C=1e4)).fit(X, y)
 print(zerogap.certify(model, X, y))
 
 # %%
-# scikit-learn had said that it converged. The bound comes from the dual problem, so it is a proof: no machine with these parameters has an
-# objective below it. :func:`zerogap.polish` returns the exact model in the place of this one.
+# scikit-learn had said that it converged. The bound comes from the dual problem, so it is a proof: no machine with
+# these parameters has an objective below it. :func:`zerogap.polish` returns the exact model in the place of this one.
 
 exact = zerogap.polish(model, X, y)
 print(zerogap.certify(exact, X, y))
 
 # %%
-# Does a smaller ``tol`` help? Only so far. scikit-learn's solver keeps kernel values in single precision, and from some point on a smaller tolerance
-# changes nothing. zerogap's own ``tol`` *is* the certified gap.
+# Does a smaller ``tol`` help? Only so far. scikit-learn's solver keeps kernel values in single precision, and from
+# some point on a smaller tolerance changes nothing. zerogap's own ``tol`` *is* the certified gap.
 
 tolerances = np.logspace(-1, -8, 8)
 theirs, ours = [], []

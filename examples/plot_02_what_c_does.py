@@ -2,8 +2,9 @@
 What C does
 ===========
 
-C is the price of a point on the wrong side of its margin. A small C buys a wide margin that many points violate; a large one a narrow
-margin that follows single points. :class:`zerogap.SVCPath` has the solution for every C, so that pictures of any of them cost nothing more.
+C is the price of a point on the wrong side of its margin. A small C buys a wide margin that many points violate; a
+large one a narrow margin that follows single points. :class:`zerogap.SVCPath` has the solution for every C, so that
+pictures of any of them cost nothing more.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +18,8 @@ path = SVCPath(gamma=1.0, C_min=0.01, C_max=1000.0).fit(X, y)
 print(path.path_)
 
 # %%
-# One fit, six machines. The thick line is the boundary, the thin ones are the margins; circles are the points on their margin.
+# One fit, six machines. The thick line is the boundary, the thin ones are the margins; circles are the points on
+# their margin.
 
 x1, x2 = np.meshgrid(np.linspace(-1.9, 2.9, 120), np.linspace(-1.4, 1.9, 90))
 grid = np.column_stack([x1.ravel(), x2.ravel()])

@@ -2,8 +2,9 @@
 Every C at once, against a grid
 ===============================
 
-A grid of 25 values of C fits 25 models and knows the score at 25 places. The path knows it everywhere: between two breakpoints the solution is a
-straight line in 1/C, so the C at which a held-out point changes sides is a linear equation.
+A grid of 25 values of C fits 25 models and knows the score at 25 places. The path knows it everywhere: between two
+breakpoints the solution is a straight line in 1/C, so the C at which a held-out point changes sides is a linear
+equation.
 """
 
 import time
@@ -27,7 +28,9 @@ began = time.perf_counter()
 pipe.fit(X_train, y_train)
 curve = score_curve(pipe, X_test, y_test)
 print(f"path and curve: {time.perf_counter() - began:.3f} s, {pipe[-1].n_events_} events")
-print(f"best accuracy {curve.best_score:.4f} for C in", ", ".join(f"{a:.3g} to {b:.3g}" for a, b in curve.best_intervals))
+print(
+    f"best accuracy {curve.best_score:.4f} for C in", ", ".join(f"{a:.3g} to {b:.3g}" for a, b in curve.best_intervals)
+)
 
 # %%
 # The grid, beside it.

@@ -2,8 +2,9 @@
 The certificate, and what rounding does to it
 =============================================
 
-A certificate brackets the optimum: it is below the primal objective and above the dual one. Both are computed in float64, which rounds. So a certificate also
-says by how much rounding can have put it off, and counts that as a part of the gap.
+A certificate brackets the optimum: it is below the primal objective and above the dual one. Both are computed in
+float64, which rounds. So a certificate also says by how much rounding can have put it off, and counts that as a part
+of the gap.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,8 @@ solution = solve(problem, "smo", stop=RelativeGap(1e-9), trace_every=5)
 print(repr(solution.certificate))
 
 # %%
-# While SMO runs, the dual objective rises to the optimum from below, and the primal objective comes down from above. The difference is the gap.
+# While SMO runs, the dual objective rises to the optimum from below, and the primal objective comes down from above.
+# The difference is the gap.
 
 trace = solution.trace
 step, dual, gap = (np.array(trace[name])[1:] for name in ("step", "dual", "gap"))
@@ -36,8 +38,9 @@ right.set(xlabel="pairs moved", ylabel="relative gap", title="to nine digits")
 plt.show()
 
 # %%
-# Rounding matters where numbers cancel. Move the points far from the origin: a linear kernel then sums large numbers of both signs. The
-# bound on rounding grows with the square of the distance, and a gap of 1e-9 that float64 cannot show is not claimed.
+# Rounding matters where numbers cancel. Move the points far from the origin: a linear kernel then sums large numbers
+# of both signs. The bound on rounding grows with the square of the distance, and a gap of 1e-9 that float64 cannot
+# show is not claimed.
 
 beta = solve(DualProblem.hinge(Gram(X, "linear"), 2.0 * y - 1.0, C=1.0), stop=RelativeGap(1e-10)).beta
 for distance in (0.0, 1e2, 1e4, 1e6):

@@ -2,8 +2,8 @@
 Solvers raced under one stopping rule
 =====================================
 
-"Converged" means something else in every package. Here all solvers get one problem and one rule, a certified relative gap, and kernel evaluations are counted in the
-same way for all. So the race is fair.
+"Converged" means something else in every package. Here all solvers get one problem and one rule, a certified relative
+gap, and kernel evaluations are counted in the same way for all. So the race is fair.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,9 @@ race = compare(problem, ["smo", "smo-mvp", "smo-platt", "rosen", "simple-svm"], 
 print(race)
 
 # %%
-# Who is first depends on what is counted. In iterations the second order rule of ``smo`` beats the most violating pair, ``smo-mvp``. In kernel evaluations, which
-# is what counts where a kernel is expensive, ``rosen`` and ``simple-svm`` look at a part of the matrix only.
+# Who is first depends on what is counted. In iterations the second order rule of ``smo`` beats the most violating
+# pair, ``smo-mvp``. In kernel evaluations, which is what counts where a kernel is expensive, ``rosen`` and
+# ``simple-svm`` look at a part of the matrix only.
 
 fig, axes = plt.subplots(1, 2, figsize=(8.4, 3.6), sharey=True)
 race.plot("gap", "step", ax=axes[0])

@@ -2,8 +2,8 @@
 SMO, one step at a time
 =======================
 
-Sequential minimal optimisation moves two coefficients at a time: the smallest set that can move while their sum stays the same.
-:func:`zerogap.iterate` stands still after every step, to look at it.
+Sequential minimal optimisation moves two coefficients at a time: the smallest set that can move while their sum stays
+the same. :func:`zerogap.iterate` stands still after every step, to look at it.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,8 @@ for state, info in steps:
 print(steps.solution)
 
 # %%
-# The pair that moves is ringed. The line is the boundary after the move, with the bias in the middle of the interval that the points allow so far.
+# The pair that moves is ringed. The line is the boundary after the move, with the bias in the middle of the interval
+# that the points allow so far.
 
 fig, axes = plt.subplots(2, 3, figsize=(8.4, 5.0), sharex=True, sharey=True)
 across = np.array([X[:, 0].min() - 1.0, X[:, 0].max() + 1.0])
@@ -36,5 +37,7 @@ for ax, shot in zip(axes.flat, [*shots[:5], shots[-1]], strict=True):
     ax.plot(across, -(w[0] * across + bias) / w[1], color="black")
     ax.scatter(*X.T, c=np.where(y == 1, "#d1642c", "#0b6e6e"), s=12 + 60 * np.abs(beta))
     ax.scatter(*X[moved].T, s=150, facecolors="none", edgecolors="black")
-    ax.set(title=f"step {info.step}, gap {info.gap:.2g}", ylim=(X[:, 1].min() - 1, X[:, 1].max() + 1), xticks=[], yticks=[])
+    ax.set(
+        title=f"step {info.step}, gap {info.gap:.2g}", ylim=(X[:, 1].min() - 1, X[:, 1].max() + 1), xticks=[], yticks=[]
+    )
 plt.show()

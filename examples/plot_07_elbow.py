@@ -2,8 +2,9 @@
 The elbow: which points are on the margin
 =========================================
 
-Along the path every point is in one of three sets. *Left*: within the margin, at its cap. *Elbow*: on the margin, with a coefficient in
-between. *Right*: beyond the margin, no support vector. Nothing happens between two breakpoints but straight lines.
+Along the path every point is in one of three sets. *Left*: within the margin, at its cap. *Elbow*: on the margin,
+with a coefficient in between. *Right*: beyond the margin, no support vector. Nothing happens between two breakpoints
+but straight lines.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +20,8 @@ for event in path.events[:5]:
 print(f"... {path.n_events} events in all")
 
 # %%
-# On the left the scaled coefficients b = beta / C, whose cap is one. Against 1/C they are straight between two events; the axis here is
-# logarithmic in C, which bends them. On the right the size of the three sets.
+# On the left the scaled coefficients b = beta / C, whose cap is one. Against 1/C they are straight between two
+# events; the axis here is logarithmic in C, which bends them. On the right the size of the three sets.
 
 C = np.geomspace(0.05, 500.0, 800)
 scaled = np.abs(path.coefficients_at(C)) / C[:, None]

@@ -2,8 +2,8 @@
 The best C of a regression, not of a grid
 =========================================
 
-On a segment of the path predictions are linear in C, so the squared error of held-out points is a parabola. The least error over *all* C is
-therefore the vertex of one of these parabolas: an exact minimum, without a grid.
+On a segment of the path predictions are linear in C, so the squared error of held-out points is a parabola. The least
+error over *all* C is therefore the vertex of one of these parabolas: an exact minimum, without a grid.
 """
 
 import matplotlib.pyplot as plt

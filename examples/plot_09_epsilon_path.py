@@ -2,8 +2,9 @@
 The path over epsilon
 =====================
 
-Epsilon is half the width of the tube in which errors cost nothing. A wide tube needs few support vectors, and at zero every point is one. ``svr_path(..., over="epsilon")``
-follows the solution from the tube that holds all points down to none.
+Epsilon is half the width of the tube in which errors cost nothing. A wide tube needs few support vectors, and at zero
+every point is one. ``svr_path(..., over="epsilon")`` follows the solution from the tube that holds all points down to
+none.
 """
 
 import matplotlib.pyplot as plt

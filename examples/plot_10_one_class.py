@@ -2,8 +2,9 @@
 One class, for every nu
 =======================
 
-A one-class machine learns where data is. ``nu`` says which share of the points may be left outside. :class:`zerogap.OneClassSVMPath` has the solution for
-every nu, so that the level sets of all of them come from one fit.
+A one-class machine learns where data is. ``nu`` says which share of the points may be left outside.
+:class:`zerogap.OneClassSVMPath` has the solution for every nu, so that the level sets of all of them come from one
+fit.
 """
 
 import matplotlib.pyplot as plt

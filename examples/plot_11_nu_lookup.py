@@ -2,8 +2,8 @@
 NuSVC is a lookup
 =================
 
-A nu-SVC is an SVC with some C, which one cannot know beforehand. On the exact path that C is the root of a linear equation. So :class:`zerogap.NuSVC` reaches
-nu to the last digits, and every other nu is a lookup.
+A nu-SVC is an SVC with some C, which one cannot know beforehand. On the exact path that C is the root of a linear
+equation. So :class:`zerogap.NuSVC` reaches nu to the last digits, and every other nu is a lookup.
 """
 
 import matplotlib.pyplot as plt

@@ -2,7 +2,8 @@
 Several classes, every C
 ========================
 
-Of ten classes there are 45 pairs, and each has a path of its own. A prediction is the vote of all of them, so its held-out score, too, is known for every C.
+Of ten classes there are 45 pairs, and each has a path of its own. A prediction is the vote of all of them, so its
+held-out score, too, is known for every C.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +16,9 @@ from zerogap import SVCPath
 X, y = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, train_size=400, random_state=0)
 model = SVCPath(C_min=0.01, C_max=100.0).fit(X_train, y_train)
-print(f"{len(model.paths_)} paths, {model.n_events_} events, largest relative gap {model.largest_gap_:.1e} over every C")
+print(
+    f"{len(model.paths_)} paths, {model.n_events_} events, largest relative gap {model.largest_gap_:.1e} over every C"
+)
 
 # %%
 # The accuracy of the vote, on every interval of C on which no prediction changes.

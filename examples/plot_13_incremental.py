@@ -2,8 +2,8 @@
 Learning and unlearning, exactly
 ================================
 
-Rows come and go. ``partial_fit`` and ``forget`` go from the present solution to the exact one of the rows that are there now, by a few exchanges of points. Nothing drifts: the model is the
-one that a fresh fit would give.
+Rows come and go. ``partial_fit`` and ``forget`` go from the present solution to the exact one of the rows that are
+there now, by a few exchanges of points. Nothing drifts: the model is the one that a fresh fit would give.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,8 @@ for k in range(100, 400, 10):
 print(f"{model.shape_fit_[0]} rows, largest relative gap on the way {max(gaps):.1e}")
 
 # %%
-# Forget half of them again: a row that someone has withdrawn, say. A fresh fit on what is left agrees to the last digits.
+# Forget half of them again: a row that someone has withdrawn, say. A fresh fit on what is left agrees to the last
+# digits.
 
 model.forget(range(0, 400, 2))
 left = np.arange(400)[1::2]

@@ -2,8 +2,9 @@
 A Gaussian process by conjugate gradient
 ========================================
 
-The mean of a Gaussian process solves one linear system, (K + noise I) beta = y. Conjugate gradient needs products with K only, and Skilling's bounds say after every step
-how far the value still can be off: the same certificate as that of a support vector machine.
+The mean of a Gaussian process solves one linear system, (K + noise I) beta = y. Conjugate gradient needs products
+with K only, and Skilling's bounds say after every step how far the value still can be off: the same certificate as
+that of a support vector machine.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +33,8 @@ ax.set(ylim=(-2.4, 2.0))
 plt.show()
 
 # %%
-# How fast it goes depends on the noise: little of it makes a badly conditioned matrix. A Nyström preconditioner, some rows of K in place of
-# the matrix, repairs most of that.
+# How fast it goes depends on the noise: little of it makes a badly conditioned matrix. A Nyström preconditioner, some
+# rows of K in place of the matrix, repairs most of that.
 
 X = random.normal(size=(800, 2))
 y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * random.normal(size=800)

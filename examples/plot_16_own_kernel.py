@@ -2,8 +2,8 @@
 A kernel of one's own
 =====================
 
-A kernel is an object with one method, ``values``. The histogram intersection, the sum of the smaller of two counts, suits images that are counts of ink. It works at once with every
-solver, every path and every certificate.
+A kernel is an object with one method, ``values``. The histogram intersection, the sum of the smaller of two counts,
+suits images that are counts of ink. It works at once with every solver, every path and every certificate.
 """
 
 from dataclasses import dataclass

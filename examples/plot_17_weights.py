@@ -2,8 +2,9 @@
 Sample weights are repetitions
 ==============================
 
-A row of weight two is that row twice. That sounds plain, and decides a lot: what ``gamma="scale"`` is, what "balanced" means, what happens to duplicates. Here both models are the
-same, their intercepts to the last bit and their decision values but for rounding. scikit-learn's are not the same.
+A row of weight two is that row twice. That sounds plain, and decides a lot: what ``gamma="scale"`` is, what
+"balanced" means, what happens to duplicates. Here both models are the same, their intercepts to the last bit and
+their decision values but for rounding. scikit-learn's are not the same.
 """
 
 import matplotlib.pyplot as plt
@@ -23,10 +24,12 @@ for name, cls in (("zerogap", SVC), ("scikit-learn", TheirSVC)):
     weighted = cls(C=10.0).fit(X, y, sample_weight=weight)
     repeated = cls(C=10.0).fit(repeated_X, repeated_y)
     difference = np.abs(weighted.decision_function(X) - repeated.decision_function(X)).max()
-    print(f"{name}: intercepts {weighted.intercept_[0]:.12f} and {repeated.intercept_[0]:.12f}; decision values differ by {difference:.1e}")
+    print(f"{name}: intercepts {weighted.intercept_[0]:.12f} and {repeated.intercept_[0]:.12f}")
+    print(f"    decision values differ by {difference:.1e}")
 
 # %%
-# scikit-learn's ``gamma="scale"`` does not look at weights, so the two are other kernels there. A weight moves the boundary towards what counts more:
+# scikit-learn's ``gamma="scale"`` does not look at weights, so the two are other kernels there. A weight moves the
+# boundary towards what counts more:
 
 x1, x2 = np.meshgrid(np.linspace(-2, 3, 150), np.linspace(-4, 6, 120))
 grid = np.column_stack([x1.ravel(), x2.ravel()])

@@ -2,8 +2,9 @@
 The hard margin, and when there is none
 =======================================
 
-With ``C=np.inf`` no point may be within the margin. Where the classes can be separated that is the largest margin there is. Where they cannot, the dual objective has no bound; a solver that does not
-notice never ends. Here it is told.
+With ``C=np.inf`` no point may be within the margin. Where the classes can be separated that is the largest margin
+there is. Where they cannot, the dual objective has no bound; a solver that does not notice never ends. Here it is
+told.
 """
 
 import warnings

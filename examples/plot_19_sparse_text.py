@@ -2,8 +2,8 @@
 Sparse data: texts as counts of words
 =====================================
 
-Texts become long vectors that are nearly all zeros. Sparse matrices go in as they are, dense copies are not made, and a linear kernel needs no kernel matrix: ``auto`` solves for the
-vector of weights, and certifies it all the same.
+Texts become long vectors that are nearly all zeros. Sparse matrices go in as they are, dense copies are not made, and
+a linear kernel needs no kernel matrix: ``auto`` solves for the vector of weights, and certifies it all the same.
 """
 
 import matplotlib.pyplot as plt
@@ -30,7 +30,8 @@ X = X.multiply(1.0 / np.sqrt(X.multiply(X).sum(axis=1))[:, None]).tocsr()
 print(f"{X.shape[0]} texts, {X.shape[1]} words, {100 * X.nnz / np.prod(X.shape):.1f} % of the entries are not zero")
 
 # %%
-# Both machines on the same texts. LinearSVC counts the bias in its norm and squares the hinge, so its problem is another one; ``certify`` measures each in its own.
+# Both machines on the same texts. LinearSVC counts the bias in its norm and squares the hinge, so its problem is
+# another one; ``certify`` measures each in its own.
 
 model = SVC(C=10.0, kernel="linear", tol=1e-8).fit(X[:400], y[:400])
 print("zerogap:  ", certify(model, X[:400], y[:400]), "accuracy", model.score(X[400:], y[400:]))

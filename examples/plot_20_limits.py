@@ -2,8 +2,9 @@
 A fit that ends when told to
 ============================
 
-Large C on badly scaled data is where fits go on for ever. ``max_time`` and ``max_iter`` end one, Ctrl-C does, and what there is stays usable: a feasible model, its
-gap, and a status that says what happened. ``warm_start`` goes on from there.
+Large C on badly scaled data is where fits go on for ever. ``max_time`` and ``max_iter`` end one, Ctrl-C does, and
+what there is stays usable: a feasible model, its gap, and a status that says what happened. ``warm_start`` goes on
+from there.
 """
 
 import warnings

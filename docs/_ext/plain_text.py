@@ -1,4 +1,4 @@
-"""Docstrings are plain text with formulas: what reStructuredText would take for markup in them, |f|², ``w*`` and ``C_``, is escaped.
+"""Docstrings are plain text with formulas: |f|², ``w*`` and ``C_`` would be markup in reStructuredText, and are escaped.
 
 Literals, links, doctests and what is indented as code are left alone.
 """
