@@ -64,6 +64,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
     "min_reported_time": 0,
     "doc_module": ("zerogap",),
     "backreferences_dir": "docs/gallery/uses",
@@ -92,5 +93,5 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"docs/index": [], "docs/gallery/index": []}
+html_sidebars = {"docs/index": [], "docs/gallery/index": [], "docs/scikit-learn": []}
 copyright = "the zerogap developers. BSD-3-Clause"

@@ -12,6 +12,7 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+READING = "Ours, the paper's value in brackets, ✗ where a rule does not hold:"
 IMAGE = re.compile(r"^!\[(.*?)\]\((.*?)\)$", flags=re.MULTILINE)
 
 
@@ -20,7 +21,7 @@ def shortened(text: str, folder: str, name: str) -> str:
     table = "\n".join(line for line in text.splitlines() if line.startswith("|"))
     count = next(line for line in text.splitlines() if line.startswith(f"{name}: "))
     images = [f"![{label or name}](/experiments/{folder}/{file})" for label, file in IMAGE.findall(text)]
-    link = f"{count} [Every rule](/experiments/{folder}/{name}.md)"
+    link = f"{READING} {count.replace(f'{name}: ', '')} [Every rule](/experiments/{folder}/{name}.md)"
     return "\n\n".join([table, link, *images])
 
 
@@ -38,7 +39,10 @@ class Results(SphinxDirective):
         text = shortened(file.read_text(encoding="utf-8"), folder, name)
         if "figures-only" in self.options:
             text = "\n\n".join(part for part in text.split("\n\n") if not part.startswith("|"))
-        return self.parse_text_to_nodes(text)
+        shown = self.parse_text_to_nodes(text)
+        for table in (node for node in shown if isinstance(node, nodes.table)):
+            table["classes"].append("results")  # numbers, which need no second line
+        return shown
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
