@@ -95,6 +95,13 @@ def alone(multiplications: int, most: float = math.inf) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def several_at_once() -> Iterator[None]:
+    """Work of which threads of the caller's do several parts at once: BLAS takes one thread, and finds the same digits."""
+    with _blas().held():
+        yield
+
+
 def share(work: Callable[[Any], None], pieces: Iterable[Any]) -> None:
     """Call ``work`` with every piece, on all threads; raise ``Exceeded`` if the limit came before the last of them.
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from zerogap.lazy_import import loader
 
 if TYPE_CHECKING:
+    from zerogap.estimators.cv_curve import CVCurve
     from zerogap.estimators.gaussian_process import GaussianProcessRegressor
     from zerogap.estimators.loo import leave_one_out
     from zerogap.estimators.nu_svc import NuSVC
@@ -16,12 +17,15 @@ if TYPE_CHECKING:
     from zerogap.estimators.scoring import cost_matrix_scorer
     from zerogap.estimators.svc import SVC
     from zerogap.estimators.svc_path import SVCPath
+    from zerogap.estimators.svc_path_cv import SVCPathCV
     from zerogap.estimators.svr import SVR
     from zerogap.estimators.svr_path import SVRPath
+    from zerogap.estimators.svr_path_cv import SVRPathCV
 
 __getattr__, __dir__ = loader(
     __name__,
     {
+        "CVCurve": "cv_curve",
         "GaussianProcessRegressor": "gaussian_process",
         "NuSVC": "nu_svc",
         "NuSVR": "nu_svr",
@@ -29,8 +33,10 @@ __getattr__, __dir__ = loader(
         "OneClassSVMPath": "one_class_path",
         "SVC": "svc",
         "SVCPath": "svc_path",
+        "SVCPathCV": "svc_path_cv",
         "SVR": "svr",
         "SVRPath": "svr_path",
+        "SVRPathCV": "svr_path_cv",
         "cost_matrix_scorer": "scoring",
         "leave_one_out": "loo",
         "load": "persistence",
@@ -41,13 +47,16 @@ __getattr__, __dir__ = loader(
 __all__ = [
     "SVC",
     "SVR",
+    "CVCurve",
     "GaussianProcessRegressor",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
     "OneClassSVMPath",
     "SVCPath",
+    "SVCPathCV",
     "SVRPath",
+    "SVRPathCV",
     "cost_matrix_scorer",
     "leave_one_out",
     "load",

@@ -6,6 +6,7 @@ What a model holds is a tree.  Numbers, text and None are themselves, everything
     sparse         type, shape, data, indices, indptr  record  one of ``HOMES``: its name and its parts
     path, pairpath the arrays of a Path, or PairPath   state   one of ``HOMES``: its name and its attributes
     status         its name                            random  the state of a RandomState
+    sampled        samples and scores of a SampledScoreCurve
 """
 
 import json
@@ -35,6 +36,12 @@ HOMES = {
     "NuSVR": "estimators.nu_svr",
     "SVCPath": "estimators.svc_path",
     "SVRPath": "estimators.svr_path",
+    "SVCPathCV": "estimators.svc_path_cv",
+    "SVRPathCV": "estimators.svr_path_cv",
+    "Candidate": "estimators.path_cv",
+    "CVCurve": "estimators.cv_curve",
+    "ErrorCurve": "path",
+    "ScoreCurve": "path",
     "GaussianProcessRegressor": "estimators.gaussian_process",
     "Rows": "estimators.incremental",
     "Training": "estimators.incremental",
@@ -162,6 +169,8 @@ class _Writer:
             return {"pairpath": self.encode(value.to_dict())}
         if name in PATHS and hasattr(value, "to_dict"):
             return {"path": self.encode(value.to_dict())}
+        if name == "SampledScoreCurve" and hasattr(value, "samples"):
+            return {"sampled": [self.encode(value.samples), self.encode(value.score)]}
         if _class_named(name) is not type(value):
             raise TypeError(
                 f"{_described(value)} cannot be stored in a file without pickle. "
@@ -233,6 +242,11 @@ class _Reader:
         from zerogap.path.pairwise import PairPath
 
         return PairPath.from_dict(self.decode(content))
+
+    def _sampled(self, content: list[Any]) -> Any:
+        from zerogap.path import SampledScoreCurve
+
+        return SampledScoreCurve.at(*self._list(content))
 
     def _record(self, content: list[Any]) -> Any:
         name, items = content

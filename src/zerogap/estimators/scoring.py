@@ -10,7 +10,7 @@ from sklearn.metrics import get_scorer, make_scorer
 
 from zerogap.estimators.pairs import shaped
 from zerogap.path.curve import SampledScoreCurve, ScoreCurve, accuracy_curve, joined
-from zerogap.path.predictions import Predictions, decision_values, of_two_classes, of_votes
+from zerogap.path.predictions import NO_LENGTH, Predictions, decision_values, of_two_classes, of_votes
 from zerogap.path.result import Path
 
 SAME_SCORE = 1e-12  # relative: what another order of summation makes of a score
@@ -39,11 +39,15 @@ def curve_of(
     break_ties: bool,
     shape: str,
     each: Callable[[Callable[[int], Any], int], list[Any]],
+    samples: np.ndarray | None = None,
 ) -> ScoreCurve:
-    """Return the score for every C; of decision values at some C, in the ``shape`` that the estimator gives them."""
+    """Return the score for every C; of decision values at some C, in the ``shape`` that the estimator gives them.
+
+    These are ``samples``, as far as the paths go; by default every breakpoint, and the middle between two.
+    """
     score = None if scoring is None or scoring == "accuracy" else _Score(scoring, held)
     if score is not None and score.is_of_values:
-        return _sampled(held, score, shape)
+        return _sampled(held, score, shape, samples)
     k = held.classes.size
     if k == 2:
         found = of_two_classes(held.paths[0], held.K)
@@ -80,7 +84,7 @@ class _Score:
 
     def __init__(self, scoring: Any, held: Held):
         self.name = getattr(scoring, "__name__", None) or repr(scoring)
-        self.scorer, self.held = _as_scorer(scoring), held
+        self.scorer, self.held = as_scorer(scoring), held
         self._takes_weight = _takes_weight(self.scorer._score_func)
         if held.weight is not None and not self._takes_weight:
             raise TypeError(f"scoring={self.name} takes no sample_weight, and weights were given. Leave them out.")
@@ -141,7 +145,7 @@ class _Score:
         return True
 
 
-def _as_scorer(scoring: Any) -> Any:
+def as_scorer(scoring: Any) -> Any:
     """Return a scorer as ``make_scorer`` makes them."""
     if isinstance(scoring, str):
         return get_scorer(scoring)
@@ -256,12 +260,12 @@ class _Pieces:
         return copies
 
 
-def _sampled(held: Held, score: _Score, shape: str) -> SampledScoreCurve:
-    """Return the score at every breakpoint and in the middle, in log C, between two."""
+def _sampled(held: Held, score: _Score, shape: str, samples: np.ndarray | None) -> SampledScoreCurve:
+    """Return the score at samples, or at every breakpoint and in the middle, in log C, between two."""
     low, high = max(path.C[0] for path in held.paths), min(path.C[-1] for path in held.paths)
-    C = np.unique(np.concatenate([path.C for path in held.paths]))
-    C = C[(low <= C) & (high >= C)]
-    samples = np.unique(np.concatenate([C, np.sqrt(C[:-1] * C[1:])]))
+    C = np.unique(np.concatenate([path.C for path in held.paths])) if samples is None else samples
+    C = C[(low * (1.0 - NO_LENGTH) <= C) & (high * (1.0 + NO_LENGTH) >= C)]
+    samples = np.unique(np.concatenate([C, np.sqrt(C[:-1] * C[1:])])) if samples is None else C
     k = held.classes.size
     found = [score.of_values(shaped(f, k, shape)) for f in decision_values(held.paths, held.K, held.places, samples)]
     return SampledScoreCurve.at(samples, np.array(found))

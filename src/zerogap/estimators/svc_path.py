@@ -111,6 +111,8 @@ class SVCPath(ClassifierMixin, KernelMachine):
     True
     """
 
+    _proves = True  # whether the largest gap is proved at once, or when it is asked for
+
     def __init__(
         self,
         *,
@@ -212,7 +214,14 @@ class SVCPath(ClassifierMixin, KernelMachine):
         if self.class_weight is not None:
             points = self._distinct(X, codes.astype(np.float64), weight)
             kernel, weight = {"kernel": self._fixed_kernel(X, points)}, weight * self.class_weight_[codes]
-        path = svm_path(
+        path = self._followed(X, codes, weight, kernel)
+        assert path.gram is not None
+        self._kernel, self._rows = path.gram.kernel, path.points.rows
+        centre_biases(path)
+        return path
+
+    def _followed(self, X: Any, codes: np.ndarray, weight: np.ndarray, kernel: dict[str, Any]) -> Path:
+        return svm_path(
             X,
             codes,
             **kernel,
@@ -225,10 +234,6 @@ class SVCPath(ClassifierMixin, KernelMachine):
             max_time=self.max_time,
             verbose=bool(self.verbose),
         )
-        assert path.gram is not None
-        self._kernel, self._rows = path.gram.kernel, path.points.rows
-        centre_biases(path)
-        return path
 
     def _follow_pairs(self, X: Any, codes: np.ndarray, weight: np.ndarray, began: float) -> list[Path]:
         C_min, C_max = self._range()
@@ -257,6 +262,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
                 verbose=bool(self.verbose),
                 each=lambda work, number: each(work, number, self.n_jobs),
                 at_once=effective_n_jobs(self.n_jobs),
+                prove=self._proves,
             )
 
     def _range(self) -> tuple[float, float]:
@@ -474,21 +480,27 @@ class SVCPath(ClassifierMixin, KernelMachine):
             If the points are plainly on another scale than the training points, as those are that a pipeline has yet to scale.
         """
         now = self._twin()
-        K = now._against(X)
+        check_is_fitted(now)
         now._warn_of_other_scale(X)
-        now._check_not_empty()
-        check_ties(break_ties=now.break_ties, shape=now.decision_function_shape)
+        return now._curve(X, y, sample_weight, scoring)
+
+    def _curve(self, X: Any, y: Any, sample_weight: Any, scoring: Any, samples: np.ndarray | None = None) -> ScoreCurve:
+        """Return the score for every C; one of decision values at these ``samples`` of C, if given."""
+        K = self._against(X)
+        self._check_not_empty()
+        check_ties(break_ties=self.break_ties, shape=self.decision_function_shape)
         y = np.asarray(y)
-        if y.shape != (K.shape[1],) or not np.isin(y, now.classes_).all():
-            raise ValueError(f"y must hold {K.shape[1]} labels out of {now.classes_.tolist()}; got shape {y.shape}.")
+        if y.shape != (K.shape[1],) or not np.isin(y, self.classes_).all():
+            raise ValueError(f"y must hold {K.shape[1]} labels out of {self.classes_.tolist()}; got shape {y.shape}.")
         weight = None if sample_weight is None else validation.check_weights(sample_weight, y.size)
-        held = Held(now.paths_, K, [now._places(path.points) for path in now.paths_], now.classes_, y, weight)
+        held = Held(self.paths_, K, [self._places(path.points) for path in self.paths_], self.classes_, y, weight)
         return curve_of(
             held,
             scoring,
-            break_ties=now.break_ties,
-            shape=now.decision_function_shape,
-            each=lambda work, number: each(work, number, now.n_jobs),
+            break_ties=self.break_ties,
+            shape=self.decision_function_shape,
+            each=lambda work, number: each(work, number, self.n_jobs),
+            samples=samples,
         )
 
     def _warn_of_other_scale(self, X: Any) -> None:

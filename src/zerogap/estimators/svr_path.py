@@ -136,7 +136,16 @@ class SVRPath(RegressorMixin, PathMachine):
         if epsilon_max is None and self.over == "epsilon":  # so that the model's own is on the path
             validation.check_positive("epsilon", self.epsilon, zero=True)
             epsilon_max = max(0.5 * float(np.ptp(y)), float(self.epsilon)) or None
-        self.path_ = svr_path(
+        self.path_ = self._followed(X, y, sample_weight, epsilon_max)
+        assert self.path_.gram is not None
+        self._X, self._kernel = self._own(X), self.path_.gram.kernel
+        self.breakpoints_, self.n_events_ = self.path_.value_of(self.path_.lam), self.path_.n_events
+        if self.path_.status in ("max_time", "max_events"):  # of Ctrl-C the path itself warns
+            self._warn_of_limit()
+        return self
+
+    def _followed(self, X: Any, y: np.ndarray, sample_weight: Any, epsilon_max: float | None) -> Any:
+        return svr_path(
             X,
             y,
             over=self.over,
@@ -155,12 +164,6 @@ class SVRPath(RegressorMixin, PathMachine):
             max_time=self.max_time,
             verbose=bool(self.verbose),
         )
-        assert self.path_.gram is not None
-        self._X, self._kernel = self._own(X), self.path_.gram.kernel
-        self.breakpoints_, self.n_events_ = self.path_.value_of(self.path_.lam), self.path_.n_events
-        if self.path_.status in ("max_time", "max_events"):  # of Ctrl-C the path itself warns
-            self._warn_of_limit()
-        return self
 
     def _warn_of_limit(self) -> None:
         path, end = self.path_, self.path_.end_name
@@ -276,7 +279,12 @@ class SVRPath(RegressorMixin, PathMachine):
         """
         validation.check_choice("scoring", scoring, SCORINGS)
         now = self._twin()
-        K = now._against(X)
+        check_is_fitted(now)
         now._warn_of_other_scale(X)
+        return now._curve(X, y, sample_weight, scoring)
+
+    def _curve(self, X: Any, y: Any, sample_weight: Any, scoring: str) -> ErrorCurve:
+        """Return the score for every C, or every epsilon."""
+        K = self._against(X)
         y = validation.check_target(y, K.shape[1])
-        return error_curve(now.path_, K, y, scoring, validation.check_weights(sample_weight, y.size))
+        return error_curve(self.path_, K, y, scoring, validation.check_weights(sample_weight, y.size))

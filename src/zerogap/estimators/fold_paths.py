@@ -1,0 +1,133 @@
+"""A path for every fold of every candidate: what is held out, and how joblib shares the work.
+
+A task is a candidate, such as a gamma, and a fold.  It knows all it needs: threads of this process, other processes and other
+machines (a Dask or Ray cluster that joblib knows of) do the same work, and find the same to the last digit.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import copy_context
+from copy import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.parallel import get_active_backend
+from sklearn.base import clone
+from sklearn.utils.metaestimators import _safe_split
+from tqdm.auto import tqdm
+
+from zerogap import threads
+from zerogap.progress import FORM
+
+
+class Fold(NamedTuple):
+    """Rows to follow the path with, and rows to score it on."""
+
+    number: int  # from 1
+    of: int  # so many
+    train: np.ndarray
+    test: np.ndarray
+
+    def __str__(self) -> str:
+        return f"Fold {self.number} of {self.of}"
+
+
+class Rows(NamedTuple):
+    """All rows: points or a kernel matrix, labels or targets, and weights, if any were given."""
+
+    X: Any
+    y: np.ndarray
+    weight: np.ndarray | None
+
+    def weight_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """Return the weights of some rows."""
+        return None if self.weight is None else self.weight[rows]
+
+
+class FoldPath(NamedTuple):
+    """What is kept of the path of a fold."""
+
+    curve: Any  # None if a limit left nothing of it
+    C_end: float
+    n_events: int
+    status: str
+    seconds: float
+
+
+class Task(NamedTuple):
+    """Follow one path with the rows of a fold, and score it on the others."""
+
+    model: Any  # an SVCPath or SVRPath that is not fitted
+    transformer: Any
+    fold: Fold
+    read: Callable[..., Any]  # (fitted model, X, y, weight) -> curve
+    deadline: float | None  # of all tasks, as time.time() tells it
+    share: float  # of the time left, that this task may take
+
+    def on(self, rows: Rows) -> FoldPath:
+        """Return what is kept of the path."""
+        began = time.perf_counter()
+        try:
+            model, curve = self._followed(rows)
+        except ValueError as error:
+            raise ValueError(f"{self.fold}: {error}") from error
+        short = [path.status for path in paths_of(model) if path.status != "complete"]
+        events, end = model.n_events_, end_of(model)
+        return FoldPath(curve, end, events, short[0] if short else "complete", time.perf_counter() - began)
+
+    def _followed(self, rows: Rows) -> tuple[Any, Any]:
+        fold, model = self.fold, copy(self.model)
+        if self.deadline is not None:
+            model.set_params(max_time=max(self.deadline - time.time(), 0.0) * self.share)
+        X, y = _safe_split(model, rows.X, rows.y, fold.train)
+        X_test, y_test = _safe_split(model, rows.X, rows.y, fold.test, fold.train)
+        if self.transformer is not None:
+            scaler = clone(self.transformer)
+            X, X_test = scaler.fit_transform(X, y), scaler.transform(X_test)
+        model.fit(X, y, rows.weight_of(fold.train))
+        if not all(path.has_segments for path in paths_of(model)):
+            return model, None
+        return model, self.read(model, X_test, y_test, rows.weight_of(fold.test))
+
+
+def paths_of(model: Any) -> list[Any]:
+    """Return the paths of a fitted SVCPath or SVRPath."""
+    return model.paths_ if hasattr(model, "paths_") else [model.path_]
+
+
+def end_of(model: Any) -> float:
+    """Return the largest C that all paths of a model have."""
+    return min((float(path.C[-1]) for path in paths_of(model) if path.has_segments), default=0.0)
+
+
+def run(tasks: Sequence[Task], rows: Rows, n_jobs: int | None, *, verbose: bool) -> list[FoldPath]:
+    """Return what every task finds: by joblib, in threads unless another backend was chosen, in the order of the tasks."""
+    bar = tqdm(total=len(tasks), desc=f"{len(tasks)} paths", bar_format=FORM, leave=False, disable=not verbose)
+    found = []
+    with bar, threads.several_at_once():
+        for one in _results(tasks, rows, n_jobs):
+            found.append(one)
+            bar.update()
+            bar.set_postfix_str(f"{len(found)} of {len(tasks)}, {sum(f.n_events for f in found):,} events")
+    return found
+
+
+def _results(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[FoldPath]:
+    if len(tasks) == 1 or effective_n_jobs(n_jobs) == 1:
+        return (task.on(rows) for task in tasks)
+    # Compiled code lets other threads run, and threads need no copies of the data.
+    backend, _ = get_active_backend(prefer="threads")
+    if getattr(backend, "supports_sharedmem", False):  # limits, and Ctrl-C, hold in all of them
+        calls = [delayed(copy_context().run)(task.on, rows) for task in tasks]
+    else:  # arrays as arguments of their own, which clusters send once
+        calls = [delayed(_work)(task, *rows) for task in tasks]
+    is_lazy = getattr(backend, "supports_return_generator", False)
+    options: dict[str, Any] = {"return_as": "generator"} if is_lazy else {}
+    return iter(Parallel(n_jobs=n_jobs, prefer="threads", **options)(calls))
+
+
+def _work(task: Task, X: Any, y: np.ndarray, weight: np.ndarray | None) -> FoldPath:
+    """Do a task in another process, or on another machine."""
+    with threads.several_at_once():
+        return task.on(Rows(X, y, weight))

@@ -1,0 +1,328 @@
+"""What SVCPathCV and SVRPathCV share: candidates, folds, the curve of each candidate, and the choice among them."""
+
+import math
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.stats
+from joblib import effective_n_jobs
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import check_is_fitted, indexable
+
+from zerogap import validation
+from zerogap.estimators.base import KernelMachine
+from zerogap.estimators.cv_curve import CVCurve, cv_curve
+from zerogap.estimators.fold_paths import Fold, FoldPath, Rows, Task, run
+from zerogap.kernels import as_kernel, is_precomputed
+from zerogap.limits import interruptible
+from zerogap.path._svm_path import check_limits, check_range
+from zerogap.wording import count, number
+
+SELECTIONS = ("best", "one_se")
+
+
+class Candidate(NamedTuple):
+    """A kernel to try, and of a regression an epsilon."""
+
+    kernel: Any
+    gamma: Any
+    epsilon: float | None = None
+
+
+class PathCV(KernelMachine):
+    """Base of the estimators that choose C, and the kernel, by cross-validated paths."""
+
+    C_min: float
+    C_max: float
+    cv: Any
+    scoring: Any
+    selection: str
+    gap: float | None = None
+    transformer: Any
+    n_jobs: int | None
+    epsilon: Any = None
+    _targets: str  # what y is called
+
+    # What the two differ in.
+
+    def _path_model(self, candidate: Candidate) -> Any:
+        """Return the estimator of a path, not fitted."""
+        raise NotImplementedError
+
+    def _final_model(self, candidate: Candidate, C: float) -> Any:
+        """Return the estimator at one C, not fitted."""
+        raise NotImplementedError
+
+    def _reader(self) -> Any:
+        """Return a function of (fitted path, X, y, weight) that returns the curve of a fold."""
+        raise NotImplementedError
+
+    def _check_folds(self, rows: Rows, folds: Sequence[Fold]) -> None:
+        """Refuse folds that no path can be followed for, or scored on."""
+
+    # Fitting.
+
+    def _fit_rows(self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any, *, stratified: bool) -> Any:
+        """Follow all paths, choose, and fit the model that was chosen; X and y are checked."""
+        began = time.time()
+        candidates = self._check_cv_options()
+        weight = None if sample_weight is None else validation.check_weights(sample_weight, X.shape[0])
+        rows = Rows(X, y, weight)
+        folds = self._folds(rows, groups, stratified=stratified)
+        self._check_folds(rows, folds)
+        with interruptible():
+            found = self._follow(candidates, rows, folds, began)
+        self._take(candidates, folds, found)
+        self._choose(candidates)
+        self._refit(rows)
+        return self
+
+    def _check_cv_options(self) -> list[Candidate]:
+        check_range("C", self.C_min, self.C_max)
+        validation.check_choice("selection", self.selection, SELECTIONS)
+        check_limits(None, self.max_time)
+        if self.gap is not None:
+            validation.check_positive("gap", self.gap, advice="It is the relative duality gap, for instance 1e-3.")
+        if self.transformer is not None and self._is_precomputed:
+            raise ValueError("transformer= transforms points; with kernel='precomputed' there are none. Leave it out.")
+        return self._candidates()
+
+    def _candidates(self) -> list[Candidate]:
+        """Return every kernel with every gamma, if it has one, and every epsilon."""
+        epsilons = [None] if self.epsilon is None else _listed("epsilon", self.epsilon)
+        found: list[Candidate] = []
+        kernels = _listed("kernel", self.kernel)
+        if len({is_precomputed(kernel) for kernel in kernels}) > 1:
+            raise ValueError(
+                "kernel='precomputed' takes a kernel matrix, the others take points: choose among one kind."
+            )
+        for kernel in kernels:
+            for gamma in _listed("gamma", self.gamma):
+                if len(kernels) > 1 and not isinstance(kernel, str):
+                    gamma = "scale"  # gamma is for those by name
+                as_kernel(kernel, gamma, *self._shape_of(kernel))
+                found += [Candidate(kernel, gamma, epsilon) for epsilon in epsilons]
+                if not (isinstance(kernel, str) and kernel in ("rbf", "poly", "sigmoid")):
+                    break  # one without gamma is tried once
+        return found
+
+    def _shape_of(self, kernel: Any) -> tuple[Any, Any]:
+        """Return degree and coef0 for a kernel: those of the model are for kernels by name."""
+        is_named = isinstance(kernel, str) or not _is_list(self.kernel)
+        return (self.degree, self.coef0) if is_named else (3, 0.0)
+
+    @property
+    def _is_precomputed(self) -> bool:
+        kernels = self.kernel if _is_list(self.kernel) else [self.kernel]
+        return any(is_precomputed(kernel) for kernel in kernels)
+
+    def _folds(self, rows: Rows, groups: Any, *, stratified: bool) -> list[Fold]:
+        splitter = check_cv(self.cv, rows.y, classifier=stratified)
+        _, _, groups = indexable(rows.X, rows.y, groups)
+        splits = list(splitter.split(rows.X, rows.y, groups))
+        if not splits:
+            raise ValueError(
+                f"cv={self.cv!r} gives no fold. Use a number of at least 2, or a splitter of scikit-learn's."
+            )
+        return [Fold(k + 1, len(splits), *map(np.asarray, split)) for k, split in enumerate(splits)]
+
+    def _follow(
+        self, candidates: Sequence[Candidate], rows: Rows, folds: Sequence[Fold], began: float
+    ) -> list[list[FoldPath]]:
+        """Return a list of folds for every candidate."""
+        number_of_tasks, at_once = len(candidates) * len(folds), effective_n_jobs(self.n_jobs)
+        deadline = None if self.max_time is None else began + self.max_time
+        tasks: list[Task] = []
+        for candidate in candidates:
+            model, read = self._path_model(candidate), self._reader()
+            for fold in folds:
+                left = number_of_tasks - len(tasks)
+                tasks.append(Task(model, self.transformer, fold, read, deadline, min(at_once, left) / left))
+        found = run(tasks, rows, self.n_jobs, verbose=bool(self.verbose))
+        return [found[k : k + len(folds)] for k in range(0, len(found), len(folds))]
+
+    def _take(self, candidates: Sequence[Candidate], folds: Sequence[Fold], found: list[list[FoldPath]]) -> None:
+        """Store the curve of every candidate, and one row of ``cv_results_`` for each."""
+        whole = [k for k, paths in enumerate(found) if all(path.curve is not None for path in paths)]
+        if not whole:
+            raise ValueError(f"max_time={self.max_time} ended before one candidate had all its folds. Allow more time.")
+        self.cv_curves_ = [cv_curve([path.curve for path in found[k]]) for k in whole]
+        self._tried = [candidates[k] for k in whole]
+        kept = [found[k] for k in whole]
+        self.n_splits_ = len(folds)
+        self.n_events_ = sum(path.n_events for paths in found for path in paths)
+        self.cv_results_ = self._results(kept)
+        short = [path for paths in found for path in paths if path.status != "complete"]
+        if short:
+            ends = [path.C_end for paths in kept for path in paths]
+            lost = f" {count(len(found) - len(whole), 'candidate')} of {len(found)} had no C in all folds." * (
+                len(whole) < len(found)
+            )
+            warnings.warn(
+                f"{type(self).__name__} was stopped (max_time={self.max_time}): {count(len(short))} of "
+                f"{count(len(found) * len(folds), 'path')} ended before C_max={self.C_max:g}, the first at "
+                f"C={number(min(ends))}, and the best C is of those that all folds have.{lost} Allow more time, or ask for "
+                "fewer C.",
+                ConvergenceWarning,
+                stacklevel=validation.callers_level(),
+            )
+
+    def _results(self, kept: list[list[FoldPath]]) -> dict[str, Any]:
+        """Return a row for every candidate, at its own best C, with the names that scikit-learn's searches have."""
+        best = [curve.at(curve.best_C) if curve.best_intervals else None for curve in self.cv_curves_]
+        means = np.array([math.nan if one is None else one.mean for one in best])
+        names = ("kernel", "gamma") if self.epsilon is None else ("kernel", "gamma", "epsilon")
+        results: dict[str, Any] = {f"param_{name}": _column([getattr(c, name) for c in self._tried]) for name in names}
+        results["param_C"] = np.array([math.nan if one is None else one.C for one in best])
+        results["params"] = [
+            {"C": float(C)} | {name: getattr(candidate, name) for name in names}
+            for C, candidate in zip(results["param_C"], self._tried, strict=True)
+        ]
+        results["mean_test_score"] = means
+        results["std_error_test_score"] = np.array([math.nan if one is None else one.std_error for one in best])
+        for k in range(self.n_splits_):
+            results[f"split{k}_test_score"] = np.array([math.nan if one is None else one.folds[k] for one in best])
+        results["rank_test_score"] = scipy.stats.rankdata(-np.nan_to_num(means, nan=-np.inf), "min").astype(np.int32)
+        results["n_intervals"] = np.array([curve.edges.size - 1 for curve in self.cv_curves_])
+        results["n_events"] = np.array([sum(path.n_events for path in paths) for paths in kept])
+        results["fit_time"] = np.array([sum(path.seconds for path in paths) for paths in kept])
+        return results
+
+    # Choosing.
+
+    def _choose(self, candidates: Sequence[Candidate]) -> None:
+        means = self.cv_results_["mean_test_score"]
+        if np.isnan(means).all():
+            raise ValueError(f"scoring={self.scoring!r} is not defined at any C: it is NaN in some fold. Use another.")
+        self.best_index_ = int(np.nanargmax(means))
+        curve, candidate = self.cv_curve_, self._tried[self.best_index_]
+        self.C_ = curve.best_C if self.selection == "best" else curve.one_se_C
+        found = curve.at(self.C_)
+        self.best_score_, self.best_std_error_ = found.mean, found.std_error
+        self.best_intervals_, self.kernel_ = curve.best_intervals, candidate.kernel
+        self.best_params_ = self.cv_results_["params"][self.best_index_] | {"C": self.C_}
+        if candidate.epsilon is not None:
+            self.epsilon_ = candidate.epsilon
+
+    @property
+    def cv_curve_(self) -> CVCurve:
+        """The curve of the kernel that was chosen."""
+        check_is_fitted(self, "best_index_")
+        return self.cv_curves_[self.best_index_]
+
+    def _refit(self, rows: Rows) -> None:
+        """Fit the model that was chosen to all rows: at one C that costs less than another path."""
+        candidate = self._tried[self.best_index_]
+        model = self._final_model(candidate, self.C_)
+        X = rows.X
+        steps = [] if self.transformer is None else [clone(self.transformer)]
+        for step in steps:
+            X = step.fit_transform(X, rows.y)
+        model.fit(X, rows.y, rows.weight)
+        self.gamma_ = getattr(model._kernel, "gamma", None)
+        self.best_estimator_ = make_pipeline(*steps, model) if steps else model
+
+    # Reading.
+
+    def _read(self, X: Any) -> tuple[Any, Any]:
+        """Return the fitted model and checked points for it."""
+        check_is_fitted(self, "best_estimator_")
+        now = self._twin()  # another thread may fit meanwhile
+        return now.best_estimator_, now._check_points(X, reset=False)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return what the model that was chosen predicts.
+
+        Parameters
+        ----------
+        X : array or CSR matrix of shape (n, d)
+            Points, or kernel values against the training points with ``kernel="precomputed"``.
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels, or targets.
+        """
+        model, X = self._read(X)
+        return model.predict(X)
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features; only if a linear kernel was chosen, without a transformer."""
+        if not hasattr(self, "best_estimator_") or self.transformer is not None:
+            raise AttributeError("coef_ is there once a linear kernel was chosen, without a transformer.")
+        return self.best_estimator_.coef_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether a model was chosen."""
+        return hasattr(self, "best_estimator_")
+
+    def in_words(self) -> str:
+        """Return what was chosen, and its score.
+
+        Returns
+        -------
+        str
+            A line.
+        """
+        check_is_fitted(self, "best_estimator_")
+        kernel = "" if len(self._tried) == 1 else f", {self._kernel_in_words()}"
+        error = "" if self.n_splits_ == 1 else f" ± {number(self.best_std_error_, 2)}"
+        folds = count(self.n_splits_, "fold")
+        return f"C={number(self.C_)}{kernel}, {self._scoring_name} {number(self.best_score_)}{error} over {folds}"
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        asked = super().__repr__(N_CHAR_MAX)
+        return f"{asked}: {self.in_words()}" if hasattr(self, "best_estimator_") else asked
+
+    def _repr_html_inner(self) -> str:
+        return self._result_html() + super()._repr_html_inner()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        found = super()._repr_mimebundle_(**options)
+        if "text/html" in found:
+            found["text/html"] = self._result_html() + found["text/html"]
+        return found
+
+    def _result_html(self) -> str:
+        from zerogap.estimators.cv_html import of_path_cv
+
+        return of_path_cv(self) if hasattr(self, "best_estimator_") else ""
+
+    def _kernel_in_words(self) -> str:
+        candidate = self._tried[self.best_index_]
+        words = [f"kernel={candidate.kernel!r}"] if _is_list(self.kernel) else []
+        words += [f"gamma={number(self.gamma_)}"] if isinstance(self.gamma_, float) and _is_list(self.gamma) else []
+        words += [f"epsilon={number(self.epsilon_)}"] if _is_list(self.epsilon) else []
+        return ", ".join(words)
+
+    @property
+    def _scoring_name(self) -> str:
+        return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple | np.ndarray)
+
+
+def _listed(name: str, value: Any) -> list[Any]:
+    """Return a parameter that may be a list as one."""
+    if not _is_list(value):
+        return [value]
+    values = value.tolist() if isinstance(value, np.ndarray) else list(value)
+    if not values or np.ndim(value) == 2:
+        raise ValueError(f"{name} must be a value, or a list of at least one; got {value!r}.")
+    return values
+
+
+def _column(values: list[Any]) -> np.ndarray:
+    """Return values of any kind as an array of one dimension."""
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
