@@ -78,6 +78,24 @@ WRONG = [
     ("path --engine fast", "--engine: invalid choice"),
     ("path --linear-system qr", "--linear-system is a choice of --engine lp"),
     ("path --max-events 0", "--max-events: must be a whole number, 1 or more; got '0'"),
+    ("path --cv 1", "--cv: must be a whole number, 2 or more; got '1'"),
+    pytest.param("path --plot path.xyz", "--plot path.xyz: the ending must be one of", marks=pytest.mark.long),
+    ("tune --C-min 10 --C-max 1", "--C-min must be below --C-max; got 10 and 1"),
+    ("tune --gamma 0.1,wide", "--gamma: must be scale, auto or a number; got 'wide'"),
+    ("tune --gamma 0.1,0.10", "--gamma: 0.1 is there twice"),
+    ("tune --gamma ,", "--gamma: must be names joined by commas"),
+    ("tune --cv 1", "--cv: must be a whole number, 2 or more; got '1'"),
+    ("tune --n-jobs 0", "--n-jobs: must be a whole number, 1 or more; got '0'"),
+    ("tune --scoring good", "--scoring: unknown score 'good'; choose one of accuracy, balanced_accuracy"),
+    (
+        "tune --regression --scoring accuracy",
+        "--scoring: unknown score 'accuracy'; choose one of neg_mean_squared_error",
+    ),
+    ("tune --selection worst", "--selection: invalid choice: 'worst'"),
+    ("tune --epsilon 1", "--epsilon is for --regression"),
+    ("tune --regression --epsilon 1,-1", "--epsilon: must be a number, 0 or more; got -1"),
+    ("tune --save no/m", "--save no/m: no such folder"),
+    ("tune --plot no/m.png", "--plot no/m.png: no such folder"),
     ("compare --solvers smo,sgd", "--solvers: unknown solver 'sgd'"),
     ("compare --solvers smo,smo", "--solvers: smo is there twice"),
     ("compare --solvers ,", "--solvers: must be names joined by commas"),
@@ -106,7 +124,7 @@ def test_what_is_no_command_is_one_line(run, line):
     assert (code, out, err.count("\n")) == (2, "", 1)
 
 
-@pytest.mark.parametrize("command", ["", "path", "fit", "predict", "certify", "compare", "bench", "reproduce"])
+@pytest.mark.parametrize("command", ["", "path", "tune", "fit", "predict", "certify", "compare", "bench", "reproduce"])
 def test_every_command_has_help_with_examples(run, command):
     code, out, err = run(*command.split(), "--help")
     assert (code, err) == (0, "")
@@ -116,7 +134,7 @@ def test_every_command_has_help_with_examples(run, command):
 
 def test_examples_of_the_help_are_commands(run):
     """Every line under "examples" parses: what it complains about is a file that is not there."""
-    for command in ("path", "fit", "predict", "certify", "compare", "bench"):
+    for command in ("path", "tune", "fit", "predict", "certify", "compare", "bench"):
         for line in run(command, "--help")[1].partition("examples:\n")[2].splitlines():
             words = re.split(r"\s{2,}", line.strip())[0].partition("zerogap ")[2].split()
             if len(words) > 1 and "-" not in words:

@@ -269,7 +269,7 @@ def test_plots_say_what_is_missing(spiral, plain, monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without_extras)
-    with pytest.raises(ImportError, match=r"pip install zerogap\[plots\]"):
+    with pytest.raises(ImportError, match=r'pip install "zerogap\[plots\]"'):
         comparison.plot()
     with pytest.raises(ImportError, match="pip install pandas"):
         comparison.to_frame()

@@ -10,7 +10,7 @@ from zerogap.lazy_import import loader
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from zerogap import datasets, kernels
+    from zerogap import datasets, kernels, plots
     from zerogap.certificate import Certificate
     from zerogap.comparison import Comparison, compare
     from zerogap.estimators import (
@@ -82,6 +82,7 @@ __getattr__, __dir__ = loader(
         "svr_path": "path",
         "datasets": "",
         "kernels": "",
+        "plots": "",
     },
     elsewhere=("zerogap.solvers", "zerogap.path", "zerogap.kernels"),
 )
@@ -122,6 +123,7 @@ __all__ = [
     "leave_one_out",
     "load",
     "one_class_path",
+    "plots",
     "polish",
     "score_curve",
     "solve",

@@ -14,7 +14,7 @@ from zerogap.solution import TraceRow
 FORM = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
 
 
-def _delay() -> float:
+def bar_delay() -> float:
     """Return the seconds after which a bar appears: at once if it takes the place of a line."""
     return 0.0 if ticker.hand_over() else 1.0
 
@@ -32,7 +32,7 @@ class GapProgress:
         height = np.log10(max(row.gap, self.tol) / self.tol) if np.isfinite(row.gap) else 0.0
         if self._bar is None and height > 0:
             self._first = height
-            self._bar = tqdm(total=height, desc=self.title, delay=_delay(), bar_format=FORM, leave=False)
+            self._bar = tqdm(total=height, desc=self.title, delay=bar_delay(), bar_format=FORM, leave=False)
         if self._bar is not None:
             self._bar.n = max(self._bar.n, self._first - height)
             self._bar.set_postfix_str(f"gap {row.gap:.1e} of {self.tol:.0e}, {row.step} steps, {row.support} support")
@@ -55,7 +55,7 @@ class PathProgress:
         self._total = abs(self._size(end) - self._first)
         self._all, self._done = _several.get(), 0.0
         if self._all is None:
-            self._bar = tqdm(total=self._total, desc="path", delay=_delay(), bar_format=FORM, leave=False)
+            self._bar = tqdm(total=self._total, desc="path", delay=bar_delay(), bar_format=FORM, leave=False)
 
     def __call__(self, events: int, value: float, elbow: int) -> None:
         """Move the bar to this event."""
@@ -87,7 +87,7 @@ _several: ContextVar[Any] = ContextVar("several", default=None)
 @contextmanager
 def several_paths(count: int) -> Iterator[None]:
     """Show one bar for so many paths that are followed inside, in threads too."""
-    bar = tqdm(total=count, desc=f"{count} paths", delay=_delay(), bar_format=FORM, leave=False)
+    bar = tqdm(total=count, desc=f"{count} paths", delay=bar_delay(), bar_format=FORM, leave=False)
     token = _several.set(bar)
     try:
         yield

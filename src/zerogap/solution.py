@@ -280,6 +280,27 @@ class Solution:
             f"{self.certificate._in_words()}; {count(self.support.size, 'support vector')} of {count(self.beta.size, 'point')})"
         )
 
+    def plot(self, y: str = "gap", x: str = "step", ax: Any = None) -> Any:
+        """Draw how the run converged, from its trace; ``solve(..., trace_every=10)`` makes a fine one.
+
+        Parameters
+        ----------
+        y : str, default "gap"
+            Column to draw: "gap", "dual", "violation" or "support".
+        x : str, default "step"
+            Against: "step", "seconds" or "kernel_evaluations".
+        ax : matplotlib axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The drawing.
+        """
+        from zerogap.plots import plot_solution
+
+        return plot_solution(self, y, x, ax)
+
     def _repr_html_(self) -> str:
         from zerogap.notebook import of_solution
 

@@ -42,12 +42,12 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser() -> Parser:
     """Return the parser of all commands."""
-    from zerogap.cli import bench, certify, compare, fit, path, predict, reproduce
+    from zerogap.cli import bench, certify, compare, fit, path, predict, reproduce, tune
 
     parser = Parser("zerogap", description="Support vector machines solved exactly, with a proof attached.")
     parser.add_argument("--version", action="version", version=f"zerogap {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for command in (path, fit, predict, certify, compare, bench, reproduce):
+    for command in (path, tune, fit, predict, certify, compare, bench, reproduce):
         command.add(commands)
     return parser
 
@@ -120,6 +120,29 @@ def gamma(text: str) -> float | str:
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"must be scale, auto or a number above 0; got {text}")
     return value
+
+
+def list_of(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    """Return a reader of values joined by commas; each is there once."""
+
+    def read(text: str) -> list[Any]:
+        values = [kind(part) for part in names(text)]
+        for k, value in enumerate(values):
+            if value in values[:k]:
+                raise argparse.ArgumentTypeError(f"{value} is there twice")
+        return values
+
+    return read
+
+
+def folds(text: str) -> int:
+    """Return a number of folds."""
+    return _whole(text, 2)
+
+
+def jobs(text: str) -> int:
+    """Return how much is done at once: a whole number, or -1 for as much as there are cores."""
+    return -1 if text == "-1" else _whole(text, 1)
 
 
 def delimiter(text: str) -> str:
@@ -202,13 +225,29 @@ def add_columns(parser: Parser) -> None:
     scale.add_argument("--scale", dest="raw", action="store_false", help="do (the default)")
 
 
-def add_kernel(parser: Parser) -> None:
-    """Add the kernel."""
+def add_kernel(parser: Parser, *, several: bool = False) -> None:
+    """Add the kernel; a command that chooses takes several gammas."""
     group = parser.add_argument_group("the kernel")
     group.add_argument("--kernel", default="rbf", choices=KERNELS, help="default rbf")
-    group.add_argument("--gamma", type=gamma, default="scale", help="scale, auto or a number (default scale)")
+    if several:
+        words = "scale, auto or numbers to choose from, joined by commas (default: four, from a tenth of scale to three times)"
+        group.add_argument("--gamma", type=list_of(gamma), help=words)
+    else:
+        group.add_argument("--gamma", type=gamma, default="scale", help="scale, auto or a number (default scale)")
     group.add_argument("--degree", type=count_or_zero, default=3, help="of poly (default 3)")
     group.add_argument("--coef0", type=finite, default=0.0, help="of poly and sigmoid (default 0)")
+
+
+def add_range(parser: Parser) -> None:
+    """Add the range of C."""
+    parser.add_argument("--C-min", type=positive, default=1e-2, help="smallest C (default 0.01)")
+    parser.add_argument("--C-max", type=positive, default=1e3, help="largest C (default 1000)")
+
+
+def check_range(options: argparse.Namespace) -> None:
+    """Refuse a range of C without any."""
+    if options.C_min >= options.C_max:
+        raise UsageError(f"--C-min must be below --C-max; got {options.C_min:g} and {options.C_max:g}")
 
 
 def add_output(parser: Parser) -> None:

@@ -56,7 +56,12 @@ def add(commands: Any) -> None:
     arguments.add_file(parser)
     arguments.add_columns(parser)
     arguments.add_kernel(parser)
-    parser.add_argument("--C", type=_costs, default=[1.0, 100.0], help="values joined by commas (default 1,100)")
+    parser.add_argument(
+        "--C",
+        type=arguments.list_of(arguments.positive),
+        default=[1.0, 100.0],
+        help="values joined by commas (default 1,100)",
+    )
     parser.add_argument("--gap", type=_gaps, default=[1e-3, 1e-6], help="certified relative gaps (default 1e-3,1e-6)")
     parser.add_argument("--regression", action="store_true", help="the target is a number to be estimated")
     parser.add_argument(
@@ -68,12 +73,8 @@ def add(commands: Any) -> None:
     arguments.add_output(parser)
 
 
-def _costs(text: str) -> list[float]:
-    return [arguments.positive(part) for part in arguments.names(text)]
-
-
 def _gaps(text: str) -> list[float]:
-    return sorted((arguments.positive(part) for part in arguments.names(text)), reverse=True)
+    return sorted(arguments.list_of(arguments.positive)(text), reverse=True)
 
 
 def run(options: argparse.Namespace) -> int:

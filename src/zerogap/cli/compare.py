@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from zerogap.cli import arguments, solving
+from zerogap.cli import arguments, pictures, solving
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.data import load, source_of, split, two_classes
 from zerogap.cli.report import Report, check_output
@@ -43,7 +43,7 @@ def add(commands: Any) -> None:
         "--max-time", type=arguments.positive, default=60.0, help="limit in seconds for each solver (default 60)"
     )
     parser.add_argument("--seed", type=arguments.count_or_zero, default=0, help="seed of the solvers (default 0)")
-    parser.add_argument("--plot", metavar="FILE", help="draw the convergence; the ending says the form, such as .png")
+    pictures.add_option(parser, "the convergence")
     parser.add_argument("--y", default="gap", choices=PLOTTED, help="what to draw (default gap)")
     parser.add_argument("--x", default="step", choices=AGAINST, help="against what (default step)")
     parser.add_argument("--trace-every", type=arguments.count, help="iterations between two points of the plot")
@@ -77,14 +77,13 @@ def run(options: argparse.Namespace) -> int:
         )
     report.say(comparison)
     if options.plot:
-        comparison.plot(options.y, options.x).figure.savefig(options.plot, bbox_inches="tight")
+        pictures.save(comparison.plot(options.y, options.x), options.plot)
     report.write({"data": options.data, **comparison.to_dict()})
     return solving.ended(any(row["status"] == "INTERRUPTED" for row in comparison.rows))
 
 
 def _check(options: argparse.Namespace) -> None:
     check_output("--json", options.json)
-    check_output("--plot", options.plot)
     from zerogap.solvers import SOLVERS
 
     for name in options.solvers:
@@ -92,18 +91,5 @@ def _check(options: argparse.Namespace) -> None:
             raise UsageError(f"--solvers: unknown solver {name!r}; choose from {', '.join(SOLVERS)}")
         if options.solvers.count(name) > 1:
             raise UsageError(f"--solvers: {name} is there twice")
-    if options.plot:
-        _check_plot(options.plot)
+    pictures.check(options.plot)
     source_of(options.data)
-
-
-def _check_plot(name: str) -> None:
-    """Refuse a picture that cannot be drawn."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UsageError('--plot needs matplotlib: pip install "zerogap[plots]"') from error
-    known = Figure().canvas.get_supported_filetypes()
-    ending = name.rpartition(".")[2].lower()
-    if "." not in name or ending not in known:
-        raise UsageError(f"--plot {name}: the ending must be one of {', '.join(sorted(known))}")

@@ -35,6 +35,10 @@ _PHRASES = (
     ("Raise the limit, or go on with svm_path(X, y, ..., resume=model.path_).", "Raise the limit."),
     ("Raise the limit, or ask for fewer C.", "Raise the limit, or ask for fewer C (--C-max)."),
     ("SVCPath was stopped", "the path was stopped"),
+    ("SVCPathCV was stopped", "the search was stopped"),
+    ("SVRPathCV was stopped", "the search was stopped"),
+    ("the first at C=", "the first at C = "),
+    ("Allow more time, or ask for fewer C.", "Raise the limit, or ask for fewer C (--C-max)."),
     ("ends at C=", "ends at C = "),  # where it has got to is no option
     ("its start at C=", "its start at C = "),
 )

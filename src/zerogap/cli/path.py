@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zerogap.cli import arguments, solving
+from zerogap.cli import arguments, folds, pictures, solving
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.data import Split, check_classes, load, pair_names, source_of, split
 from zerogap.cli.report import Report, check_output
@@ -31,19 +31,21 @@ def add(commands: Any) -> None:
     arguments.add_file(parser)
     arguments.add_columns(parser)
     arguments.add_kernel(parser)
-    parser.add_argument("--C-min", type=arguments.positive, default=1e-2, help="smallest C (default 0.01)")
-    parser.add_argument("--C-max", type=arguments.positive, default=1e3, help="largest C (default 1000)")
+    arguments.add_range(parser)
     parser.add_argument("--max-events", type=arguments.count, help="stop after so many events")
     parser.add_argument("--max-time", type=arguments.positive, help="limit in seconds")
     parser.add_argument("--engine", default="single", choices=ENGINES, help="lp is that of Ong et al. (default single)")
     parser.add_argument("--linear-system", choices=LINEAR_SYSTEMS, help="of engine lp")
     arguments.add_split(parser)
+    parser.add_argument("--cv", type=arguments.folds, default=5, help="folds of the cross-validation (default 5)")
+    parser.add_argument("--no-cv", action="store_true", help="do not cross-validate")
     parser.add_argument("--no-grid", action="store_true", help="do not run scikit-learn's grid for comparison")
     parser.add_argument(
         "--save",
         metavar="FILE",
         help="write the path itself, to be read by zerogap.Path.load, and that of several classes by zerogap.load",
     )
+    pictures.add_option(parser, "the score and the path over C")
     arguments.add_output(parser)
 
 
@@ -52,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
     settings = _settings(options)
     check_output("--json", options.json)
     check_output("--save", options.save)
+    pictures.check(options.plot)
     source_of(options.data)
     report = Report(options.json, options.quiet, save_to=options.save)
     data = load(options, report)
@@ -72,12 +75,18 @@ def run(options: argparse.Namespace) -> int:
     if not has_segments:
         report.say(f"no solution yet at C = {options.C_min:g}: {status}")
         return solving.ended(is_interrupted)
-    results = {"data": options.data, **_shown(options, model, parts, seconds, report)}
+    curve, which = _scored(model, parts, report)
+    results = {"data": options.data, **_shown(options, model, curve, which, seconds, report)}
+    if status == "complete" and not options.no_cv:
+        results["cross_validation"] = _cross_validated(options, curve, which, parts, report)
     if not (options.no_grid or is_interrupted or not parts.y_test.size):
         with report.working(f"scikit-learn is fitting {GRID} values of C (--no-grid leaves it out)"):
             grid = results["grid"] = _grid(options, model.breakpoints_[-1], parts)
         report.say(f"\n  scikit-learn, {GRID} C     {grid['seconds']:>9.3f}  seconds")
         report.say(f"  best test accuracy     {grid['best_score']:>9.4f}  for C = {grid['best_C']:.4g}")
+    if options.plot:
+        pictures.save(_drawn(model, curve, f"{which} accuracy", not options.no_grid), options.plot)
+        report.say(f"\ndrawn: {options.plot}")
     if is_saved:
         reader = "zerogap.load" if len(model.paths_) > 1 else "zerogap.Path.load"
         report.say(f"\nsaved: {options.save}; {reader}({options.save!r}) in Python")
@@ -86,8 +95,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    if options.C_min >= options.C_max:
-        raise UsageError(f"--C-min must be below --C-max; got {options.C_min:g} and {options.C_max:g}")
+    arguments.check_range(options)
     if options.linear_system and options.engine != "lp":
         raise UsageError(f"--linear-system is a choice of --engine lp; got --engine {options.engine}")
     return {
@@ -117,12 +125,18 @@ def _status(model: Any) -> str:
     return next((path.status for path in model.paths_ if path.status != "complete"), "complete")
 
 
-def _shown(options: argparse.Namespace, model: Any, parts: Split, seconds: float, report: Report) -> dict[str, Any]:
-    """Print what was found, and return it."""
-    paths, gap, C, status = model.paths_, model.largest_gap_, model.breakpoints_, _status(model)
+def _scored(model: Any, parts: Split, report: Report) -> tuple[Any, str]:
+    """Return the score for every C, and which points it is of."""
     which, X, y = parts.scored
     with report.working("scoring every C"):
-        curve = model.score_curve(X, y)
+        return model.score_curve(X, y), which
+
+
+def _shown(
+    options: argparse.Namespace, model: Any, curve: Any, which: str, seconds: float, report: Report
+) -> dict[str, Any]:
+    """Print what was found, and return it."""
+    paths, gap, C, status = model.paths_, model.largest_gap_, model.breakpoints_, _status(model)
     best = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in curve.best_intervals)
     score = f"best {which} accuracy"
     report.say(f"every C from {C[0]:g} to {C[-1]:g}, kernel {options.kernel!r}: {status}\n")
@@ -154,6 +168,51 @@ def _shown(options: argparse.Namespace, model: Any, parts: Split, seconds: float
         "score_curve": {"C": curve.C.tolist(), "score": curve.score.tolist()},
         "best_score": curve.best_score, "best_intervals": curve.best_intervals,
     }  # fmt: skip
+
+
+def _cross_validated(
+    options: argparse.Namespace, curve: Any, which: str, parts: Split, report: Report
+) -> dict[str, Any] | None:
+    """Choose C by cross-validation of the training points alone, and tell what the others say of it."""
+    from zerogap import SVCPathCV
+
+    number_of = min(options.cv, int(np.unique(parts.y_train, return_counts=True)[1].min()))
+    if number_of < 2:  # a class has one row only
+        return None
+    model = SVCPathCV(
+        **arguments.kernel_options(options),
+        C_min=options.C_min,
+        C_max=options.C_max,
+        cv=folds.splitter(number_of, options.seed),
+        # Points that are scaled already are scaled anew, as if they were not.
+        transformer=folds.scaler(parts.train, options.raw),
+        max_time=options.max_time,
+        verbose=options.verbose or report.is_live,
+    )
+    title = f"cross-validating every C, {number_of} folds (--no-cv leaves it out)"
+    seconds = solving.timed_fit(report, title, model, parts.train, parts.y_train)
+    score, error, C = model.best_score_, model.best_std_error_, model.C_
+    said = f"{number_of}-fold accuracy"
+    report.say(f"\n  {said:<22} {score:>9.4f}  best for C in {folds.in_words(model.best_intervals_)}")
+    report.say(f"  standard error         {error:>9.4f}")
+    report.say(f"  {which + ' accuracy':<22} {curve(C):>9.4f}  at C = {C:.4g}, chosen so")
+    report.say(f"  seconds                {seconds:>9.3f}")
+    return {
+        "folds": number_of, "C": C, "score": score, "std_error": error, "best_intervals": model.best_intervals_,
+        "score_of_choice": float(curve(C)), "seconds": seconds,
+        "curve": {"C": model.cv_curve_.edges.tolist(), "score": model.cv_curve_.mean.score.tolist()},
+    }  # fmt: skip
+
+
+def _drawn(model: Any, curve: Any, label: str, has_grid: bool) -> Any:
+    """Draw the score above the path."""
+    from zerogap.plots.look import stacked_axes
+
+    axes = stacked_axes([3.0, 3.0, 2.4, 1.7] if len(model.paths_) == 1 else [3.0, 3.0])
+    curve.plot(grid=GRID if has_grid else None, ax=axes[0], label=label)
+    axes[0].set_xlabel("")
+    model.plot(ax=axes[1:] if len(model.paths_) == 1 else axes[1])
+    return axes
 
 
 def _record(path: Any) -> dict[str, Any]:

@@ -211,6 +211,27 @@ class CVCurve:
         folds = {f"fold{k}": scores for k, scores in enumerate(self.fold_scores(C))}
         return {"C_from": low, "C_to": high, "C": C, "mean": self(C), "std_error": self.std_error(C), **folds}
 
+    def plot(self, grid: Any = None, *, ax: Any = None, label: str = "score") -> Any:
+        """Draw the mean over C, with one standard error on both sides, and its best intervals shaded.
+
+        Parameters
+        ----------
+        grid : int or array, optional
+            A grid beside it, what a search over these C would have seen: their number, or the values.
+        ax : matplotlib axes, optional
+            Where to draw; by default in a new figure.
+        label : str, default "score"
+            What the score is called.
+
+        Returns
+        -------
+        matplotlib axes
+            The drawing.
+        """
+        from zerogap.plots import plot_cv_curve
+
+        return plot_cv_curve(self, grid, ax=ax, label=label)
+
     def __repr__(self) -> str:
         low, high = self.edges[0], self.edges[-1]
         return (

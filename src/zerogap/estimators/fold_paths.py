@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import _safe_split
 from tqdm.auto import tqdm
 
 from zerogap import threads
-from zerogap.progress import FORM
+from zerogap.progress import FORM, bar_delay
 
 
 class Fold(NamedTuple):
@@ -103,7 +103,8 @@ def end_of(model: Any) -> float:
 
 def run(tasks: Sequence[Task], rows: Rows, n_jobs: int | None, *, verbose: bool) -> list[FoldPath]:
     """Return what every task finds: by joblib, in threads unless another backend was chosen, in the order of the tasks."""
-    bar = tqdm(total=len(tasks), desc=f"{len(tasks)} paths", bar_format=FORM, leave=False, disable=not verbose)
+    form = {"bar_format": FORM, "leave": False, "disable": not verbose, "delay": bar_delay() if verbose else 0.0}
+    bar = tqdm(total=len(tasks), desc=f"{len(tasks)} paths", **form)
     found = []
     with bar, threads.several_at_once():
         for one in _results(tasks, rows, n_jobs):

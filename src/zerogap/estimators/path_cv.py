@@ -259,6 +259,26 @@ class PathCV(KernelMachine):
             raise AttributeError("coef_ is there once a linear kernel was chosen, without a transformer.")
         return self.best_estimator_.coef_
 
+    def plot(self, grid: Any = None, *, ax: Any = None) -> Any:
+        """Draw the curve of every kernel that was tried, what was chosen with one standard error on both sides.
+
+        Parameters
+        ----------
+        grid : int or array, optional
+            A grid beside the curve that was chosen: the number of its C, or their values.
+        ax : matplotlib axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The drawing.
+        """
+        from zerogap.plots import plot_cv
+
+        check_is_fitted(self, "best_index_")
+        return plot_cv(self, grid, ax=ax)
+
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a model was chosen."""
         return hasattr(self, "best_estimator_")

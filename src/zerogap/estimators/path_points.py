@@ -16,6 +16,26 @@ class PathMachine(KernelMachine):
     path_: Any
     _X: Any
 
+    def plot(self, show: str = "all", *, rows: Any = None, ax: Any = None) -> Any:
+        """Draw the path: the trajectories of coefficients, the sets of points as bands, the size of the elbow.
+
+        Parameters
+        ----------
+        show : str, default "all"
+            "coefficients", "sets", "elbow", or all three one below another.
+        rows : array of int, optional
+            Rows of the data whose coefficients are drawn; by default the 150 that move most.
+        ax : matplotlib axes, optional
+            Where to draw, three of them for all; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib axes, or array of three
+            The drawing.
+        """
+        check_is_fitted(self)
+        return self.path_.plot(show, rows=rows, ax=ax)
+
     def _own(self, X: Any) -> Any:
         """Return a copy of the points, which no caller can change; of a kernel matrix only its shape is needed."""
         return np.broadcast_to(0.0, X.shape) if self._is_precomputed else X.copy()

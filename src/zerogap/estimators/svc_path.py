@@ -503,6 +503,45 @@ class SVCPath(ClassifierMixin, KernelMachine):
             samples=samples,
         )
 
+    def plot(self, show: str = "all", *, pair: Any = None, rows: Any = None, ax: Any = None) -> Any:
+        """Draw the path: the trajectories of coefficients, the sets of points as bands, the size of the elbow.
+
+        Of more than two classes it is the path of one pair; without ``pair`` the support vectors of each.
+
+        Parameters
+        ----------
+        show : str, default "all"
+            "coefficients", "sets", "elbow", or all three one below another.
+        pair : tuple of two labels, optional
+            The pair of classes to draw, where there are more than two.
+        rows : array of int, optional
+            Rows of the data whose coefficients are drawn; by default the 150 that move most.
+        ax : matplotlib axes, optional
+            Where to draw, three of them for all; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib axes, or array of three
+            The drawing.
+        """
+        from zerogap.plots import plot_pairs, plot_path
+
+        check_is_fitted(self)
+        pairs = [tuple(self.classes_[[a, b]].tolist()) for a, b in pairs_of(self.classes_.size)]
+        if len(pairs) > 1 and pair is None:
+            if show != "all":
+                raise ValueError(
+                    f"With {self.classes_.size} classes show={show!r} needs a pair of them, such as {pairs[0]}."
+                )
+            return plot_pairs(self.paths_, (f"{a} against {b}" for a, b in pairs), ax)
+        wanted = pairs[0] if pair is None else tuple(pair)
+        if wanted not in pairs and wanted[::-1] not in pairs:
+            raise ValueError(f"pair must be two of the classes {self.classes_.tolist()}; got {pair!r}.")
+        k = pairs.index(wanted if wanted in pairs else wanted[::-1])
+        # Of several classes the first of a pair is the positive one.
+        classes = pairs[k] if len(pairs) == 1 else pairs[k][::-1]
+        return plot_path(self.paths_[k], show, rows=rows, classes=classes, ax=ax)
+
     def _warn_of_other_scale(self, X: Any) -> None:
         """The last step of a pipeline does not know what the steps before it do; scores of raw points mean nothing."""
         how = "" if self._is_precomputed else validation.other_scale(self._check_points(X, reset=False), self._X)

@@ -76,6 +76,27 @@ class ScoreCurve(NamedTuple):
         more = f" and {count(len(others), 'other interval')}" if others else ""
         return f"best {number(self.best_score)} for C from {number(low)} to {number(high)}{more}"
 
+    def plot(self, grid: Any = None, *, ax: Any = None, label: str = "score") -> Any:
+        """Draw the score over C, its best intervals shaded.
+
+        Parameters
+        ----------
+        grid : int or array, optional
+            A grid beside it, what a search over these C would have seen: their number, or the values.
+        ax : matplotlib axes, optional
+            Where to draw; by default in a new figure.
+        label : str, default "score"
+            What the score is called.
+
+        Returns
+        -------
+        matplotlib axes
+            The drawing.
+        """
+        from zerogap.plots import plot_score_curve
+
+        return plot_score_curve(self, grid, ax=ax, label=label)
+
     def _repr_html_(self) -> str:
         from zerogap.notebook import of_score_curve
 

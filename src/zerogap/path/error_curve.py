@@ -153,6 +153,25 @@ class ErrorCurve(NamedTuple):
             f"{count(self.top.size, 'piece')}: best {number(self.best_score)} {where}{more}, worst {number(self.worst_score)})"
         )
 
+    def plot(self, grid: Any = None, *, ax: Any = None) -> Any:
+        """Draw the score over C, or over epsilon, the best of all values marked.
+
+        Parameters
+        ----------
+        grid : int or array, optional
+            A grid beside it, what a search over these values would have seen: their number, or the values.
+        ax : matplotlib axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+            The drawing.
+        """
+        from zerogap.plots import plot_error_curve
+
+        return plot_error_curve(self, grid, ax=ax)
+
     def _repr_html_(self) -> str:
         from zerogap.notebook import of_error_curve
 

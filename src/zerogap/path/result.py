@@ -748,6 +748,29 @@ class Path:
             f"{count(self.points.rows.size)} distinct points on the margin{proved})"
         )
 
+    def plot(self, show: str = "all", *, rows: Any = None, ax: Any = None) -> Any:
+        """Draw the path: the trajectories of coefficients, the sets of points as bands, the size of the elbow.
+
+        Coefficients are drawn as shares of C, so that those at the cap are at one, or at their weights.
+
+        Parameters
+        ----------
+        show : str, default "all"
+            "coefficients", "sets", "elbow", or all three one below another.
+        rows : array of int, optional
+            Rows of the data whose coefficients are drawn; by default the 150 that move most.
+        ax : matplotlib axes, optional
+            Where to draw, three of them for all; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib axes, or array of three
+            The drawing.
+        """
+        from zerogap.plots import plot_path
+
+        return plot_path(self, show, rows=rows, ax=ax)
+
     def _repr_html_(self) -> str:
         from zerogap.notebook import of_path
 

@@ -1,13 +1,17 @@
-"""Pictures of results; nothing is computed here.  They need matplotlib: ``pip install zerogap[plots]``."""
+"""How solvers converge: columns of their traces, one against another."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zerogap import validation
+from zerogap.plots import look
+from zerogap.solvers import name_of
 
 if TYPE_CHECKING:
     from zerogap.comparison import Comparison
+    from zerogap.solution import Solution
 
 Y_LABELS = {
     "gap": "relative duality gap",
@@ -18,8 +22,10 @@ Y_LABELS = {
     "support": "support vectors",
 }
 X_LABELS = {"step": "iterations", "seconds": "seconds", "kernel_evaluations": "kernel evaluations"}
+OF_COMPARISONS = ("margin", "distance")  # columns that a trace alone does not have
 
 FALLING = ("gap", "distance", "violation")  # to zero, so their axis is logarithmic
+FEW = 30  # points of a line that are marked
 
 
 def plot_comparison(comparison: "Comparison", y: str = "gap", x: str = "step", ax: Any = None) -> Any:
@@ -48,24 +54,47 @@ def plot_comparison(comparison: "Comparison", y: str = "gap", x: str = "step", a
         raise ValueError("The distance to the optimum was not recorded. Call compare(..., distance=True).")
     if y == "margin" and all(np.isnan(trace["margin"]).all() for trace in traces.values()):
         raise ValueError("This problem has no margin: only classifiers have. Draw y='gap' or y='dual'.")
-    ax = _new_axes() if ax is None else ax
-    for name, trace in traces.items():
+    return _draw(traces, y, x, ax)
+
+
+def plot_solution(solution: "Solution", y: str = "gap", x: str = "step", ax: Any = None) -> Any:
+    """Draw a column of the trace of a run against another, and return the axes.
+
+    Parameters
+    ----------
+    solution : Solution
+        What to draw.
+    y : str, default "gap"
+        "gap", "dual", "violation" or "support".
+    x : str, default "step"
+        "step", "seconds" or "kernel_evaluations".
+    ax : matplotlib axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+        The drawing.
+    """
+    validation.check_choice("y", y, tuple(name for name in Y_LABELS if name not in OF_COMPARISONS))
+    validation.check_choice("x", x, tuple(X_LABELS))
+    if len(solution.trace) == 0:
+        raise ValueError(
+            "This solution has no trace to draw. Solve with trace_every=10 for a point every 10 iterations."
+        )
+    return _draw({name_of(solution.solver): solution.trace}, y, x, ax)
+
+
+def _draw(traces: Mapping[str, Any], y: str, x: str, ax: Any) -> Any:
+    ax = look.new_axes() if ax is None else ax
+    for (name, trace), style in zip(traces.items(), look.line_styles(ax, len(traces)), strict=True):
         values = np.asarray(trace[y], dtype=np.float64)
         shown = np.isfinite(values) & ((values > 0) | (y not in FALLING))
-        marker = "." if np.count_nonzero(shown) < 30 else None
-        ax.plot(np.asarray(trace[x])[shown], values[shown], label=name, marker=marker)
+        marker = "." if np.count_nonzero(shown) < FEW else None
+        ax.plot(np.asarray(trace[x])[shown], values[shown], label=name, marker=marker, **style)
     if y in FALLING:
         ax.set_yscale("log")
-    ax.set_xlabel(X_LABELS[x])
-    ax.set_ylabel(Y_LABELS[y])
+    look.dress(ax, X_LABELS[x], Y_LABELS[y])
     if traces:
-        ax.legend()
+        ax.legend(frameon=False)
     return ax
-
-
-def _new_axes() -> Any:
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install zerogap[plots]") from error
-    return plt.subplots()[1]

@@ -1,0 +1,27 @@
+"""
+Pictures in one call
+====================
+
+Paths, score curves and models draw themselves. Each call returns matplotlib's axes, to go on with.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import make_moons
+
+from zerogap import SVCPath
+
+X, y = make_moons(400, noise=0.3, random_state=0)
+model = SVCPath(gamma=1.0, C_min=0.01).fit(X[::2], y[::2])
+
+# %%
+# The path: coefficients as shares of C, the sets of points, and how many are on the margin.
+
+model.plot()
+plt.show()
+
+# %%
+# The score of held-out points for every C, beside what a grid of ten would have seen.
+
+curve = model.score_curve(X[1::2], y[1::2])
+curve.plot(grid=10, label="held-out accuracy")
+plt.show()

@@ -1,0 +1,236 @@
+"""``zerogap tune``, beside scikit-learn's own cross-validation with the same folds; and what ``zerogap path`` says of folds."""
+
+import json
+import os
+import signal
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import sklearn.svm
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from zerogap.cli import main, pictures
+from zerogap.cli.messages import in_options
+from zerogap.limits import Exceeded
+from zerogap.path import _svm_path
+
+RNG = np.random.default_rng(0)
+X = (RNG.standard_normal((60, 2)) * [1.0, 50.0]).round(3)
+KIND = np.where(X[:, 0] + 0.01 * X[:, 1] + 0.7 * RNG.standard_normal(60) > 0, "yes", "no")
+T = (np.sin(2.0 * X[:, 0]) + 0.1 * RNG.standard_normal(60)).round(4)
+QUICK = ("--C-min", "0.1", "--C-max", "10", "--cv", "3")
+
+
+def rows_of(columns, target):
+    return "".join(",".join(map(str, row)) + "\n" for row in zip(*columns, target, strict=True))
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    """Run a command in a folder with two files; return its exit code, output and complaints."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_text("a,b,kind\n" + rows_of(X.T, KIND))
+    (tmp_path / "numbers.csv").write_text("a,b,size\n" + rows_of(X.T, T))
+
+    def call(*arguments):
+        code = main(list(map(str, arguments)))
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def scores(machine, y, *, folds=3, is_scaled=True, scoring="accuracy", seed=0):
+    """Return scikit-learn's scores of the folds that the command makes."""
+    kind = StratifiedKFold if y.dtype.kind == "U" else KFold
+    model = make_pipeline(StandardScaler(), machine) if is_scaled else machine
+    return cross_val_score(model, X, y, cv=kind(folds, shuffle=True, random_state=seed), scoring=scoring)
+
+
+def test_tune_chooses_what_cross_validation_confirms(run, tmp_path):
+    files = ("--json", "out.json", "--save", "m", "--plot", "scores.png")
+    code, out, err = run("tune", "data.csv", *QUICK, "--gamma", "0.3,1", *files)
+    assert (code, err) == (0, "")
+    found = json.loads((tmp_path / "out.json").read_text())
+    for one in found["candidates"]:
+        machine = sklearn.svm.SVC(C=one["C"], gamma=one["gamma"], tol=1e-8)
+        assert one["score"] == pytest.approx(scores(machine, KIND).mean(), abs=1e-12)
+    best = max(found["candidates"], key=lambda one: one["score"])
+    assert (found["score"], found["gamma"]) == (best["score"], best["gamma"])
+    exact = scores(sklearn.svm.SVC(C=found["C"], gamma=found["gamma"], tol=1e-8), KIND)
+    assert found["std_error"] == pytest.approx(exact.std(ddof=1) / np.sqrt(3), abs=1e-12)
+    assert any(low <= found["C"] <= high for low, high in found["best_intervals"])
+    # The grid is scikit-learn's own search over 25 values of C, which are among all of them.
+    assert found["grid"]["fits"] == 25 * 2 * 3 + 1
+    assert found["score"] >= found["grid"]["score"]
+    grid = sklearn.svm.SVC(C=found["grid"]["C"], gamma=found["grid"]["gamma"])
+    assert found["grid"]["score"] == pytest.approx(scores(grid, KIND).mean(), abs=1e-12)
+    assert found["grid"]["std_error"] == pytest.approx(scores(grid, KIND).std(ddof=1) / np.sqrt(3), abs=1e-12)
+    assert (tmp_path / "scores.png").read_bytes().startswith(b"\x89PNG")
+    assert "6 paths" in out
+    assert f"chosen: C = {found['C']:.4g}, gamma = {found['gamma']:g}" in out
+
+
+def test_what_tune_keeps_predicts_and_is_certified(run, tmp_path):
+    code, out, _ = run("tune", "data.csv", *QUICK, "--no-peer", "--save", "m", "--json", "out.json")
+    assert code == 0
+    assert "GridSearchCV" not in out
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert found["grid"] is None
+    assert len(found["candidates"]) == 4  # gammas about that of "scale"
+    exact = make_pipeline(StandardScaler(), sklearn.svm.SVC(C=found["C"], gamma=found["gamma"], tol=1e-8)).fit(X, KIND)
+    code, out, _ = run("predict", "m.npz", "data.csv")
+    assert out.split() == exact.predict(X).tolist()
+    assert run("certify", "m.npz", "data.csv", "--gap", "1e-8")[0] == 0
+
+
+@pytest.mark.parametrize("scoring", ["r2", pytest.param("neg_mean_absolute_error", marks=pytest.mark.long)])
+def test_tune_of_a_regression(run, tmp_path, scoring):
+    options = (
+        "--regression",
+        "--epsilon",
+        "0.05,0.2",
+        "--gamma",
+        "0.5",
+        "--scoring",
+        scoring,
+        "--json",
+        "-",
+        "--seed",
+        "4",
+    )
+    code, out, err = run("tune", "numbers.csv", *QUICK, *options)
+    assert code == 0
+    assert "epsilon" in err  # the text goes beside
+    found = json.loads(out)
+    machine = sklearn.svm.SVR(C=found["C"], gamma=0.5, epsilon=found["epsilon"], tol=1e-10)
+    assert found["score"] == pytest.approx(scores(machine, T, scoring=scoring, seed=4).mean(), abs=1e-6)
+    # Between any two values of a grid there may be a better one, and never a worse one than its best.
+    assert found["score"] >= found["grid"]["score"] - 1e-3
+    wider = [
+        sklearn.svm.SVR(C=C, gamma=0.5, epsilon=found["epsilon"], tol=1e-10) for C in (0.9, 1.1) * np.array(found["C"])
+    ]
+    assert all(found["score"] >= scores(one, T, scoring=scoring, seed=4).mean() - 1e-6 for one in wider)
+
+
+def test_features_are_scaled_in_each_fold_unless_they_are_raw(run, tmp_path):
+    found = {}
+    for raw in (False, True):
+        more = ("--no-peer", "--gamma", "0.001", "--json", "out.json", *(["--raw"] if raw else []))
+        assert run("tune", "data.csv", *QUICK, *more)[0] == 0
+        found[raw] = json.loads((tmp_path / "out.json").read_text())
+        machine = sklearn.svm.SVC(C=found[raw]["C"], gamma=0.001, tol=1e-8)
+        assert found[raw]["score"] == pytest.approx(scores(machine, KIND, is_scaled=not raw).mean(), abs=1e-12)
+    assert found[True]["curve"] != found[False]["curve"]
+
+
+def test_tune_takes_sparse_files_missing_values_and_a_rule(run, tmp_path):
+    sparse = np.where(RNG.random((60, 40)) < 0.1, 1.0, 0.0)
+    sparse[:, 0] = KIND == "yes"
+    dump_svmlight_file(sparse, KIND == "yes", str(tmp_path / "sparse.svm"))
+    assert run("tune", "sparse.svm", *QUICK, "--no-peer", "--gamma", "0.1")[0] == 0
+    (tmp_path / "gaps.csv").write_text("a,b,kind\n" + rows_of([["", *X[1:, 0]], X[:, 1]], KIND))
+    code, out, _ = run("tune", "gaps.csv", *QUICK, "--no-peer", "--missing", "mean", "--selection", "one_se")
+    assert code == 0
+    assert "the smallest within one standard error" in out
+
+
+@pytest.mark.long
+def test_tune_runs_on_the_breast_cancer_data(run, tmp_path):
+    assert run("tune", "--json", "out.json")[0] == 0
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert found["score"] >= found["grid"]["score"]
+    assert found["relative_gap"] <= 1e-9
+    points, y = load_breast_cancer(return_X_y=True)
+    model = make_pipeline(StandardScaler(), sklearn.svm.SVC(C=found["C"], gamma=found["gamma"], tol=1e-8))
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    assert found["score"] == pytest.approx(cross_val_score(model, points, y, cv=folds).mean(), abs=1e-12)
+
+
+def test_too_few_rows_for_the_folds_are_told(run, tmp_path):
+    (tmp_path / "few.csv").write_text("a,b,kind\n" + rows_of(X[:20].T, ["rare"] * 2 + ["often"] * 18))
+    code, _, err = run("tune", "few.csv", "--cv", "3")
+    assert code == 1
+    assert "has 2 rows of class rare, too few for 3 folds; lower --cv" in err
+    assert err.count("\n") == 1
+    (tmp_path / "two.csv").write_text("a,b,size\n" + rows_of(X[:2].T, T[:2]))
+    assert "has 2 rows, too few for 5 folds" in run("tune", "two.csv", "--regression")[2]
+
+
+def test_a_kernel_without_a_path_is_told_of_the_data(run):
+    code, _, err = run("tune", "data.csv", "--kernel", "sigmoid", "--gamma", "5", "--cv", "3", "--no-peer")
+    assert code == 1
+    assert err.startswith("zerogap: Fold 1 of 3: ")
+    assert "positive semidefinite" in err
+
+
+def test_a_search_that_ends_early_says_so_in_options():
+    text = (
+        "SVCPathCV was stopped (max_time=0.5): 3 of 5 paths ended before C_max=1000, the first at C=3.2, and the best C is of "
+        "those that all folds have. Allow more time, or ask for fewer C."
+    )
+    assert in_options(text) == (
+        "the search was stopped (--max-time 0.5): 3 of 5 paths ended before --C-max 1000, the first at C = 3.2, and the best C "
+        "is of those that all folds have. Raise the limit, or ask for fewer C (--C-max)."
+    )
+
+
+def test_ctrl_c_ends_a_search_with_130(run, monkeypatch):
+    start, begun = _svm_path._start, []
+
+    def interrupted(path, *arguments):
+        begun.append(path)
+        if len(begun) > 2:  # the first two are those that compile
+            os.kill(os.getpid(), signal.SIGINT)
+            raise Exceeded
+        start(path, *arguments)
+
+    monkeypatch.setattr(_svm_path, "_start", interrupted)
+    code, _, err = run("tune", "data.csv", *QUICK, "--gamma", "1", "--no-peer")
+    assert code == 130
+    assert err == "zerogap: interrupted\n"
+
+
+# zerogap path.
+
+
+def test_path_chooses_by_folds_of_its_training_points_and_draws(run, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(pictures, "save", lambda axes, name: drawn.append((axes, name)))
+    files = ("--json", "out.json", "--plot", "path.pdf")
+    code, out, _ = run("path", "data.csv", *QUICK, "--gamma", "1", "--no-grid", *files)
+    assert code == 0
+    assert "3-fold accuracy" in out
+    results = json.loads((tmp_path / "out.json").read_text())
+    found = results["cross_validation"]
+    train, test = train_test_split(np.arange(60), test_size=1 / 3, random_state=0, stratify=KIND)
+    model = make_pipeline(StandardScaler(), sklearn.svm.SVC(C=found["C"], gamma=1.0, tol=1e-8))
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    assert found["score"] == pytest.approx(cross_val_score(model, X[train], KIND[train], cv=folds).mean(), abs=1e-12)
+    assert found["score_of_choice"] == pytest.approx(model.fit(X[train], KIND[train]).score(X[test], KIND[test]))
+    assert found["score_of_choice"] <= results["best_score"]
+    ((axes, name),) = drawn
+    assert (len(axes), name) == (4, "path.pdf")
+    np.testing.assert_array_equal(axes[0].lines[0].get_xdata(), results["score_curve"]["C"])
+    np.testing.assert_array_equal(axes[0].lines[0].get_ydata()[:-1], results["score_curve"]["score"])
+    np.testing.assert_array_equal(axes[3].patches[0].get_data().values, results["n_free"][:-1])
+    plt.close(axes[0].figure)
+    _, out, _ = run("path", "data.csv", *QUICK, "--no-grid", "--no-cv")
+    assert "fold" not in out
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "begin"), [("path.png", b"\x89PNG"), ("path.pdf", b"%PDF"), ("path.svg", b"<?xml")])
+def test_path_writes_pictures_of_two_classes_and_of_several(run, tmp_path, name, begin):
+    kinds = np.arange(60) % 3
+    (tmp_path / "three.csv").write_text("a,b,kind\n" + rows_of((X + kinds[:, None]).T, kinds))
+    for data in ("data.csv", "three.csv"):
+        code, out, _ = run("path", data, *QUICK, "--no-grid", "--no-cv", "--plot", name)
+        assert code == 0
+        assert f"drawn: {name}" in out
+        assert (tmp_path / name).read_bytes().startswith(begin)
+        (tmp_path / name).unlink()
+    assert not plt.get_fignums()  # a program that draws many keeps none of them
