@@ -192,3 +192,50 @@ def test_the_rounding_of_a_residual_counts_beside_that_of_its_product():
     lost = 2.0**-53 * 1e12 * np.abs(beta).sum()  # of beta'r alone
     assert problem.certify(beta).rounding >= lost
     assert problem.certify(np.zeros(3)).rounding < problem.certify(beta).rounding
+
+
+def zero_objectives():
+    """Problems whose objective is zero, or as near to it as targets are known; the last of them are none."""
+    rng = np.random.default_rng(0)
+    X, t = rng.normal(size=(30, 2)), rng.normal(size=30)
+    half, gram = 0.5 * np.ptp(t), Gram(X)
+    insensitive, squared = DualProblem.epsilon_insensitive, DualProblem.squared_epsilon_insensitive
+    return {
+        "half the range": (insensitive(gram, t, 1.0, half), True),
+        "a large C": (insensitive(gram, t, 1e6, half), True),
+        "far from zero": (insensitive(gram, t + 1e6, 1.0, half), True),
+        "squared": (squared(gram, t, 1.0, half), True),
+        "fixed bias": (insensitive(gram, t, 1.0, float(np.abs(t).max()), fit_intercept=False), True),
+        "one target": (insensitive(gram, np.full(30, 1 / 3), 1.0, 0.0), True),
+        "one target, fixed bias": (insensitive(gram, np.full(30, 1 / 3), 1.0, 1 / 3, fit_intercept=False), True),
+        "a wider tube": (insensitive(gram, t, 1.0, 2.0 * half), True),
+        "a tube that is too narrow": (insensitive(gram, t, 1.0, half * (1.0 - 1e-12)), False),
+        "one target off": (insensitive(gram, np.where(np.arange(30) == 3, 1e-9, 0.0), 1.0, 0.0), False),
+    }
+
+
+@pytest.mark.parametrize("name", zero_objectives())
+def test_an_objective_of_zero_is_converged_and_has_no_relative_gap(name):
+    problem, is_zero = zero_objectives()[name]
+    start = problem.certify(np.zeros(30))
+    assert start.is_zero == is_zero
+    if not is_zero:
+        assert start.relative_gap > 0.1
+        return
+    assert start.relative_gap == 0.0
+    # What is left is the cost of targets that are off by their last digits.
+    assert start.gap <= problem.upper.max() * 30 * 1e-15 * (np.abs(problem.target).max() + problem.eps) or problem.has_ridge
+    for solver in ("smo", "simple-svm"):
+        solution = solve(problem, solver, stop=RelativeGap(1e-9))
+        assert solution.status is Status.CONVERGED
+        assert solution.n_iter == 0
+        assert not solution.beta.any()
+
+
+def test_only_a_point_without_coefficients_counts_as_zero():
+    problem, _ = zero_objectives()["half the range"]
+    beta = np.zeros(30)
+    beta[:2] = 1e-9, -1e-9
+    assert not problem.certify(beta).is_zero
+    assert not DualProblem.hinge(problem.gram, np.tile([-1, 1], 15), 1.0).certify(np.zeros(30)).is_zero
+    assert not DualProblem.one_class(problem.gram, 0.5).certify(np.full(30, 0.5)).is_zero

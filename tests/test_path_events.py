@@ -21,7 +21,8 @@ def point_arrays(y, w, status):
     """Points of two classes."""
     family, none = Family.hinge(y, w), np.zeros(y.size)
     return PointArrays(
-        y, w, family.low, status, none.copy(), none.copy(), family.target0, family.target1, none, y.copy(), family.tube
+        y, w, family.low, status, none.copy(), none.copy(), family.target0, family.target1, none, y.copy(), family.tube,
+        0.0,
     )
 
 
@@ -167,7 +168,7 @@ def test_a_slope_that_is_rounding_is_none():
 
 
 def test_lines_hold_as_long_as_they_leave_little_and_were_not_steep():
-    scale, lam = Scale(1.0, 1e-16, 1e-13, 0.0), 0.1
+    scale, lam = Scale(1.0, 1e-16, LEFT_OVER, 1e-14, 1e-13, 0.0), 0.1
     tolerance = LEFT_OVER * lam + 1e-13
     assert lines_hold(0.99 * tolerance, 1.0, lam, 0.0, scale) == (True, 1e-16)
     assert lines_hold(1.01 * tolerance, 1.0, lam, 0.0, scale) == (False, 1e-16)

@@ -50,7 +50,7 @@ def drawn_points(name, seed, n=12, m=4):
     none = np.zeros(n)
     points = PointArrays(
         y, w, low, status, none, none.copy(), family.target0, family.target1, family.target0 - y * family.eps0,
-        family.target1 - y * family.eps1, family.tube,
+        family.target1 - y * family.eps1, family.tube, 0.0,
     )  # fmt: skip
     eps, q = family.eps(lam), rng.standard_normal(n)
     target = family.target0 + lam * family.target1
@@ -109,6 +109,26 @@ def test_the_ratio_test_finds_the_first_end_on_either_side(name):
         np.testing.assert_allclose(points.m0, family.target0 - points.y * family.eps0, atol=1e-15)
         np.testing.assert_allclose(points.m1, family.target1 - points.y * family.eps1, atol=1e-15)
     assert sides == ({True, False} if family.is_two_sided else {False})
+
+
+@pytest.mark.parametrize("name", ["tubes", "one class"])
+def test_the_same_lines_about_another_anchor_lead_to_the_same_event(name):
+    for seed in range(50):
+        family, lam, points, elbow, candidates = drawn_points(name, seed)
+        anchor = lam + 0.05 * (seed % 3 - 1)
+        moved = points._replace(
+            y=points.y.copy(), target0=points.target0 + anchor * points.target1, m0=points.m0 + anchor * points.m1,
+            m1=points.m1.copy(), tube=family.tube._replace(eps0=family.eps0 + anchor * family.eps1), anchor=anchor,
+        )  # fmt: skip
+        lines = elbow._replace(u=elbow.u + anchor * elbow.v)
+        values = candidates._replace(p=candidates.p + anchor * candidates.q)
+        reference = Reference(elbow.points, elbow.v, 0.0, points.m1[elbow.points])
+        first = ratio_test(1e-3, lam, points, elbow, candidates, reference, 1.0)
+        again = ratio_test(1e-3, lam, moved, lines, values, reference, 1.0)
+        assert (again.point, again.position) == (first.point, first.position)
+        np.testing.assert_allclose(again[0], first[0], rtol=1e-12)
+        np.testing.assert_array_equal(moved.y, points.y)
+        np.testing.assert_allclose(moved.m0, points.m0 + anchor * points.m1, atol=1e-14)
 
 
 def test_sides_are_chosen_for_points_inside_the_tube_alone():

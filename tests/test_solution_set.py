@@ -150,6 +150,8 @@ def test_a_factor_proves_that_no_direction_is_null_and_never_where_one_is(m):
 def test_a_direction_that_moves_the_sum_is_not_null():
     K = np.diag([0.0, 1.0])  # the first point is at the origin
     assert solution_set._is_definite(K)
+    assert not solution_set._is_definite(K, has_sum=False)
+    np.testing.assert_allclose(np.abs(solution_set._null_space(K, has_sum=False)), [[1.0], [0.0]], atol=1e-15)
     assert solution_set._null_space(K).shape[1] == 0
 
 

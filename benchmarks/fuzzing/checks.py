@@ -450,14 +450,21 @@ def check_families(check: Checker, scope: dict[str, Any]) -> None:
         _check_family_at(check, path, float(values[k]), largest, reported)
 
 
-def _family_problem(case: Case, path: Any, value: float) -> Problem:
+def _family_problem(case: Case, path: Any, value: float, *, merged: bool = False) -> Problem:
+    """Return the problem of all rows, or that of the distinct points, which the certificates of a path are about.
+
+    Where rows share the coefficient of a point its rounding is not that of the certificate: beside an outlier that is most of
+    what is left of the objective.
+    """
     facts, kernel = case.facts, spec(case, getattr(path.gram.kernel, "gamma", 1.0))
+    X, y, w = raw(case), case.data["y"], case.data.get("w")
+    if merged:
+        rows, w = path.points.rows, path.points.weight
+        X, y = X[np.ix_(rows, rows)] if kernel.name in ("precomputed", "callable") else X[rows], y[rows]
     if facts["over"] == "nu":
-        return formulated(
-            "one_class", kernel, raw(case), case.data["y"], min(value, 1.0), 0.0, case.data.get("w"), True
-        )
+        return formulated("one_class", kernel, X, y, min(value, 1.0), 0.0, w, True)
     C, eps = (value, facts["eps"]) if facts["over"] == "C" else (facts["C"], max(value, 0.0))
-    return formulated("epsilon_insensitive", kernel, raw(case), case.data["y"], C, eps, case.data.get("w"), True)
+    return formulated("epsilon_insensitive", kernel, X, y, C, eps, w, True)
 
 
 def _check_family_at(check: Checker, path: Any, value: float, largest: float, reported: bool) -> None:
@@ -478,11 +485,12 @@ def _check_family_at(check: Checker, path: Any, value: float, largest: float, re
     if problem.is_indefinite or not problem.has_finite_kernel:
         check.notes["indefinite"] = True
         return
-    # beta is rounded once more where it is read, and shared among duplicates.
     if (
         path.gram.kernel.centre is None
     ):  # else it is about points that were moved, which what is left of the sum tells apart
-        check_certificate(check, problem, beta, float(certificate.bias), certificate, None, slack=16 * UNIT)
+        merged = _family_problem(check.case, path, value, merged=True)
+        inside = np.clip(path.beta_at(value), merged.lower, merged.upper)
+        check_certificate(check, merged, inside, float(certificate.bias), certificate, None)
     floor = path.floor_at(value)
     certificate = path.certificates(np.array([value]), from_data=False)[
         0

@@ -39,8 +39,12 @@ class Certificate:
         The bias used in ``primal``.
     sum_residual : float
         sum(beta) - total, zero but for rounding.
+    is_zero : bool
+        Whether beta is zero and all losses are, but for the last digits of the targets: then it is optimal for targets that
+        differ by no more, and there is nothing that a gap could be relative to.
     relative_gap : float
-        (gap + rounding) / (|primal| - rounding); infinite where rounding is larger than the primal objective.
+        (gap + rounding) / (|primal| - rounding); infinite where rounding is larger than the primal objective, and zero where
+        ``is_zero``.
     feasibility_gap : float
         The ratio (7.3) of chapter7.
 
@@ -62,11 +66,12 @@ class Certificate:
     bias_interval: tuple[float, float]
     bias: float
     sum_residual: float
+    is_zero: bool = False
 
     @property
     def relative_gap(self) -> float:
         """Gap over the primal objective, both as bad as rounding can have made them look good."""
-        return self._over(abs(self.primal))
+        return 0.0 if self.is_zero else self._over(abs(self.primal))
 
     @property
     def feasibility_gap(self) -> float:

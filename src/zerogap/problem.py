@@ -31,6 +31,9 @@ from zerogap.wording import kernel_in_words, problem_in_words
 # What rounding may leave in the sum of coefficients, as a share of the sum of their absolute values.
 SUM_ROUNDING = 16.0 * UNIT
 
+# By this part of itself a target may be off where all losses count as zero: it was rounded, and so is its difference to f.
+LAST_DIGITS = 8.0 * UNIT
+
 # Coefficients that hold what is left of a sum, one after the other: each is below the rounding of the one before, and numbers
 # of float64 have room for forty such.
 MOST_PASSES = 64
@@ -41,6 +44,7 @@ class Known(NamedTuple):
 
     beta: np.ndarray  # (n,)
     product: np.ndarray  # (n,) K beta
+    error: np.ndarray | None = None  # (n,) how far that may be off; None for the rounding of one product
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +274,8 @@ class DualProblem(Formulations):
         """Return a bound on how far each entry of that is off."""
         error = self.gram.dot_error(beta)
         if self.known is not None:  # it is a sum of two products
-            error = error + self.gram.dot_error(self.known.beta) + self.gram.dot_error(beta - self.known.beta)
+            known = self.gram.dot_error(self.known.beta) if self.known.error is None else self.known.error
+            error = error + known + self.gram.dot_error(beta - self.known.beta)
         return error
 
     def product_error(self, beta: np.ndarray) -> float:
@@ -535,7 +540,17 @@ class DualProblem(Formulations):
             gap, gap_error = stretched_gap(self.loss, self.target, beta, r, bias)
             found = found._replace(gap=gap, gap_error=gap_error)
         sum_residual = 0.0 if r.error is None else self.excess(beta)
-        return Certificate.of(found, bias, sum_residual, has_bias=self.total is not None, rounding=known_rounding)
+        has_bias = self.total is not None
+        certificate = Certificate.of(found, bias, sum_residual, has_bias=has_bias, rounding=known_rounding)
+        return replace(certificate, is_zero=True) if self._is_zero(beta, certificate.gap) else certificate
+
+    def _is_zero(self, beta: np.ndarray, gap: float) -> bool:
+        """Whether no coefficient is needed, and the losses are no more than targets cost that are off by a few last digits."""
+        if self.is_hard or self.total or beta.any():
+            return False
+        reach = self.eps + LAST_DIGITS * (self.eps + np.abs(self.target))
+        above, below = (self.loss.gap_shares(beta, side * reach) for side in (1.0, -1.0))
+        return gap <= float(np.maximum(above, below).sum())
 
     def gap_shares(self, beta: np.ndarray, r: np.ndarray) -> np.ndarray:
         """Return loss_i(r_i) + conjugate_i(beta_i) - beta_i r_i: what each point adds to the duality gap.

@@ -104,6 +104,7 @@ class SolverRun:
         self.before: Certificate | None = None
         self.is_fresh = self._sum_is_exact()  # whether the residual has just been computed from the data
         self.is_certified = False  # and whether the certificate has
+        self.drift = np.inf  # what the certificate has counted for a residual that is not fresh
         self.refreshed_at = self.steps
         # Since then: the largest of residuals and the sums they are made of, and how far off they are by what the solver says.
         self.largest, self.told = self._sizes()
@@ -243,14 +244,14 @@ class SolverRun:
         if is_told and self._is_expensive() and self._sum_is_right() and self._agrees():
             self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self.told)
             if self._is_met():
-                self.rounding, self.is_certified = self.now.rounding, True
+                self.rounding, self.is_certified, self.drift = self.now.rounding, True, self.told
                 return
         if not self.is_fresh:
             self._refresh()
         is_cut = not self.is_fresh  # by a limit
         if is_cut and not self._can_be_expensive:  # how far the residual is off is not known
             raise Exceeded
-        drift = self._drift() if is_cut else 0.0
+        drift = self.drift = self._drift() if is_cut else 0.0
         self.now = self.problem.certify(self.state.beta, self.state.residual, drift=drift)
         for from_data in (False, True):  # a sum of kernel values as they are is cheap, and often precise enough
             if self._is_met() or not (self._is_met(rounding=0.0) or (is_last and self.now.rounding > self.now.gap)):
@@ -371,7 +372,16 @@ class SolverRun:
         is_astray = self.now.dual < 0.0 or np.isinf(self.now.relative_gap)
         beta = self._better_start() if is_astray else self.state.beta.copy()
         return Solution(
-            beta, self.now.bias, self.now, status, self.steps, self.trace, self.asked, self.solver, self.state
+            beta,
+            self.now.bias,
+            self.now,
+            status,
+            self.steps,
+            self.trace,
+            self.asked,
+            self.solver,
+            self.state,
+            self.drift,
         )
 
     def _better_start(self) -> np.ndarray:
@@ -391,7 +401,8 @@ class SolverRun:
             is_late = status in (Status.MAX_TIME, Status.INTERRUPTED)
             if is_late and self._is_expensive() and self._sum_is_right():
                 self._refuse_infeasible()
-                self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self._drift())
+                self.drift = self._drift()
+                self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self.drift)
             else:
                 self._certify(is_last=status not in asked_to_end)
 

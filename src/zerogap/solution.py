@@ -247,6 +247,8 @@ class Solution:
         What it was solved by.
     state : object
         The solver's own, from which ``resume`` goes on.
+    drift : float
+        How far ``state.residual`` can be off; zero if it is one product with beta, and infinite if nothing is known of it.
     support : array of int
         Indices of the nonzero coefficients.
 
@@ -267,6 +269,7 @@ class Solution:
     problem: DualProblem = field(repr=False)
     solver: Solver = field(repr=False)
     state: Any = field(repr=False)
+    drift: float = field(default=np.inf, repr=False)
 
     @property
     def support(self) -> np.ndarray:

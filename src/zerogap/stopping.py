@@ -80,7 +80,7 @@ class PlainGap(RelativeGap):
 
     def is_met(self, now: Certificate, before: Certificate | None) -> bool:
         """Whether the gap is small enough, rounding left out."""
-        return now.gap <= self.tol * abs(now.primal)
+        return now.is_zero or now.gap <= self.tol * abs(now.primal)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from zerogap.solution import Status
 
 KIND = "model"
 CACHE = 1000.0  # megabytes for the kernel rows of a path
-PATHS = ("Path", "RegressionPath", "EpsilonPath", "NuPath")
+PATHS = ("Path", "ApproximatePath", "RegressionPath", "EpsilonPath", "NuPath")
 
 # Whatever else a file names is refused, so that reading one never runs code of its author's choice.
 HOMES = {
@@ -165,7 +165,7 @@ class _Writer:
 
     def _object(self, value: Any) -> dict[str, Any]:
         name = type(value).__name__
-        if name == "PairPath" and hasattr(value, "to_dict"):
+        if name in ("PairPath", "ApproximatePairPath") and hasattr(value, "to_dict"):
             return {"pairpath": self.encode(value.to_dict())}
         if name in PATHS and hasattr(value, "to_dict"):
             return {"path": self.encode(value.to_dict())}
@@ -239,9 +239,12 @@ class _Reader:
         return getattr(path, found).from_dict(arrays)
 
     def _pairpath(self, content: Any) -> Any:
+        from zerogap.path.approximate_pairs import ApproximatePairPath
         from zerogap.path.pairwise import PairPath
 
-        return PairPath.from_dict(self.decode(content))
+        arrays = self.decode(content)
+        is_approximate = arrays.get("kind") == ApproximatePairPath.kind
+        return (ApproximatePairPath if is_approximate else PairPath).from_dict(arrays)
 
     def _sampled(self, content: list[Any]) -> Any:
         from zerogap.path import SampledScoreCurve

@@ -1,7 +1,7 @@
 """Scores of a path for every C: exact if they are of predictions, constant on intervals; those of decision values sampled."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, make_scorer
 
 from zerogap.estimators.pairs import shaped
+from zerogap.path import predictions
 from zerogap.path.curve import SampledScoreCurve, ScoreCurve, accuracy_curve, joined
 from zerogap.path.predictions import NO_LENGTH, Predictions, decision_values, of_two_classes, of_votes
 from zerogap.path.result import Path
@@ -17,10 +18,13 @@ SAME_SCORE = 1e-12  # relative: what another order of summation makes of a score
 
 
 class Held(NamedTuple):
-    """Held-out points: the paths that predict them, kernel values, rows K[places[k]] for path k, and true labels."""
+    """Held-out points: the paths that predict them, kernel values, rows K[places[k]] for path k, and true labels.
+
+    K is an array with a column for each point, or a function that yields such arrays of some of them, one after the other.
+    """
 
     paths: Sequence[Path]
-    K: np.ndarray
+    K: Any
     places: Sequence[np.ndarray]
     classes: np.ndarray
     y: np.ndarray
@@ -30,6 +34,10 @@ class Held(NamedTuple):
     def codes(self) -> np.ndarray:
         """The numbers of the classes."""
         return np.searchsorted(self.classes, self.y)
+
+    def blocks(self) -> Iterable[np.ndarray]:
+        """Return the kernel values of some points after the other."""
+        return self.K() if callable(self.K) else (self.K,)
 
 
 def curve_of(
@@ -50,9 +58,10 @@ def curve_of(
         return _sampled(held, score, shape, samples)
     k = held.classes.size
     if k == 2:
-        found = of_two_classes(held.paths[0], held.K)
+        parts = [of_two_classes(held.paths[0], K, held.places[0]) for K in held.blocks()]
     else:
-        found = of_votes(held.paths, held.K, held.places, k, break_ties=break_ties, each=each)
+        parts = [of_votes(held.paths, K, held.places, k, break_ties=break_ties, each=each) for K in held.blocks()]
+    found = predictions.joined(parts)
     if score is None:
         return accuracy_curve(found, held.codes, held.weight)
     return joined(found.pieces()[0], _on_every_piece(held, score, found))
@@ -267,7 +276,8 @@ def _sampled(held: Held, score: _Score, shape: str, samples: np.ndarray | None) 
     C = C[(low * (1.0 - NO_LENGTH) <= C) & (high * (1.0 + NO_LENGTH) >= C)]
     samples = np.unique(np.concatenate([C, np.sqrt(C[:-1] * C[1:])])) if samples is None else C
     k = held.classes.size
-    found = [score.of_values(shaped(f, k, shape)) for f in decision_values(held.paths, held.K, held.places, samples)]
+    blocks = [list(decision_values(held.paths, K, held.places, samples)) for K in held.blocks()]
+    found = [score.of_values(shaped(np.concatenate(f), k, shape)) for f in zip(*blocks, strict=True)]
     return SampledScoreCurve.at(samples, np.array(found))
 
 

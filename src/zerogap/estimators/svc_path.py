@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -20,12 +21,15 @@ from zerogap.estimators.svc import SVC
 from zerogap.gram import Gram
 from zerogap.kernels import Kernel
 from zerogap.limits import limits
-from zerogap.path import Path, ScoreCurve, svm_path
-from zerogap.path._svm_path import _gap_as_read, _options, check_limits
+from zerogap.path import ApproximatePath, Path, ScoreCurve, svm_path
+from zerogap.path._svm_path import _check_gap, _gap_as_read, _options, check_limits
+from zerogap.path.approximate_pairs import ApproximatePairPath
 from zerogap.path.pairwise import CACHE, PairPath, Shared, centre_biases, follow_all
 from zerogap.progress import several_paths
 from zerogap.solution import Status, Trace
 from zerogap.wording import count
+
+BLOCK_BYTES = 100_000_000  # of kernel values of new points against those of an approximate path, at once
 
 
 class SVCPath(ClassifierMixin, KernelMachine):
@@ -53,6 +57,8 @@ class SVCPath(ClassifierMixin, KernelMachine):
         How the path is followed: "single", "lp" or "hastie", see :func:`zerogap.svm_path`.
     linear_system : str, optional
         "svd", "qr" or "qr-update", for engine "lp".
+    fit_intercept : bool, default True
+        Whether the bias is free; else it is zero, and nothing constrains the sum of coefficients.  Engine "single" only.
     class_weight : dict or "balanced", default None
         Multiplies C per class, as in :class:`zerogap.SVC`.
     max_events : int, optional
@@ -61,6 +67,11 @@ class SVCPath(ClassifierMixin, KernelMachine):
     max_time : float, optional
         Stop after so many seconds; the path then ends at a smaller C, and a ConvergenceWarning says at which.  Of more than
         two classes the pairs share the time, so that there is a range of C which all of them have.
+    gap : float, optional
+        A relative duality gap that is small enough at every C: then the path is approximate, straight lines between a few
+        solutions, for data of which the exact one would take too long or too much memory; see :func:`zerogap.svm_path`.
+    cache_size : float, default 1000
+        Megabytes for kernel rows, with ``gap``; an exact path holds the whole matrix.
     decision_function_shape : str, default "ovr"
         Of ``decision_function`` with more than two classes: "ovr", a column a class, or "ovo", a column a pair of them.
     break_ties : bool, default False
@@ -125,9 +136,12 @@ class SVCPath(ClassifierMixin, KernelMachine):
         C: float = 1.0,
         engine: Any = "single",
         linear_system: str | None = None,
+        fit_intercept: bool = True,
         class_weight: Any = None,
         max_events: int | None = None,
         max_time: float | None = None,
+        gap: float | None = None,
+        cache_size: float = 1000,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
         n_jobs: int | None = None,
@@ -142,9 +156,12 @@ class SVCPath(ClassifierMixin, KernelMachine):
         self.C = C
         self.engine = engine
         self.linear_system = linear_system
+        self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.max_events = max_events
         self.max_time = max_time
+        self.gap = gap
+        self.cache_size = cache_size
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
         self.n_jobs = n_jobs
@@ -198,8 +215,10 @@ class SVCPath(ClassifierMixin, KernelMachine):
 
     def _check_options(self) -> None:
         self._asked_kernel()
-        _options(self.engine, self.linear_system)
+        validation.check_flag("fit_intercept", self.fit_intercept)
+        _options(self.engine, self.linear_system, self.fit_intercept)
         check_limits(self.max_events, self.max_time)
+        _check_gap(self.gap, self.cache_size, self.engine, self.linear_system, self.max_events, self.fit_intercept)
         validation.check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         validation.check_flag("break_ties", self.break_ties)
 
@@ -217,7 +236,8 @@ class SVCPath(ClassifierMixin, KernelMachine):
         path = self._followed(X, codes, weight, kernel)
         assert path.gram is not None
         self._kernel, self._rows = path.gram.kernel, path.points.rows
-        centre_biases(path)
+        if self.gap is None:  # solutions have such a bias already
+            centre_biases(path)
         return path
 
     def _followed(self, X: Any, codes: np.ndarray, weight: np.ndarray, kernel: dict[str, Any]) -> Path:
@@ -230,8 +250,11 @@ class SVCPath(ClassifierMixin, KernelMachine):
             C_max=self.C_max,
             engine=self.engine,
             linear_system=self.linear_system,
+            fit_intercept=self.fit_intercept,
             max_events=self.max_events,
             max_time=self.max_time,
+            gap=self.gap,
+            cache_size=self.cache_size,
             verbose=bool(self.verbose),
         )
 
@@ -249,7 +272,10 @@ class SVCPath(ClassifierMixin, KernelMachine):
             sign = signs(codes, a, b, self.classes_.size)
             own = self._distinct(X, sign, np.where((codes == a) | (codes == b), weight, 0.0))
             own = own._replace(weight=own.weight * self.class_weight_[codes[own.rows]])
-            return PairPath.begin(self._shared, self._places(own), own, sign[own.rows], C_min)
+            pair = (self._shared, self._places(own), own, sign[own.rows], C_min)
+            if self.gap is not None:
+                return ApproximatePairPath.within(self.gap, *pair)
+            return PairPath.begin(*pair, has_bias=self._has_bias)
 
         with several_paths(len(pairs)) if self.verbose else nullcontext():
             return follow_all(
@@ -278,7 +304,8 @@ class SVCPath(ClassifierMixin, KernelMachine):
         """Return the kernel with its parameters as numbers; the weights of classes have no part in them."""
         asked = self._asked_kernel()
         some = asked.taken(X, points.rows)
-        return asked.resolved(some, points.weight).centred(some)
+        fixed = asked.resolved(some, points.weight)
+        return fixed.centred(some) if self._has_bias else fixed
 
     def _share(self, X: Any) -> Shared:
         """Return the kernel matrix of all classes."""
@@ -364,7 +391,8 @@ class SVCPath(ClassifierMixin, KernelMachine):
             gamma=gamma,
             degree=self.degree,
             coef0=self.coef0,
-            tol=1e-9,
+            tol=1e-9 if self.gap is None else self.gap,
+            fit_intercept=self.fit_intercept,
             class_weight=self.class_weight,
             decision_function_shape=self.decision_function_shape,
             break_ties=self.break_ties,
@@ -391,8 +419,11 @@ class SVCPath(ClassifierMixin, KernelMachine):
         status, bias = Status.of(certificate, tol), path.bias_in_gram(C)
         b_up, b_low = certificate.bias_interval
         # Rounding may have moved it out of the interval, or the interval itself, where a coefficient is at its bound but for
-        # rounding.  If it costs more than that, the certificate's own is the better one.
-        if not b_up <= bias <= b_low and _gap_as_read(path, C, from_data=False) > tol * abs(certificate.primal):
+        # rounding.  If it costs more than that, the certificate's own is the better one.  That of an approximate path, which
+        # has hardly ever an interval, is the one that was proved.
+        is_exact = not isinstance(path, ApproximatePath)
+        is_out = is_exact and not b_up <= bias <= b_low
+        if is_out and _gap_as_read(path, C, from_data=False) > tol * abs(certificate.primal):
             bias = certificate.bias
         return Outcome(path.beta_at(C), bias, certificate, status, 0, Trace(), gram.evaluations)
 
@@ -441,14 +472,19 @@ class SVCPath(ClassifierMixin, KernelMachine):
 
     def _pair_decisions(self, X: Any, C: Any) -> np.ndarray:
         """Return f(x) for every C and every pair of classes, (k, n, pairs)."""
-        K = self._against(X)
+        blocks = self._against(X)
         self._check_not_empty()
         several = [float(c) for c in np.atleast_1d(C)]
-        values = []
-        for path in self.paths_:
-            of_pair = np.atleast_2d([path.beta_at(c) for c in several]) @ self._kernel_rows(K, path)
-            values.append(of_pair + np.array([[path.bias_in_gram(c)] for c in several]))
-        return np.stack(values, axis=2)
+        beta = [np.atleast_2d([path.beta_at(c) for c in several]) for path in self.paths_]
+        bias = [np.array([[path.bias_in_gram(c)] for c in several]) for path in self.paths_]
+        places, values = self._places_in_blocks(), []
+        for K in blocks():
+            of_pairs = []
+            for b, place in zip(beta, places, strict=True):
+                is_used = place >= 0
+                of_pairs.append(b @ K if len(places) == 1 and is_used.all() else b[:, is_used] @ K[place[is_used]])
+            values.append(np.stack([f + b for f, b in zip(of_pairs, bias, strict=True)], axis=2))
+        return np.concatenate(values, axis=1)
 
     def score_curve(self, X: Any, y: Any, sample_weight: Any = None, *, scoring: Any = None) -> ScoreCurve:
         """Return the score on held-out data for every C of the path: every change of it, not samples.
@@ -486,14 +522,14 @@ class SVCPath(ClassifierMixin, KernelMachine):
 
     def _curve(self, X: Any, y: Any, sample_weight: Any, scoring: Any, samples: np.ndarray | None = None) -> ScoreCurve:
         """Return the score for every C; one of decision values at these ``samples`` of C, if given."""
-        K = self._against(X)
+        K, n = self._against(X), np.shape(X)[0]
         self._check_not_empty()
         check_ties(break_ties=self.break_ties, shape=self.decision_function_shape)
         y = np.asarray(y)
-        if y.shape != (K.shape[1],) or not np.isin(y, self.classes_).all():
-            raise ValueError(f"y must hold {K.shape[1]} labels out of {self.classes_.tolist()}; got shape {y.shape}.")
+        if y.shape != (n,) or not np.isin(y, self.classes_).all():
+            raise ValueError(f"y must hold {n} labels out of {self.classes_.tolist()}; got shape {y.shape}.")
         weight = None if sample_weight is None else validation.check_weights(sample_weight, y.size)
-        held = Held(self.paths_, K, [self._places(path.points) for path in self.paths_], self.classes_, y, weight)
+        held = Held(self.paths_, K, self._places_in_blocks(), self.classes_, y, weight)
         return curve_of(
             held,
             scoring,
@@ -553,17 +589,41 @@ class SVCPath(ClassifierMixin, KernelMachine):
                 stacklevel=validation.callers_level(),
             )
 
-    def _against(self, X: Any) -> np.ndarray:
-        """Kernel values of the distinct points of all classes against new ones."""
-        check_is_fitted(self)
-        X = self._check_points(X, reset=False)
-        return np.ascontiguousarray(
-            (X[:, self._rows] if self._is_precomputed else self._kernel(X, self._X[self._rows])).T
-        )
+    def _against(self, X: Any) -> Callable[[], Iterator[np.ndarray]]:
+        """Return what yields kernel values of the distinct points of all classes against new ones, some after the other.
 
-    def _kernel_rows(self, K: np.ndarray, path: Path) -> np.ndarray:
-        """Return the rows of the distinct points of one path."""
-        return K if len(self.paths_) == 1 else K[self._places(path.points)]
+        Those of exact paths come all at once; approximate ones may have very many points, of which those that never have a
+        coefficient are left out.
+        """
+        check_is_fitted(self)
+        X, used = self._check_points(X, reset=False), self._used()
+        rows = self._rows[used]
+        points = None if self._is_precomputed else self._X[rows]
+        at_once = X.shape[0] if self.gap is None else max(1, BLOCK_BYTES // (8 * max(rows.size, 1)))
+
+        def blocks() -> Iterator[np.ndarray]:
+            for begin in range(0, X.shape[0], at_once):
+                some = X[begin : begin + at_once]
+                yield np.ascontiguousarray((some[:, rows] if points is None else self._kernel(some, points)).T)
+
+        return blocks
+
+    def _used(self) -> np.ndarray:
+        """Return which of the distinct points of all classes may have a coefficient at some C."""
+        if self.gap is None:
+            return np.arange(self._rows.size)
+        used = [self._places(path.points)[path.ever_used()] for path in self._approximate_paths()]
+        return np.unique(np.concatenate(used))
+
+    def _approximate_paths(self) -> list[ApproximatePath]:
+        return [path for path in self.paths_ if isinstance(path, ApproximatePath)]
+
+    def _places_in_blocks(self) -> list[np.ndarray]:
+        """Return where the distinct points of each path are in what ``_against`` yields, negative for those left out."""
+        place = np.full(self._rows.size, -1)
+        used = self._used()
+        place[used] = np.arange(used.size)
+        return [place[self._places(path.points)] for path in self.paths_]
 
     def _check_not_empty(self) -> None:
         """Refuse to read paths of which some have no solution."""

@@ -14,6 +14,7 @@ from zerogap.estimators.path_points import PathMachine
 from zerogap.estimators.svr import SVR
 from zerogap.path import ErrorCurve, error_curve, svr_path
 from zerogap.path.error_curve import SCORINGS
+from zerogap.path.regression import smallest_idle_tube
 from zerogap.solution import Status, Trace
 
 
@@ -44,7 +45,9 @@ class SVRPath(RegressorMixin, PathMachine):
         The least epsilon.
     epsilon_max : float, optional
         The largest; by default half the range of the targets, from where on the tube holds all of them, or ``epsilon`` if that
-        is larger.
+        is larger; without a free bias the largest absolute value of the targets.
+    fit_intercept : bool, default True
+        Whether the bias is free; else it is zero, and nothing constrains the sum of coefficients.
     max_events : int, optional
         Stop after so many events; the path then ends before its time, and a ConvergenceWarning says where.
     max_time : float, optional
@@ -89,6 +92,7 @@ class SVRPath(RegressorMixin, PathMachine):
         C_max: float = 1e3,
         epsilon_min: float = 0.0,
         epsilon_max: float | None = None,
+        fit_intercept: bool = True,
         max_events: int | None = None,
         max_time: float | None = None,
         verbose: Any = False,
@@ -104,6 +108,7 @@ class SVRPath(RegressorMixin, PathMachine):
         self.C_max = C_max
         self.epsilon_min = epsilon_min
         self.epsilon_max = epsilon_max
+        self.fit_intercept = fit_intercept
         self.max_events = max_events
         self.max_time = max_time
         self.verbose = verbose
@@ -130,12 +135,14 @@ class SVRPath(RegressorMixin, PathMachine):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> "SVRPath":
         self._asked_kernel()
         validation.check_choice("over", self.over, ("C", "epsilon"))
+        validation.check_flag("fit_intercept", self.fit_intercept)
         X, y = self._check_points(X, y, y_numeric=True)
         y = np.array(y, dtype=np.float64)
         epsilon_max = self.epsilon_max
         if epsilon_max is None and self.over == "epsilon":  # so that the model's own is on the path
             validation.check_positive("epsilon", self.epsilon, zero=True)
-            epsilon_max = max(0.5 * float(np.ptp(y)), float(self.epsilon)) or None
+            idle = smallest_idle_tube(y, has_bias=self.fit_intercept)
+            epsilon_max = max(idle, float(self.epsilon)) or None
         self.path_ = self._followed(X, y, sample_weight, epsilon_max)
         assert self.path_.gram is not None
         self._X, self._kernel = self._own(X), self.path_.gram.kernel
@@ -160,6 +167,7 @@ class SVRPath(RegressorMixin, PathMachine):
             C_max=self.C_max,
             epsilon_min=self.epsilon_min,
             epsilon_max=epsilon_max,
+            fit_intercept=self.fit_intercept,
             max_events=self.max_events,
             max_time=self.max_time,
             verbose=bool(self.verbose),
@@ -199,7 +207,10 @@ class SVRPath(RegressorMixin, PathMachine):
         path = self.path_
         gamma = getattr(self._kernel, "gamma", self.gamma) if isinstance(self.kernel, str) else self.gamma
         C, epsilon = (value, path.epsilon) if path.parameter == "C" else (path.cost, value)
-        model = SVR(C, epsilon, kernel=self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, tol=1e-9)
+        model = SVR(
+            C, epsilon, kernel=self.kernel, gamma=gamma, degree=self.degree, coef0=self.coef0, tol=1e-9,
+            fit_intercept=self.fit_intercept,
+        )  # fmt: skip
         model._cost, model._kernel, model.n_features_in_ = C, self._kernel, self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_

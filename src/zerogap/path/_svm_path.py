@@ -20,6 +20,7 @@ from zerogap.gram import Gram, PreciseProduct
 from zerogap.kernels import UNIT, Kernel, as_kernel
 from zerogap.limits import Exceeded, check, heard, limits
 from zerogap.loss import Loss
+from zerogap.path.approximate import ApproximatePath, walk
 from zerogap.path.engine import NotStarted, Options, Segment, Step, Transition
 from zerogap.path.family import RIGHT, Family
 from zerogap.path.hastie import Hastie
@@ -60,10 +61,13 @@ def svm_path(
     C_max: float = 1e3,
     engine: str | Options = "single",
     linear_system: str | None = None,
+    fit_intercept: bool = True,
     merge_duplicates: bool = True,
     max_events: int | None = None,
     max_time: float | None = None,
     resume: Path | None = None,
+    gap: float | None = None,
+    cache_size: float = 1000,
     verbose: bool = False,
 ) -> Path:
     """Return the solution of the soft margin SVM for every C from C_min to C_max.
@@ -91,6 +95,9 @@ def svm_path(
         both improve on; or configured options, such as ``zerogap.path.LP(epsilon_kkt=1e-8)``.
     linear_system : str, optional
         "svd", "qr" or "qr-update", for engine "lp".
+    fit_intercept : bool, default True
+        Whether the bias is free; without it f(x) = sum_i beta_i k(x_i, x), and nothing constrains the sum of coefficients.  Engine
+        "single" only.
     merge_duplicates : bool, default True
         Whether rows that agree in every feature and label become one weighted point; the result is the same.
     max_events : int, optional
@@ -100,6 +107,12 @@ def svm_path(
     resume : Path, optional
         A path of the same data that ended early, or at a smaller C_max; it is extended in place.  It keeps its C_min, and
         its engine if that is in memory still; one that was loaded goes on with ``engine``.
+    gap : float, optional
+        A relative duality gap that is small enough: then the path is approximate, straight lines between a few solutions, and
+        its gap is proved to be at most this at every C.  Kernel rows take no more than ``cache_size``, so that there may be
+        many points.  Without it the path is exact.
+    cache_size : float, default 1000
+        Megabytes for kernel rows, with ``gap``; an exact path holds the whole matrix.
     verbose : bool, default False
         Show progress.
 
@@ -108,14 +121,14 @@ def svm_path(
     Path
         With ``status`` "complete", "max_events", "max_time" or "interrupted"; a limit and Ctrl-C keep the part computed, and if
         that is less than one segment the path says so when it is read.  ``largest_gap_`` is the largest relative duality gap
-        over every C of it.
+        over every C of it.  With ``gap`` an :class:`zerogap.path.ApproximatePath`.
 
     Warns
     -----
     ConvergenceWarning
         If Ctrl-C has ended the path, with the C it has come to; a limit that was asked for is told by ``status`` alone.
     RuntimeWarning
-        If the largest gap is above what the engine promises (1e-9 for "single"), with the C that has it.
+        If the largest gap is above what the engine promises (1e-9 for "single"), or above ``gap``, with the C that has it.
 
     Examples
     --------
@@ -124,12 +137,27 @@ def svm_path(
     >>> path = svm_path(X, y, C_min=0.1, C_max=10.0)
     >>> path.status, bool(path.largest_gap_ <= 1e-9)
     ('complete', True)
+
+    Within a thousandth of the optimum at every C, from a few solutions:
+
+    >>> svm_path(X, y, C_min=0.1, C_max=10.0, gap=1e-3).n_solutions < len(path)
+    True
     """
-    options = _options(engine, linear_system)
+    validation.check_flag("fit_intercept", fit_intercept)
+    options = _options(engine, linear_system, fit_intercept)
     C_min, C_max = check_range("C", C_min, C_max, advice="The path ends by itself when no point is left at its cap.")
     check_limits(max_events, max_time)
-    data = TwoClasses(X, y, as_kernel(kernel, gamma, degree, coef0), sample_weight, merge_duplicates)
+    _check_gap(gap, cache_size, engine, linear_system, max_events, fit_intercept)
+    chosen = as_kernel(kernel, gamma, degree, coef0)
+    data = TwoClasses(X, y, chosen, sample_weight, merge_duplicates, has_bias=fit_intercept)
+    data.gap, data.cache_size = gap, cache_size
     begun = None if resume is None else data.check_same(resume)
+    if gap is not None:
+        if begun is not None:
+            heard()
+        path = approximated(lambda: data.begin(C_min) if begun is None else begun, C_max, max_time, verbose=verbose)
+        _warn_if_interrupted(path, C_max)
+        return path
     return follow(lambda: data.begin(C_min), begun, C_max, options, max_events, max_time, verbose)
 
 
@@ -162,13 +190,40 @@ def follow(
             status = "interrupted" if limit.was_interrupted else "max_time"
         path.seal(status)
         _check_result(path, options)
-    if status == "interrupted":
-        name, estimator = path.function, path.path_estimator
-        also = f"; the path of an {estimator} is its path_" if estimator else ""
+    _warn_if_interrupted(path, end)
+    return path
+
+
+def _warn_if_interrupted(path: Path, end: float) -> None:
+    if path.status != "interrupted":
+        return
+    name, estimator = path.function, path.path_estimator
+    also = f"; the path of an {estimator} is its path_" if estimator else ""
+    warnings.warn(
+        f"{name} was stopped (interrupted) on its way to {path.end_name}={end:g}: the path {path._where_it_ends}. Go on "
+        f"with {name}({path.rows_of_data}, ..., resume=path){also}.",
+        ConvergenceWarning,
+        stacklevel=validation.callers_level(),
+    )
+
+
+def approximated(begin: Callable[[], Any], C_max: float, max_time: float | None, *, verbose: bool) -> ApproximatePath:
+    """Go along an approximate path to C_max, from where it ends; seal it, and warn where more than its gap is left."""
+    with limits(max_time) as limit:
+        path: ApproximatePath = begin()
+        try:
+            _refuse_overflow(path, C_max)
+            _refuse_indefinite(path)
+            status = walk(path, C_max, verbose=verbose)
+        except Exceeded:
+            status = "interrupted" if limit.was_interrupted else "max_time"
+        path.seal(status)
+    if path.proved.gap > path.gap:
+        gap, C = path.largest
         warnings.warn(
-            f"{name} was stopped (interrupted) on its way to {path.end_name}={end:g}: the path {path._where_it_ends}. Go on "
-            f"with {name}({path.rows_of_data}, ..., resume=path){also}.",
-            ConvergenceWarning,
+            f"The path is not within gap={path.gap:g}: at {path.words(C)} no relative gap below {gap:.1e} can be proved in "
+            "float64. Ask for a larger gap, scale the features, or end at a smaller C.",
+            RuntimeWarning,
             stacklevel=validation.callers_level(),
         )
     return path
@@ -198,7 +253,32 @@ def check_limits(max_events: Any, max_time: Any) -> None:
     validation.check_max_time(max_time, zero=True, infinite=True)
 
 
-def _options(engine: str | Options, linear_system: str | None) -> Options:
+def _check_gap(
+    gap: Any, cache_size: Any, engine: Any, linear_system: Any, max_events: Any, fit_intercept: bool = True
+) -> None:
+    """Refuse a gap that means nothing, and options of exact paths beside one."""
+    validation.check_positive("cache_size", cache_size, advice="It is the memory for kernel rows in megabytes.")
+    if gap is None:
+        return
+    validation.check_positive("gap", gap, advice="It is the relative duality gap to stay below, for instance 1e-3.")
+    if not EXACT <= gap < 1.0:
+        raise ValueError(
+            f"gap must be below 1, the relative duality gap of doing nothing, and at least {EXACT:g}, which an exact path has, "
+            f"svm_path(...) without gap; got {gap!r}."
+        )
+    if not fit_intercept:
+        raise ValueError(
+            f"fit_intercept=False is for exact paths so far; with gap={gap:g} leave it out, or leave out gap for an exact path."
+        )
+    for name, value in (("engine", engine), ("linear_system", linear_system), ("max_events", max_events)):
+        if value is not None and value != "single":
+            raise ValueError(
+                f"{name}={value!r} is an option of exact paths, which go from event to event; with gap={gap:g} leave it out, "
+                "and limit the time with max_time."
+            )
+
+
+def _options(engine: str | Options, linear_system: str | None, fit_intercept: bool = True) -> Options:
     if not isinstance(engine, str):
         if not hasattr(engine, "start"):
             raise TypeError(
@@ -207,6 +287,11 @@ def _options(engine: str | Options, linear_system: str | None) -> Options:
     else:
         validation.check_choice("engine", engine, tuple(ENGINES))
     options = ENGINES[engine] if isinstance(engine, str) else engine
+    if not fit_intercept and not isinstance(options, Single):
+        raise ValueError(
+            f"fit_intercept=False is followed by engine 'single' alone; got engine={str(engine)!r}, whose elbow is never without "
+            "the equation of the bias."
+        )
     if linear_system is None:
         return options
     if not isinstance(options, LP):
@@ -219,9 +304,12 @@ class Data:
 
     targets = "y"
     path_type: type[Path] = Path
-    moves_origin = True  # of a linear kernel: coefficients sum to zero
+    moves_origin = True  # of a linear kernel: coefficients sum to zero, if the bias is free
+    gap: float | None = None  # of an approximate path
+    cache_size = 1000.0
 
-    def __init__(self, X: Any, y: Any, kernel: Kernel, sample_weight: Any, merge: bool):
+    def __init__(self, X: Any, y: Any, kernel: Kernel, sample_weight: Any, merge: bool, *, has_bias: bool = True):
+        self.has_bias = has_bias
         is_coarse = kernel.is_precomputed and getattr(X, "dtype", None) in (np.float32, np.float16)
         X = validation.check_precomputed(X) if kernel.is_precomputed else validation.check_points(X)
         target, weight = self.checked(y, X.shape[0]), validation.check_weights(sample_weight, X.shape[0])
@@ -233,7 +321,7 @@ class Data:
         if is_coarse:  # symmetric and definite but for rounding in single precision: Gram is to know that too
             self.X = (0.5 * (self.X + self.X.T)).astype(np.float32)
         self.kernel = kernel.resolved(self.X, self.points.weight)
-        if self.moves_origin:
+        if self.moves_origin and has_bias:
             self.kernel = self.kernel.centred(self.X)
 
     def checked(self, y: Any, n: int) -> np.ndarray:
@@ -251,6 +339,11 @@ class Data:
                 f"resume= takes the {name} that an earlier call returned, or {name}.load(file); got {type(path).__name__}. "
                 "That of a fitted estimator is its path_."
             )
+        if self.has_bias != path.fit_intercept:
+            raise ValueError(
+                f"The path of resume= was made with fit_intercept={path.fit_intercept}, not with {self.has_bias}. {SAME}"
+            )
+        self._refuse_other_gap(path)
         if self.points.group.size != path.points.group.size:
             raise ValueError(
                 f"resume= goes on with a path of {path.points.group.size} rows; X has {self.points.group.size}. {SAME}"
@@ -266,7 +359,7 @@ class Data:
         if not (_are_equal(self.X, path.X) if path.X is not None else digest_of(self.X) == path.digest):
             raise ValueError(f"X is not what the path of resume= was made from. {SAME}")
         if path.X is None:  # it was loaded, and does not know its kernel: but it is optimal with no other
-            path.gram = Gram(self.X, self.kernel)
+            path.gram = Gram(self.X, self.kernel, cache_size=self.cache_size)
             if path.has_segments and not path.is_optimal_at_end():
                 path.gram = None
                 raise ValueError(
@@ -278,6 +371,15 @@ class Data:
                 f"The path of resume= was made with kernel {path.gram.kernel!r}, not with {self.kernel!r}. {SAME}"
             )
         return path
+
+    def _refuse_other_gap(self, path: Path) -> None:
+        """Refuse to go on exactly with an approximate path, the other way round, or with another gap."""
+        begun = path.gap if isinstance(path, ApproximatePath) else None
+        if begun != self.gap:
+            found, asked = ("exact" if gap is None else f"one with gap={gap:g}" for gap in (begun, self.gap))
+            raise ValueError(
+                f"The path of resume= is {found}; {asked} was asked for. Go on with gap={begun}, or follow a new one."
+            )
 
     def begun(self, path: Path) -> Path:
         """Return a path without a segment, which knows its points."""
@@ -299,8 +401,11 @@ class TwoClasses(Data):
 
     def begin(self, C_min: float) -> Path:
         """Return a path without a segment."""
-        family = Family.hinge(self.y, self.points.weight)
-        return self.begun(Path(family, self.points, np.zeros(self.y.size), 1.0 / C_min, Gram(self.X, self.kernel)))
+        family, status = Family.hinge(self.y, self.points.weight, has_bias=self.has_bias), np.zeros(self.y.size)
+        gram = Gram(self.X, self.kernel, cache_size=self.cache_size)
+        if self.gap is None:
+            return self.begun(Path(family, self.points, status, 1.0 / C_min, gram))
+        return self.begun(ApproximatePath(family, self.points, status, 1.0 / C_min, gram, gap=self.gap))
 
 
 SAME = "Resume with the data and kernel the path was begun with, or follow a new one."
@@ -319,7 +424,8 @@ def _refuse_indefinite(path: Path) -> None:
     gram = path.gram
     if gram.is_positive:
         return
-    if not validation.is_positive_semidefinite(gram.full()):
+    is_small = gram.holds_all or not isinstance(path, ApproximatePath)
+    if not (validation.is_positive_semidefinite(gram.full()) if is_small else gram.seems_positive()):
         raise ValueError(
             f"{path.function} needs a positive semidefinite kernel; the {gram.kernel.name} kernel has a negative eigenvalue on "
             "this data, so the dual problem is not convex and has no path. Choose another kernel, such as rbf, or use "

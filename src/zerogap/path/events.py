@@ -4,13 +4,14 @@ Symbols: as in ``engine``; a point gets to its margin where its excess is zero. 
 its lines are known well enough, screening is safe for it, and the point that enters does not depend on the elbow.  All other
 events are left to ``single``, which can do these as well: the loop gives the same segments, without returning to the
 interpreter between them.
+Lines are about an anchor, u + t v with t = lam - anchor, so that where they are steep nothing cancels: see ``lines``.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from zerogap.compiled import NO_POINT, inline, jit
+from zerogap.compiled import HUGE, NO_POINT, inline, jit
 from zerogap.free_system import append_point, remove_point
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, Step, Transition
 from zerogap.path.family import Tube
@@ -22,10 +23,10 @@ from zerogap.path.screening import (
     change_candidates,
     departure,
 )
-from zerogap.path.tolerances import FRESH_EVERY, LEFT_OVER, LONG, OUTSIDE, ROUGH, SLOW, TIE
+from zerogap.path.tolerances import FRESH_EVERY, LONG, ROUGH, SLOW, TIE
 
-NEVER = -1.0  # no lam
-JUST_BELOW = 1.0 - 1e-15  # by more than a product and a quotient round
+NEVER = -HUGE  # no lam, about whatever anchor
+ROUNDED = 1e-15  # more than a product and a quotient round
 
 
 class PointArrays(NamedTuple):
@@ -37,11 +38,12 @@ class PointArrays(NamedTuple):
     status: np.ndarray
     b: np.ndarray
     g: np.ndarray  # K_L b_L
-    target0: np.ndarray
+    target0: np.ndarray  # at the anchor, as m0 and the tube's eps0 are
     target1: np.ndarray
     m0: np.ndarray
     m1: np.ndarray
     tube: Tube
+    anchor: float
 
 
 class ElbowFactor(NamedTuple):
@@ -77,6 +79,8 @@ class Scale(NamedTuple):
 
     largest: float  # kernel value
     unit_error: float  # of a decision value, for each unit of coefficients
+    left_over: float  # that lines may leave of p_E = m0_E and q_E = m1_E, relative to lam
+    outside: float  # how far a coefficient may be outside its box, as a part of it
     rounding: float  # of the decision values that the capped points make
     least: float  # lam at which they are to be summed afresh
 
@@ -105,46 +109,47 @@ class Log(NamedTuple):
     moves: np.ndarray  # point, origin, target
 
 
-def steps_of(log: Log, count: int) -> list[Step]:
-    """Return the first steps of a log."""
+def steps_of(log: Log, count: int, anchor: float) -> list[Step]:
+    """Return the first steps of a log of lines about an anchor."""
     edges = log.edges[: count + 1].tolist()
     points, u, v = (x[: edges[-1]].copy() for x in (log.points, log.u, log.v))
     numbers, moves = log.numbers[:count].tolist(), log.moves[:count].tolist()
     return [
-        Step(Segment(points[begin:end], u[begin:end], v[begin:end], u0, v0), lam, [Transition(lam, *move)])
+        Step(Segment(points[begin:end], u[begin:end], v[begin:end], u0, v0, anchor), lam, [Transition(lam, *move)])
         for begin, end, (lam, u0, v0), move in zip(edges[:-1], edges[1:], numbers, moves, strict=True)
     ]
 
 
 @jit
-def line_residual(lam, m0, m1, elbow, candidates):
+def line_residual(t, m0, m1, elbow, candidates):
     """Return how far p_E = m0_E and q_E = m1_E are from true at the candidates, and the size of the coefficients."""
+    t = abs(t)
     E, u, v, _ = elbow
     worst, size = 0.0, 0.0
     for k in range(E.size):
         i = E[k]
         j = candidates.place_of[i]
         if j != SCREENED_OUT:
-            worst = max(worst, abs(candidates.p[j] - m0[i]) + lam * abs(candidates.q[j] - m1[i]))
-        size += abs(u[k]) + lam * abs(v[k])
+            worst = max(worst, abs(candidates.p[j] - m0[i]) + t * abs(candidates.q[j] - m1[i]))
+        size += abs(u[k]) + t * abs(v[k])
     return worst, size
 
 
 @inline
-def _margin_root(status, lam, p, slope, tiny):
-    """Return the lam at which a point at a bound gets to its margin, where its excess p + lam slope is zero; (49) of ong.
+def _margin_root(status, t, p, slope, tiny):
+    """Return the t at which a point at a bound gets to its margin, where its excess p + t slope is zero; (49) of ong.
 
-    That gives delta = lam xi / p_i, the change of lam.  Ong's p_i is our slope, y q - 1, and lam xi = -(p + lam slope): the new
-    lam is lam + delta = -p / slope.  (The p here is y times that of the point.)
+    That gives delta = lam xi / p_i, the change of lam.  Ong's p_i is our slope, y q - 1, and lam xi = -(p + t slope): the new
+    t is t + delta = -p / slope.  (The p here is y times that of the point.)
     Only one that moves towards it as lam falls counts; one that is past it by rounding gets there at once.
     """
     if (status == RIGHT and slope > tiny) or (status == LEFT and slope < -tiny):
-        return min(lam, -p / slope)
+        return min(t, -p / slope)
     return NEVER
 
 
 @jit
-def choose_sides(lam, points, candidates, tiny):
+def choose_sides(t, points, candidates, tiny):
     """Put points inside a tube on the side that they get to first."""
     y, status, m0, m1, target0, target1 = (
         points.y, points.status, points.m0, points.m1, points.target0, points.target1
@@ -155,18 +160,18 @@ def choose_sides(lam, points, candidates, tiny):
         if status[i] == RIGHT:
             side = -y[i]
             n0, n1 = target0[i] - side * eps0, target1[i] - side * eps1
-            here = _margin_root(RIGHT, lam, y[i] * (p - m0[i]), y[i] * (q - m1[i]), tiny)
-            if _margin_root(RIGHT, lam, side * (p - n0), side * (q - n1), tiny) > here:
+            here = _margin_root(RIGHT, t, y[i] * (p - m0[i]), y[i] * (q - m1[i]), tiny)
+            if _margin_root(RIGHT, t, side * (p - n0), side * (q - n1), tiny) > here:
                 y[i], m0[i], m1[i] = side, n0, n1
 
 
 @inline
-def _bound_root(lam, low, w, u, v, slow):
-    """Return the lam at which a point of the elbow, y b = u + lam v, gets to a bound, (48) of ong."""
+def _bound_root(t, low, w, u, v, slow):
+    """Return the t at which a point of the elbow, y b = u + t v, gets to a bound, (48) of ong."""
     if v > slow:
-        return min(lam, (low - u) / v)
+        return min(t, (low - u) / v)
     if v < -slow:
-        return min(lam, (w - u) / v)
+        return min(t, (w - u) / v)
     return NEVER
 
 
@@ -182,46 +187,50 @@ def _slow(v, largest):
 
 @jit
 def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
-    """Return the first end of a set that is reached as lam falls."""
+    """Return the first end of a set that is reached as lam falls; t is lam counted from the anchor."""
+    t = lam - points.anchor
     y, w, low, status, slope_of_total = points.y, points.w, points.low, points.status, points.tube.total1
     E, u, v, _ = elbow
     m0, m1, p, q = points.m0, points.m1, candidates.p, candidates.q
-    left_over, size = line_residual(lam, m0, m1, elbow, candidates)
+    left_over, size = line_residual(t, m0, m1, elbow, candidates)
     slow, tiny = _slow(v, largest)
     if points.tube.is_two_sided:
-        choose_sides(lam, points, candidates, tiny)
-    best, second, position, point, outside = lam_end, NEVER, NO_POINT, NO_POINT, 0.0
+        choose_sides(t, points, candidates, tiny)
+    best, second, position, point, outside = lam_end - points.anchor, NEVER, NO_POINT, NO_POINT, 0.0
     # Only a root above the second counts, and few are.  The rest is seen by one comparison without a division: which way each
     # point goes is not to be foreseen, and a branch on it costs several times the rest of the loop.
-    indices, bar = candidates.points, JUST_BELOW * best
+    indices, bar = candidates.points, best - ROUNDED * abs(best)
     for k in range(indices.size):
         i = indices[k]
         way = (ELBOW - status[i]) * y[i]  # the sign of a slope towards the margin, zero in the elbow
         if way * (m0[i] - p[k]) > bar * max(way * (q[k] - m1[i]), 0.0):
-            root = _margin_root(status[i], lam, y[i] * (p[k] - m0[i]), y[i] * (q[k] - m1[i]), tiny)
+            root = _margin_root(status[i], t, y[i] * (p[k] - m0[i]), y[i] * (q[k] - m1[i]), tiny)
             if root > best:
                 best, second, point = root, best if point != NO_POINT else NEVER, i
             elif root > second and point != NO_POINT:
                 second = root
-            bar = JUST_BELOW * (second if point != NO_POINT else best)
+            last = second if point != NO_POINT else best
+            bar = last - ROUNDED * abs(last)
     # The last point of the elbow stays, even at a bound, so that there is always a system to solve; ong's elbow may be empty
     # (Remark 4).  Where the sum of b stays its v is zero and its b stays, so that what seems to be outside the box is rounding.
     if E.size > 1 or slope_of_total != 0.0:
         for k in range(E.size):
             i = E[k]
             a, rate = y[i] * u[k], y[i] * v[k]
-            past = max(low[i] - (a + lam * rate), (a + lam * rate) - w[i])
+            past = max(low[i] - (a + t * rate), (a + t * rate) - w[i])
             if past > 0.0:
                 outside = max(outside, past / (w[i] - low[i]))
             if (low[i] - a if rate > 0.0 else a - w[i]) > bar * abs(rate):
-                root = _bound_root(lam, low[i], w[i], a, rate, slow)
+                root = _bound_root(t, low[i], w[i], a, rate, slow)
                 if root > best:
                     best, second, point, position = root, best if point != NO_POINT else NEVER, i, k
                 elif root > second and point != NO_POINT:
                     second = root
-                bar = JUST_BELOW * (second if point != NO_POINT else best)
+                last = second if point != NO_POINT else best
+                bar = last - ROUNDED * abs(last)
     turn = departure(m1, slope_of_total, elbow, reference, candidates)
-    return FirstEnd(best, position, point, second, left_over, size, turn, outside)
+    first = lam_end if point == NO_POINT else min(points.anchor + best, lam)
+    return FirstEnd(first, position, point, points.anchor + second, left_over, size, turn, outside)
 
 
 @jit
@@ -232,24 +241,25 @@ def tied_candidates(near, lam, points, elbow, candidates, largest):
     """
     y, w, low, status = points.y, points.w, points.low, points.status
     E, u, v, _ = elbow
+    near, t = near - points.anchor, lam - points.anchor
     slow, tiny = _slow(v, largest)
     position, point, entering, count = NO_POINT, NO_POINT, np.empty(candidates.points.size, dtype=np.int64), 0
     if E.size > 1 or points.tube.total1 != 0.0:  # else the last one stays, as in ``ratio_test``
         fastest, first = 0.0, NEVER
         for k in range(E.size):
             i = E[k]
-            root = _bound_root(lam, low[i], w[i], y[i] * u[k], y[i] * v[k], slow)
+            root = _bound_root(t, low[i], w[i], y[i] * u[k], y[i] * v[k], slow)
             # Of two that are as fast, as a pair that exchanges its coefficients, it is the first.
             is_as_fast = abs(v[k]) >= (1.0 - TIE) * fastest and root > first
             if root >= near and (abs(v[k]) > (1.0 + TIE) * fastest or is_as_fast):
                 position, point, fastest, first = k, i, abs(v[k]), root
     if position == NO_POINT:
         if points.tube.is_two_sided:
-            choose_sides(lam, points, candidates, tiny)
+            choose_sides(t, points, candidates, tiny)
         for k in range(candidates.points.size):
             i = candidates.points[k]
             p, slope = y[i] * (candidates.p[k] - points.m0[i]), y[i] * (candidates.q[k] - points.m1[i])
-            if status[i] != ELBOW and _margin_root(status[i], lam, p, slope, tiny) >= near:
+            if status[i] != ELBOW and _margin_root(status[i], t, p, slope, tiny) >= near:
                 entering[count] = i
                 count += 1
     return position, point, entering[:count]
@@ -261,15 +271,15 @@ def lines_hold(left_over, size, lam, largest_rounding, scale):
 
     Also returns the rounding of the steepest so far.
     """
-    rounding, tolerance = scale.unit_error * size, LEFT_OVER * lam + scale.rounding
+    rounding, tolerance = scale.unit_error * size, scale.left_over * lam + scale.rounding
     largest_rounding = max(largest_rounding, rounding)
     return left_over <= tolerance and largest_rounding <= ROUGH * rounding + tolerance, largest_rounding
 
 
 @inline
-def _is_ordinary(first, lam, n_capped, points, size, room):
+def _is_ordinary(first, lam, n_capped, points, size, room, outside):
     """Whether an event is alone, near, within the box, and leaves room, a point of the elbow, and one at rest off zero."""
-    if first.point == NO_POINT or first.lam < LONG * lam or first.outside > OUTSIDE:
+    if first.point == NO_POINT or first.lam < LONG * lam or first.outside > outside:
         return False
     if first.second >= first.lam - TIE * lam or first.lam > (1.0 - TIE) * lam:
         return False
@@ -307,7 +317,7 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
         is_good, rounding = lines_hold(first.left_over, first.size, lam, largest_rounding, scale)
         if not is_good and age > 0:
             age = FRESH_EVERY
-        if not is_good or not _is_ordinary(first, lam, n_capped, points, m, E_all.size):
+        if not is_good or not _is_ordinary(first, lam, n_capped, points, m, E_all.size, scale.outside):
             break
         fall, i, allowed = lam - first.lam, first.point, screening.allowed
         after = Displacement(

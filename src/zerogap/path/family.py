@@ -14,9 +14,15 @@ Targets are in units in which they are of size one, and so is eps; of one class 
 is the size of decision values, which the tolerances of an engine are relative to, wherever it is.
 With a tube, eps > 0, zero is a set of its own, from which a point gets to the margin of either side.  y is the side of zero
 that a point is on.  Without one, eps = 0, coefficients pass zero without notice: y is one and low is -w.
+
+Where the bias is fixed at zero there is no sum.  That is the same with a free bias and one more point, at the origin of the
+feature space: its kernel values are zero, so that its coefficient moves no decision value, and its own is the bias.  It has a
+target of zero and no tube, so that it is on its margin where the bias is zero, and a box wider than all the others can sum to,
+so that it is on its margin always, and its coefficient is minus the sum of the others.  ``with_origin`` adds it.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,25 +63,30 @@ class Family:
     is_over_C: bool = True  # b = lam beta
     is_flat: bool = False  # a tube holds all targets, so that the objective is zero at every lam
     unit: float = 1.0  # of lam
+    has_bias: bool = True  # a free one: else it is zero, and nothing constrains the sum
+    has_origin: bool = False  # whether the last point is the one at the origin
 
     @classmethod
-    def hinge(cls, y: np.ndarray, w: np.ndarray) -> "Family":
+    def hinge(cls, y: np.ndarray, w: np.ndarray, *, has_bias: bool = True) -> "Family":
         """Return the soft margin of two classes, over C."""
         zero = np.zeros(y.size)
-        return cls(y, w, zero, zero, y)
+        return cls(y, w, zero, zero, y, has_bias=has_bias)
 
     @classmethod
-    def insensitive(cls, t: np.ndarray, w: np.ndarray, eps: float) -> "Family":
+    def insensitive(cls, t: np.ndarray, w: np.ndarray, eps: float, *, has_bias: bool = True) -> "Family":
         """Return regression with a tube of half width eps, over C."""
         zero, one = np.zeros(t.size), np.ones(t.size)
-        is_flat = bool(np.ptp(t) <= 2.0 * eps)
-        return cls(one, w, zero if eps > 0.0 else -w, zero, t, eps1=eps, is_two_sided=eps > 0.0, is_flat=is_flat)
+        reach = 0.5 * np.ptp(t) if has_bias else np.abs(t).max()
+        return cls(
+            one, w, zero if eps > 0.0 else -w, zero, t, eps1=eps, is_two_sided=eps > 0.0, is_flat=bool(reach <= eps),
+            has_bias=has_bias,
+        )  # fmt: skip
 
     @classmethod
-    def tubes(cls, t: np.ndarray, cap: np.ndarray) -> "Family":
+    def tubes(cls, t: np.ndarray, cap: np.ndarray, *, has_bias: bool = True) -> "Family":
         """Return regression at one C, over the half width eps = lam - 1 of the tube."""
         zero, one = np.zeros(t.size), np.ones(t.size)
-        return cls(one, cap, zero, t, zero, eps0=-1.0, eps1=1.0, is_two_sided=True, is_over_C=False)
+        return cls(one, cap, zero, t, zero, eps0=-1.0, eps1=1.0, is_two_sided=True, is_over_C=False, has_bias=has_bias)
 
     @classmethod
     def one_class(cls, w: np.ndarray, size: float) -> "Family":
@@ -89,15 +100,34 @@ class Family:
             return self
         return replace(self, target0=self.target0 / unit, eps0=self.eps0 / unit, total1=self.total1 * unit, unit=unit)
 
+    def with_origin(self) -> "Family":
+        """Return the family with one more point, at the origin, which makes a free bias zero."""
+        width = 2.0 * float(self.w.sum())
+
+        def more(x: np.ndarray, of_origin: float) -> np.ndarray:
+            return np.append(x, of_origin)
+
+        return replace(
+            self, y=more(self.y, 1.0), w=more(self.w, width), low=more(self.low, -width),
+            target0=more(self.target0, self.eps0), target1=more(self.target1, self.eps1), has_origin=True,
+        )  # fmt: skip
+
     @property
     def n(self) -> int:
         """Number of points."""
         return self.y.size
 
-    @property
+    @cached_property
     def is_hinge(self) -> bool:
         """Whether this is the soft margin of two classes."""
-        return self.is_over_C and not self.is_two_sided and not self.low.any() and np.array_equal(self.target1, self.y)
+        own = slice(-1 if self.has_origin else None)
+        is_one_sided = self.is_over_C and not self.is_two_sided and not self.low[own].any()
+        return is_one_sided and np.array_equal(self.target1[own], self.y[own])
+
+    @cached_property
+    def cost(self) -> np.ndarray:
+        """What it costs to be off by one: the weight of a point, nothing at the origin."""
+        return np.append(self.w[:-1], 0.0) if self.has_origin else self.w
 
     @property
     def tube(self) -> Tube:
@@ -127,11 +157,11 @@ class Family:
     def problem(self, gram: Gram, lam: float) -> DualProblem:
         """Return the problem at lam, in beta."""
         lower, upper = (self.scale(lam) * bound for bound in self.box)
-        zero = np.zeros(self.n)
+        zero, total = np.zeros(self.n), self.total(lam) if self.has_bias else None
         if self.is_over_C:
-            return DualProblem(gram, self.target1, lower, upper, ridge=zero, eps=self.eps1, total=0.0)
+            return DualProblem(gram, self.target1, lower, upper, ridge=zero, eps=self.eps1, total=total)
         target = self.target0 + lam * self.target1
-        return DualProblem(gram, target, lower, upper, ridge=zero, eps=self.eps(lam), total=self.total(lam))
+        return DualProblem(gram, target, lower, upper, ridge=zero, eps=self.eps(lam), total=total)
 
     def floor(self, lam: Any, size: float) -> Any:
         """Return what gaps are relative to beside the objective, which may fall to zero; ``size`` is that of kernel values.
@@ -143,7 +173,7 @@ class Family:
         if self.total1:
             return SMALL_OBJECTIVE * 0.5 * (size or 1.0) * self.total(lam) ** 2
         if self.is_flat or self.eps0:
-            return SMALL_OBJECTIVE * float(self.w.sum()) * (lam if self.is_flat else lam / lam / self.unit)
+            return SMALL_OBJECTIVE * float(self.cost.sum()) * (lam if self.is_flat else lam / lam / self.unit)
         return 0.0 * lam
 
     def words(self, lam: float) -> str:

@@ -1,7 +1,8 @@
 """The elbow's system, and the straight lines on which its solution moves between two events.
 
-Symbols: as in ``engine``.  On a segment b_E = u + lam v, the scaled bias is u0 + lam v0, and F = p + lam q; all are determined
-by the sets alone.  When a point changes sets, the lines change by a multiple of its response: one solve, and one combination of
+Symbols: as in ``engine``.  On a segment b_E = u + t v, the scaled bias is u0 + t v0, and F = p + t q, t = lam - anchor; all are
+determined by the sets alone.  Over C the anchor is zero: where C is large b is in proportion to lam.  Elsewhere it is where the
+lines were solved for last: they may be so steep that of u at zero nothing would be left at lam.  When a point changes sets, the lines change by a multiple of its response: one solve, and one combination of
 kernel rows.  What they leave of p_E = m0_E and q_E = m1_E is tested every time, and now and then they are solved for afresh, so
 nothing drifts.  ``screening`` knows which p and q are needed.
 """
@@ -38,8 +39,11 @@ from zerogap.path.tolerances import (
     MAX_COORDINATES,
     NEAR,
     OPEN,
+    OUTSIDE,
+    OUTSIDE_STEEP,
     REFRESH_BELOW,
     ROUNDS,
+    SEEN_OUTSIDE,
     SHORT,
     UNIT_ERROR,
     UNSURE,
@@ -58,6 +62,8 @@ class Lines:
         self.largest = float(np.abs(np.diagonal(self.K)).max())  # kernel value
         self.u, self.v, self.u0, self.v0 = np.empty(0), np.empty(0), 0.0, 0.0
         self._largest_rounding = 0.0  # that of the steepest lines since they were last solved for
+        self.left_over = LEFT_OVER  # that may stay on the margins of the elbow, relative to lam
+        self.outside = OUTSIDE  # how far a coefficient may be outside its box, as a part of it
         self.is_fine = False  # whether what is left over for speed would be seen in the gap
         self.clear()
 
@@ -92,11 +98,15 @@ class Lines:
 
     def segment(self) -> Segment:
         """Return the elbow's lines as they are."""
-        return Segment(self.points.copy(), self.u, self.v, self.u0, self.v0)
+        return Segment(self.points.copy(), self.u, self.v, self.u0, self.v0, self.sets.anchor)
+
+    def coefficients(self, lam: float) -> np.ndarray:
+        """Return b of the elbow."""
+        return self.u + (lam - self.sets.anchor) * self.v
 
     def decision_values(self, lam: float) -> np.ndarray:
         """Return F of all points, which must have just been evaluated."""
-        return self.screening.p + lam * self.screening.q
+        return self.screening.p + (lam - self.sets.anchor) * self.screening.q
 
     # What compiled code works on.
 
@@ -106,16 +116,20 @@ class Lines:
 
     @property
     def _point_arrays(self) -> PointArrays:
-        sets, family = self.sets, self.sets.family
+        sets = self.sets
         return PointArrays(
-            sets.y, sets.w, sets.low, sets.status, sets.b, sets.g, family.target0, family.target1, sets.m0, sets.m1, family.tube
+            sets.y, sets.w, sets.low, sets.status, sets.b, sets.g, sets.target0, sets.family.target1, sets.m0, sets.m1,
+            sets.tube, sets.anchor,
         )  # fmt: skip
 
     @property
     def scale(self) -> Scale:
         """Sizes that rounding is compared with."""
         sets = self.sets
-        return Scale(self.largest, UNIT_ERROR * self.largest, sets.rounding, REFRESH_BELOW * sets.summed_at)
+        return Scale(
+            self.largest, UNIT_ERROR * self.largest, self.left_over, self.outside, sets.rounding,
+            REFRESH_BELOW * sets.summed_at,
+        )  # fmt: skip
 
     # Solving for them.
 
@@ -126,7 +140,7 @@ class Lines:
 
     def _residual(self, lam: float) -> tuple[float, float]:
         sets = self.sets
-        return line_residual(lam, sets.m0, sets.m1, self._elbow, self.screening.candidates)
+        return line_residual(lam - sets.anchor, sets.m0, sets.m1, self._elbow, self.screening.candidates)
 
     def hold(self, lam: float, left_over: float, size: float) -> bool:
         """Whether the lines, updated many times, still solve the elbow's system, and were not much steeper meanwhile."""
@@ -136,51 +150,69 @@ class Lines:
     def solve(self, lam: float, *, exactly: bool = False) -> None:
         """Solve the elbow's system for both coefficients of lam, with refinement, and evaluate all points."""
         E, g, screening, family = self.points, self.sets.g, self.screening, self.sets.family
-        m0, m1 = self.sets.m0[E], self.sets.m1[E]
-        totals = np.array([family.total0 - self.sets.capped_sum, family.total1])
+        if not family.is_over_C:
+            self.sets.move_anchor(lam)
+        m0, m1, whole = self.sets.m0[E], self.sets.m1[E], np.array([family.total(self.sets.anchor), family.total1])
+        totals = whole - np.array([self.sets.capped_sum, 0.0])
         x, bias = self.system.solve(np.stack([m0 - g[E], m1]), totals)
         screening.evaluate_all(_segment(E, x, bias), g)
         # On the elbow p is m0 and q is m1: what they are instead refines the solution.
         left_over = np.stack([m0 - screening.p[E], m1 - screening.q[E]])
         correction, shift = self.system.solve(left_over, totals - x.sum(axis=1))
         x, bias = x + correction, bias + shift
-        is_unsure = (np.abs(correction[0] + lam * correction[1]) / self.w[E]).max() > UNSURE
+        reach = self._reach(lam, x[1])
+        is_unsure = (np.abs(correction[0] + reach * correction[1]) / self.w[E]).max() > UNSURE
         if exactly:
-            x, bias = self._refine(x, bias, np.stack([m0, m1]), np.array([family.total0, family.total1]), (True, False))
+            x, bias = self._refine(x, bias, np.stack([m0, m1]), whole, (True, False))
         elif is_unsure:
             x, bias = self._refine(x, bias, np.stack([m0 - g[E], m1]), totals, (False, False))
         if self.is_level:
             x[1], bias[1] = 0.0, m1[0]
         if E.size == 1 and family.total1 == 0.0:  # the sum tells it, and a small kernel value would lose its digits
             x[0] = totals[0]
-        tolerance = LEFT_OVER * lam + self.sets.rounding
-        is_visible = np.abs(left_over[0]).max() + lam * np.abs(left_over[1]).max() > VISIBLE * tolerance
+        tolerance = self.left_over * lam + self.sets.rounding
+        is_visible = np.abs(left_over[0]).max() + reach * np.abs(left_over[1]).max() > VISIBLE * tolerance
         if exactly or is_unsure or is_visible:
             screening.evaluate_all(_segment(E, x, bias), g)
         self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
-        size = float(np.abs(self.u).sum() + lam * np.abs(self.v).sum())
+        size = float(np.abs(self.u).sum() + reach * np.abs(self.v).sum())
         self.age, self._largest_rounding = 0, self.scale.unit_error * size
         if not self.sets.n_capped and family.is_hinge:
             self._clear_margins()
-        self.is_fine = self._rounding_is_seen(lam, size)
+        self.is_fine = self._take_tolerances(lam, size)
         if self.is_fine and not exactly:
             self.solve(lam, exactly=True)
 
+    def _reach(self, lam: float, v: np.ndarray) -> float:
+        """Return how far from the anchor lines are used: at most until one of them has crossed its box."""
+        if self.sets.anchor == 0.0:
+            return lam
+        E = self.points
+        with np.errstate(divide="ignore"):
+            return min(lam, float(((self.w[E] - self.sets.low[E]) / np.abs(v)).min()))
+
     @np.errstate(over="ignore", invalid="ignore")  # of kernel values near the ends of float64 nothing is known
-    def _rounding_is_seen(self, lam: float, size: float) -> bool:
-        """Whether what lines may leave on the margins of the elbow costs a part of the objective that counts.
+    def _take_tolerances(self, lam: float, size: float) -> bool:
+        """Let lines leave no more on the margins of the elbow than what costs a part of the objective that does not count.
 
         Where a tube is about to hold all targets the objective falls to zero, and decision values do not; and steep lines
-        leave more than others.
+        leave more than others.  Returns whether their rounding alone may cost more.
         """
         E, sets, family = self.points, self.sets, self.sets.family
-        if family.is_hinge or family.total1 != 0.0:
+        if family.is_hinge:
             return False
         b = sets.at_rest
-        b[E] = self.u + lam * self.v
-        objective = float(b @ (sets.m0 + lam * sets.m1 - 0.5 * self.decision_values(lam)))
-        cost = (LEFT_OVER * lam + self.scale.unit_error * size) * float(self.w[E].sum())
-        return cost > OPEN * (objective + family.floor(lam, self.largest))
+        b[E] = self.coefficients(lam)
+        objective = abs(float(b @ (sets.margins(lam) - 0.5 * self.decision_values(lam))))
+        weight = float(family.cost[E].sum()) or 1.0
+        allowed = OPEN * (objective + family.floor(lam, self.largest)) / weight  # in decision values
+        if not family.is_over_C:
+            box = self.largest * float(family.cost[E].max()) or 1.0
+            self.outside = min(max(SEEN_OUTSIDE * allowed / box, OUTSIDE), OUTSIDE_STEEP)
+        if family.total1 != 0.0:
+            return False
+        self.left_over = min(LEFT_OVER, allowed / lam)
+        return self.scale.unit_error * size > allowed
 
     def _refine(
         self, x: np.ndarray, bias: np.ndarray, margins: np.ndarray, totals: np.ndarray, rests: tuple[bool, bool]
@@ -209,9 +241,10 @@ class Lines:
         At the end a point may leave the elbow for the bound of a set.  It is there, and its margin is off by what ``end`` is.
         """
         E, sets, at = self.points.copy(), self.sets, np.array([lam, end])
-        x, bias = self.u + at[:, None] * self.v, self.u0 + at * self.v0
+        t = at - sets.anchor
+        x, bias = self.u + t[:, None] * self.v, self.u0 + t * self.v0
         if not self.is_level:
-            margins = sets.m0[E] + at[:, None] * sets.m1[E]
+            margins = sets.m0[E] + t[:, None] * sets.m1[E]
             x, bias = self._refine(x, bias, margins, sets.family.total(at), (True, True))
         if position != NO_POINT:
             unit = np.zeros((2, E.size))
@@ -232,16 +265,20 @@ class Lines:
         """
         is_near, stretch = self.sets.y * self.screening.q < 1.0 + NEAR, 1.0
         is_near[self.points] = True  # whatever rounding made of their margins: there are some of either class
+        has_bias = self.sets.family.has_bias
+        if not has_bias:  # the origin has no margin
+            is_near[-1] = False
         near = np.flatnonzero(is_near)
         for _ in range(LENGTHS):
-            v = with_sum_zero(self.v * stretch)
+            v = with_sum_zero(self.v * stretch) if has_bias else self.v * stretch
             least, largest = self._bias_between(v, near)
-            # Half way between the two biases both classes are short by the same.
-            short = 0.5 * (least - largest) + CLEAR * (1.0 + abs(least))
+            # Half way between the two biases both classes are short by the same; one that is fixed is zero.
+            short = 0.5 * (least - largest) if has_bias else max(least, -largest)
+            short += CLEAR * (1.0 + abs(least))
             if short > SHORT:
                 return
             if short <= 0.0:
-                self.v, self.v0 = v, 0.5 * (least + largest)
+                self.v, self.v0 = v, 0.5 * (least + largest) if has_bias else 0.0
                 self.screening.q *= stretch
                 return
             # About ``short`` itself would make up for it.  Half of that does not overshoot, which would cost objective.
@@ -304,7 +341,7 @@ class Lines:
             sets.n_capped, *progress,
         ) = moving  # fmt: skip
         screening.take(count, *progress)
-        return steps_of(log, count), lam
+        return steps_of(log, count, sets.anchor), lam
 
     # Changes of the elbow.
 

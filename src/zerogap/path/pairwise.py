@@ -73,9 +73,11 @@ class PairPath(Path):
         self._points = X
 
     @classmethod
-    def begin(cls, shared: Shared, places: np.ndarray, points: Distinct, y: np.ndarray, C_min: float) -> "PairPath":
+    def begin(
+        cls, shared: Shared, places: np.ndarray, points: Distinct, y: np.ndarray, C_min: float, *, has_bias: bool = True
+    ) -> "PairPath":
         """Return a path without a segment, of distinct points that have these places in the matrix of all classes."""
-        family = Family.hinge(y, points.weight)
+        family = Family.hinge(y, points.weight, has_bias=has_bias)
         return cls(family, points, np.zeros(y.size), 1.0 / C_min, shared.part(places)).of(shared, places)
 
     def of(self, shared: Shared, places: np.ndarray) -> "PairPath":
@@ -162,6 +164,8 @@ def centre_biases(path: Path) -> None:
     the maximum over the points whose b can rise, the minimum over those whose b can fall.  Lower is convex in lam and
     upper concave: what is between them at both ends of a segment is so everywhere.
     """
+    if not path.family.has_bias:
+        return
     lam, w = path.lam.tolist(), path.points.weight
     for k, segment in enumerate(path._segments):
         begin, end, E = lam[k], lam[k + 1], segment.points

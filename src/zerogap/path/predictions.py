@@ -140,9 +140,29 @@ class Predictions(NamedTuple):
         return found
 
 
-def of_two_classes(path: Path, K: np.ndarray) -> Predictions:
-    """Return the predictions of a path: class 1 where the decision value is above zero, else class 0."""
-    start, lam, point = sign_flips(path, K, np.arange(len(K)))
+def joined(parts: Sequence[Predictions]) -> Predictions:
+    """Return the predictions of all points from those of some, then some more, and so on."""
+    if len(parts) == 1:
+        return parts[0]
+    first = np.cumsum([0, *(part.start.size for part in parts)])
+    C, point, code = (
+        np.concatenate(arrays)
+        for arrays in zip(
+            *((part.C, part.point + before, part.code) for part, before in zip(parts, first, strict=False)), strict=True
+        )
+    )
+    order = np.argsort(C, kind="stable")
+    start = np.concatenate([part.start for part in parts])
+    return Predictions(start, C[order], point[order], code[order], parts[0].ends)
+
+
+def of_two_classes(path: Path, K: np.ndarray, places: np.ndarray | None = None) -> Predictions:
+    """Return the predictions of a path: class 1 where the decision value is above zero, else class 0.
+
+    ``K[places]``, by default K, are the kernel values of the distinct points against the points; the places of those that never
+    have a coefficient do not matter.
+    """
+    start, lam, point = sign_flips(path, K, np.arange(len(K)) if places is None else places)
     code = start.astype(np.int64)
     after = np.empty(point.size, dtype=np.int64)
     turned = code.copy()

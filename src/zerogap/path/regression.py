@@ -12,7 +12,7 @@ from zerogap.kernels import Kernel, as_kernel
 from zerogap.path._svm_path import SAME, Data, check_limits, check_range, follow
 from zerogap.path.engine import Engine, Segment
 from zerogap.path.family import Family
-from zerogap.path.result import SAME_SIZE, Path
+from zerogap.path.result import SAME_SIZE, Path, is_bias_free
 from zerogap.path.single import Single
 from zerogap.problem import DualProblem
 
@@ -115,11 +115,13 @@ class RegressionPath(Path):
         gram: Gram | None = None,
         *,
         epsilon: float,
+        fit_intercept: bool = True,
     ):
-        self.centre, self.unit_of_target = _units(target)
+        self.centre, self.unit_of_target = _units(target, has_bias=fit_intercept)
         self.epsilon = epsilon
         t, eps = (target - self.centre) / self.unit_of_target, epsilon / self.unit_of_target
-        super().__init__(Family.insensitive(t, points.weight, eps), points, status, self.unit_of_target / C, gram)
+        family = Family.insensitive(t, points.weight, eps, has_bias=fit_intercept)
+        super().__init__(family, points, status, self.unit_of_target / C, gram)
         self.target = target
         self.sets = TUBE_SETS if self.family.is_two_sided else LINE_SETS
 
@@ -138,15 +140,16 @@ class RegressionPath(Path):
     def problem_at(self, value: float) -> DualProblem:
         """Return the problem that is solved there."""
         return DualProblem.epsilon_insensitive(
-            self._known_gram(), self.target, value, self.epsilon, sample_weight=self.points.weight
-        )
+            self._known_gram(), self.target, value, self.epsilon, sample_weight=self.points.weight,
+            fit_intercept=self.fit_intercept,
+        )  # fmt: skip
 
     def constant_from(self, gram: Gram) -> float:
         """Return a lam above which only the bias depends on it: zero where the tube holds all targets."""
         return 0.0 if self.family.is_flat else np.inf
 
     def constant_segment(self, engine: Engine) -> Segment:
-        """Return the constant in the middle of all targets; without a tube all points are on it."""
+        """Return the constant in the middle of all targets, or zero; without a tube all points are on it."""
         zero = np.zeros(0 if self.family.is_two_sided else self.family.n)
         return Segment(np.arange(zero.size), zero, zero, 0.0, 0.0)
 
@@ -163,7 +166,8 @@ class RegressionPath(Path):
     @classmethod
     def _bare(cls, data: dict[str, Any], points: Distinct, gram: Gram | None) -> "RegressionPath":
         target, start = np.asarray(data["target"]), np.asarray(data["start"])
-        return cls(target, points, start, 1.0, gram, epsilon=float(data["epsilon"]))
+        free = is_bias_free(data)
+        return cls(target, points, start, 1.0, gram, epsilon=float(data["epsilon"]), fit_intercept=free)
 
 
 class EpsilonPath(Path):
@@ -222,11 +226,13 @@ class EpsilonPath(Path):
         gram: Gram | None = None,
         *,
         C: float,
+        fit_intercept: bool = True,
     ):
-        self.centre, self.unit_of_target = _units(target)
+        self.centre, self.unit_of_target = _units(target, has_bias=fit_intercept)
         self.cost = C
         t, cap = (target - self.centre) / self.unit_of_target, C * points.weight / self.unit_of_target
-        super().__init__(Family.tubes(t, cap), points, status, 1.0 + epsilon / self.unit_of_target, gram)
+        family = Family.tubes(t, cap, has_bias=fit_intercept)
+        super().__init__(family, points, status, 1.0 + epsilon / self.unit_of_target, gram)
         self.target = target
 
     @property
@@ -314,15 +320,16 @@ class EpsilonPath(Path):
     def problem_at(self, value: float) -> DualProblem:
         """Return the problem that is solved there."""
         return DualProblem.epsilon_insensitive(
-            self._known_gram(), self.target, self.cost, max(value, 0.0), sample_weight=self.points.weight
-        )
+            self._known_gram(), self.target, self.cost, max(value, 0.0), sample_weight=self.points.weight,
+            fit_intercept=self.fit_intercept,
+        )  # fmt: skip
 
     def constant_from(self, gram: Gram) -> float:
         """Return the lam above which the tube holds all targets, in the units of ``gram``."""
         return float(1.0 + np.abs(self.family.target0).max()) / self.unit
 
     def constant_segment(self, engine: Engine) -> Segment:
-        """Return the constant in the middle of all targets.
+        """Return the constant in the middle of all targets, or zero.
 
         It is about its end: nothing about zero goes on below that, as what is in proportion to lam does.
         """
@@ -345,15 +352,24 @@ class EpsilonPath(Path):
 
     @classmethod
     def _bare(cls, data: dict[str, Any], points: Distinct, gram: Gram | None) -> "EpsilonPath":
-        return cls(np.asarray(data["target"]), points, np.asarray(data["start"]), 1.0, gram, C=float(data["cost"]))
+        target, start, free = np.asarray(data["target"]), np.asarray(data["start"]), is_bias_free(data)
+        return cls(target, points, start, 1.0, gram, C=float(data["cost"]), fit_intercept=free)
 
 
-def _units(target: np.ndarray) -> tuple[float, float]:
-    """Return the middle of the targets, and a power of two that is no less than half their range."""
+def _units(target: np.ndarray, *, has_bias: bool) -> tuple[float, float]:
+    """Return the middle of the targets, and a power of two that is no less than half their range.
+
+    Only a free bias can be moved there: one that is fixed leaves them about zero.
+    """
     low, high = float(target.min()), float(target.max())
-    centre = 0.5 * low + 0.5 * high
+    centre = 0.5 * low + 0.5 * high if has_bias else 0.0
     half = max(high - centre, centre - low)
     return centre, float(2.0 ** np.ceil(np.log2(half))) if half > 0.0 else 1.0
+
+
+def smallest_idle_tube(target: np.ndarray, *, has_bias: bool) -> float:
+    """Return the epsilon from which on the tube holds all targets, so that no coefficient is needed."""
+    return 0.5 * float(np.ptp(target)) if has_bias else float(np.abs(target).max())
 
 
 class Regression(Data):
@@ -368,7 +384,8 @@ class Regression(Data):
     def begin(self, C_min: float, epsilon: float) -> Path:
         """Return a path over C without a segment."""
         gram, status = Gram(self.X, self.kernel), np.zeros(self.y.size)
-        return self.begun(RegressionPath(self.y, self.points, status, C_min, gram, epsilon=epsilon))
+        options: Any = {"epsilon": epsilon, "fit_intercept": self.has_bias}
+        return self.begun(RegressionPath(self.y, self.points, status, C_min, gram, **options))
 
 
 class Tubes(Regression):
@@ -379,7 +396,7 @@ class Tubes(Regression):
     def begin(self, epsilon_max: float, C: float) -> Path:
         """Return a path over epsilon without a segment."""
         gram, status = Gram(self.X, self.kernel), np.zeros(self.y.size)
-        return self.begun(EpsilonPath(self.y, self.points, status, epsilon_max, gram, C=C))
+        return self.begun(EpsilonPath(self.y, self.points, status, epsilon_max, gram, C=C, fit_intercept=self.has_bias))
 
 
 def svr_path(
@@ -398,6 +415,7 @@ def svr_path(
     C_max: float = 1e3,
     epsilon_min: float = 0.0,
     epsilon_max: float | None = None,
+    fit_intercept: bool = True,
     merge_duplicates: bool = True,
     max_events: int | None = None,
     max_time: float | None = None,
@@ -434,7 +452,10 @@ def svr_path(
     epsilon_min : float, default 0.0
         The end of a path over epsilon.
     epsilon_max : float, optional
-        Its beginning; by default half the range of the targets, from where on the tube holds all of them.
+        Its beginning; by default half the range of the targets, from where on the tube holds all of them, and without a free
+        bias the largest of their absolute values.
+    fit_intercept : bool, default True
+        Whether the bias is free; without it f(x) = sum_i beta_i k(x_i, x), and nothing constrains the sum of coefficients.
     merge_duplicates : bool, default True
         Whether rows that agree in every feature and the target become one weighted point; the result is the same.
     max_events : int, optional
@@ -474,12 +495,13 @@ def svr_path(
     True
     """
     validation.check_choice("over", over, ("C", "epsilon"))
+    validation.check_flag("fit_intercept", fit_intercept)
     check_limits(max_events, max_time)
     chosen: Kernel = as_kernel(kernel, gamma, degree, coef0)
     if over == "C":
         C_min, C_max = check_range("C", C_min, C_max)
         epsilon = validation.check_positive("epsilon", epsilon, zero=True)
-        data = Regression(X, y, chosen, sample_weight, merge_duplicates)
+        data = Regression(X, y, chosen, sample_weight, merge_duplicates, has_bias=fit_intercept)
         begun = None if resume is None else data.check_same(resume)
         if isinstance(begun, RegressionPath) and begun.epsilon != epsilon:
             raise ValueError(
@@ -487,8 +509,8 @@ def svr_path(
             )
         return follow(lambda: data.begin(C_min, epsilon), begun, C_max, Single(), max_events, max_time, verbose)
     C = validation.check_positive("C", C)
-    tubes = Tubes(X, y, chosen, sample_weight, merge_duplicates)
-    largest = 0.5 * float(np.ptp(tubes.y)) or 1.0  # where the tube holds all targets; of one target any does
+    tubes = Tubes(X, y, chosen, sample_weight, merge_duplicates, has_bias=fit_intercept)
+    largest = smallest_idle_tube(tubes.y, has_bias=fit_intercept) or 1.0  # of one target any does
     epsilon_max = largest if epsilon_max is None else validation.check_positive("epsilon_max", epsilon_max, zero=True)
     epsilon_min = validation.check_positive("epsilon_min", epsilon_min, zero=True)
     if epsilon_min >= epsilon_max:

@@ -186,7 +186,14 @@ class Path:
 
     def problem_at(self, value: float) -> DualProblem:
         """Return the problem that is solved there."""
-        return DualProblem.hinge(self._known_gram(), self.y, value, sample_weight=self.points.weight)
+        return DualProblem.hinge(
+            self._known_gram(), self.y, value, sample_weight=self.points.weight, fit_intercept=self.fit_intercept
+        )
+
+    @property
+    def fit_intercept(self) -> bool:
+        """Whether the bias is free; else it is zero."""
+        return self.family.has_bias
 
     def floor_at(self, value: float) -> float:
         """Return what gaps are relative to, beside the primal objective; see ``Family.floor``."""
@@ -212,8 +219,12 @@ class Path:
         There the margin holds points of one class only.  With points of both classes on their margins
         2 lam = F_i - F_j = <phi_i - phi_j, sum_k b_k phi_k>, and this is at most half the squared diameter of the points times
         sum |b|, that is times twice the lighter class's weight.
+        With a bias of zero all points are at their caps there, as long as no y F is as large as lam.
         """
         K, w = gram.full(), self.points.weight
+        if not self.fit_intercept:
+            margin = float((self.y * (K @ (self.y * w))).max())
+            return 2.0 * margin if margin > LEAST_DISTANCE * np.abs(gram.diagonal).max() * w.sum() else 0.0
         distance = np.maximum(gram.diagonal + K[0, 0] - 2.0 * K[0], LEAST_DISTANCE * np.abs(gram.diagonal).max())
         weight = min(w[self.y > 0].sum(), w[self.y < 0].sum())
         return float(4.0 * distance.max() * weight)  # twice what it need be
@@ -221,6 +232,8 @@ class Path:
     def constant_segment(self, engine: Engine) -> Segment:
         """Return the solution above the lam where an engine begins: b stays, and the bias keeps one class on its margin."""
         E, b, bias = engine.current_solution()
+        if not self.fit_intercept:
+            return Segment(E, b, np.zeros(E.size), 0.0, 0.0, engine.lam)
         # The heavier class is the one on its margin; with equal weights all points are capped, and either will do.
         w = self.points.weight
         excess = float(w @ self.y)
@@ -406,7 +419,7 @@ class Path:
         Returns
         -------
         array of shape (n,) or (k, n)
-            The coefficients, within the box, and summing to zero.
+            The coefficients, within the box, and summing to zero if the bias is free.
         """
         return self._for_each(C, self._coefficients_at)
 
@@ -415,6 +428,8 @@ class Path:
         points, beta, scale = self.points, self.beta_at(C), self.scale_at(C)
         cap = scale * np.where(points.group >= 0, points.share * self.family.w[points.group], 0.0)
         rows = points.on_few(beta, cap) if on_few else points.spread(beta, C if self.family.is_over_C else 0.0)
+        if not self.fit_intercept:
+            return rows
         return with_sum_zero(rows, cap, *self._visibility(C, points.group), total=self._total_at(C))
 
     def _total_at(self, C: float) -> float:
@@ -437,6 +452,8 @@ class Path:
         ):  # on its own side of zero: past it by rounding, a coefficient would cost the width of the tube
             lower, upper = np.where(status > 0, 0.0, lower), np.where(status < 0, 0.0, upper)
         beta = np.clip(beta, scale * lower, scale * upper)
+        if not self.fit_intercept:
+            return beta
         return with_sum_zero(beta, scale * family.w, *self._visibility(C), total=self._total_at(C))
 
     def _visibility(self, C: float, points: Any = slice(None)) -> tuple[np.ndarray, float]:
@@ -572,7 +589,7 @@ class Path:
         low[has_weight] = side[group] * scale * points.share[has_weight] * self.family.low[group] + 0.0  # no -0.0
         bounds = np.minimum(cap, low), np.maximum(cap, low)
         K = gram.full()[np.ix_(points.group[rows], points.group[rows])]
-        return solutions(C, np.clip(beta, *bounds), *bounds, rows, K)
+        return solutions(C, np.clip(beta, *bounds), *bounds, rows, K, has_bias=self.fit_intercept)
 
     def not_unique(self) -> list[tuple[float, float, int]]:
         """Return where the solution is not unique.
@@ -790,7 +807,7 @@ class Path:
         empty = [np.zeros(0)]
         joined = [np.concatenate(empty + [getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
         return {
-            "kind": self.kind, "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
+            "kind": self.kind, "fit_intercept": self.fit_intercept, "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
             "centre_products": self.centre_products,
             "squared_centre": self.squared_centre, "share": self.points.share, "norm": self.norm,
             "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
@@ -850,7 +867,8 @@ class Path:
     @classmethod
     def _bare(cls, data: dict[str, Any], points: Distinct, gram: Gram | None) -> "Path":
         """Return the path without its segments."""
-        return cls(Family.hinge(np.asarray(data["y"]), points.weight), points, np.asarray(data["start"]), 1.0, gram)
+        family = Family.hinge(np.asarray(data["y"]), points.weight, has_bias=is_bias_free(data))
+        return cls(family, points, np.asarray(data["start"]), 1.0, gram)
 
     def save(self, file: str | File) -> None:
         """Write the path to a compressed NumPy file.
@@ -919,7 +937,7 @@ class Path:
         Parameters
         ----------
         nu : float
-            Above 0 and at most 2 min(W+, W-) / (W+ + W-), W+ and W- being the weights of the classes.
+            Above 0 and at most 2 min(W+, W-) / (W+ + W-), W+ and W- being the weights of the classes; 1 with a fixed bias.
 
         Returns
         -------
@@ -974,7 +992,8 @@ class Path:
 
     def _nu_too_large(self, nu: float, largest: float) -> str:
         weight = self.points.weight
-        of_classes = 2.0 * min(float(weight[self.y > 0].sum()), float(weight[self.y < 0].sum())) / float(weight.sum())
+        lighter = min(float(weight[self.y > 0].sum()), float(weight[self.y < 0].sum()))
+        of_classes = 2.0 * lighter / float(weight.sum()) if self.fit_intercept else 1.0
         if nu > of_classes * (1.0 + SAME_SIZE):
             return (
                 f"specified nu is infeasible: it is at most {of_classes:g}, twice the share of the lighter class; got "
@@ -1004,6 +1023,11 @@ class Path:
         slope = float(self.y[segment.points] @ segment.v)
         missing = nu * float(self.points.weight.sum()) - max(self._size_on(-1, 0.0), 0.0)
         return slope / missing if missing > SAME_SIZE * slope * float(self.lam[-1]) else None
+
+
+def is_bias_free(data: dict[str, Any]) -> bool:
+    """Whether the arrays are those of a path with a free bias; older ones do not say so, and all are."""
+    return bool(data.get("fit_intercept", True))
 
 
 def digest_of(X: Any) -> str:

@@ -1,4 +1,4 @@
-"""The decision values F = p + lam q of the points whose margin can be reached before all are evaluated again:
+"""The decision values F = p + lam q, lam counted from an anchor, of the points whose margin can be reached before all are evaluated again:
 safe screening of the others.
 
 Symbols: as in ``engine``; N = sum of b_i phi(x_i), the normal vector (w where w is not the weights); dN = sum of v_i phi(x_i)
@@ -110,7 +110,7 @@ class Screening:
         )
         E, sets = self.line.points, self.sets
         near = _reachable(
-            sets.y, sets.m0, sets.m1, sets.status, sets.family.tube, self.p, self.q, lam, self._norm, E, allowed
+            sets.y, sets.m0, sets.m1, sets.status, sets.tube, self.p, self.q, lam, sets.anchor, self._norm, E, allowed
         )
         if near.size > MAX_CANDIDATES * self.n:
             return
@@ -240,8 +240,9 @@ def change_candidates(K, i, m0, m1, bound, position, E, u, v, d, d0, screening, 
 
 
 @jit
-def _reachable(y, m0, m1, status, tube, p, q, lam, norm, E, allowed):
+def _reachable(y, m0, m1, status, tube, p, q, lam, anchor, norm, E, allowed):
     """Return some of E, and the points that reach a margin within a displacement, on their line or by their departure."""
+    t = lam - anchor
     is_near, near, floor = (
         np.empty(y.size, dtype=np.bool_),
         np.empty(y.size, dtype=np.int64),
@@ -249,10 +250,10 @@ def _reachable(y, m0, m1, status, tube, p, q, lam, norm, E, allowed):
     )
     for i in range(y.size):
         slope, reach = y[i] * (q[i] - m1[i]), allowed.normal * norm[i] + floor
-        excess = y[i] * (p[i] - m0[i]) + lam * slope
+        excess = y[i] * (p[i] - m0[i]) + t * slope
         is_near[i] = _is_reached(excess, excess - allowed.decrease * slope, reach)
         if tube.is_two_sided and status[i] == RIGHT:  # the other side of the tube
-            width, other = 2.0 * (tube.eps0 + lam * tube.eps1), -slope + 2.0 * tube.eps1
+            width, other = 2.0 * (tube.eps0 + t * tube.eps1), -slope + 2.0 * tube.eps1
             is_near[i] |= _is_reached(width - excess, width - excess - allowed.decrease * other, reach)
     for k in range(E.size):
         is_near[E[k]] = k < SAMPLE

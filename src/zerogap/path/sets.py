@@ -6,7 +6,7 @@ Symbols: as in ``engine``; a point is at rest in the right and in the left set.
 import numpy as np
 
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, sets_of
-from zerogap.path.family import Family
+from zerogap.path.family import Family, Tube
 from zerogap.path.rows import add_row, weighted_rows
 from zerogap.path.tolerances import REFRESH_BELOW, REFRESH_EVERY, SUM_ERROR
 
@@ -15,12 +15,14 @@ class Sets:
     """Right, elbow and left, with b and g = K_L b_L; the elbow's b are those of some lam before, except where said.
 
     With two sides y is that of the margin a point is on or beyond, and of one inside the tube either.
+    Lines are about ``anchor``: on the margin F = m0 + (lam - anchor) m1.
     """
 
     def __init__(self, K: np.ndarray, family: Family, status: np.ndarray):
         self.K, self.family, self.w, self.low, self.status = K, family, family.w, family.low, status
         self.y = family.y.copy() if family.is_two_sided else family.y
-        self.m0, self.m1 = np.empty(family.n), np.empty(family.n)  # F = m0 + lam m1 on the margin
+        self.anchor, self.target0, self.eps0 = 0.0, family.target0, family.eps0  # those at the anchor
+        self.m0, self.m1 = np.empty(family.n), np.empty(family.n)
         self.b, self.g = np.zeros(family.n), np.zeros(family.n)
         self.capped_sum, self.n_capped = 0.0, 0  # of the b at rest, and how many of them are not zero
         self.summed_at, self.rounding = np.inf, 0.0  # the lam at which g was last summed, and what rounding left in it
@@ -28,9 +30,24 @@ class Sets:
 
     def take_sides(self, y: np.ndarray) -> None:
         """Put points on a side of zero."""
-        family = self.family
         self.y[:] = y
-        self.m0[:], self.m1[:] = family.target0 - y * family.eps0, family.target1 - y * family.eps1
+        self.m0[:], self.m1[:] = self.target0 - y * self.eps0, self.family.target1 - y * self.family.eps1
+
+    def move_anchor(self, lam: float) -> None:
+        """Let lines be about another lam; those of before do not hold any more."""
+        family = self.family
+        self.anchor, self.target0 = lam, family.target0 + lam * family.target1
+        self.eps0 = family.eps0 + lam * family.eps1
+        self.take_sides(self.y)
+
+    def margins(self, lam: float) -> np.ndarray:
+        """Return what F is on the margin of every point."""
+        return self.m0 + (lam - self.anchor) * self.m1
+
+    @property
+    def tube(self) -> Tube:
+        """The numbers of the family, about the anchor."""
+        return self.family.tube._replace(eps0=self.eps0)
 
     def place(self, b: np.ndarray, status: np.ndarray | None = None) -> None:
         """Take over coefficients, and the sets if they are known: on the boundary of a set coefficients do not tell."""

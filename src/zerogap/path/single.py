@@ -21,6 +21,7 @@ from zerogap.path.engine import (
     LEFT,
     RIGHT,
     Engine,
+    NotStarted,
     Segment,
     Step,
     Transition,
@@ -29,6 +30,7 @@ from zerogap.path.engine import (
 )
 from zerogap.path.family import Family
 from zerogap.path.lines import Lines
+from zerogap.path.origin import WithOrigin, with_coefficient, without
 from zerogap.path.rows import weighted_rows
 from zerogap.path.screening import Displacement
 from zerogap.path.sets import Sets
@@ -43,7 +45,6 @@ from zerogap.path.tolerances import (
     MAX_DEGENERATE,
     NEARER,
     NOISE,
-    OUTSIDE,
     REFRESH_EVERY,
     SHORTENED,
     START,
@@ -86,7 +87,8 @@ class Single:
     ) -> "SingleEngine":
         """Return the engine at lam."""
         solution = optimum(gram, family, lam, START, beta)
-        return SingleEngine(gram, family, lam, solution.beta / family.scale(lam), status)
+        engine = SingleEngine if family.has_bias else FixedBiasEngine
+        return engine(gram, family, lam, solution.beta / family.scale(lam), status)
 
     def __str__(self) -> str:
         return "single"
@@ -94,6 +96,8 @@ class Single:
 
 class SingleEngine(Engine):
     """The state between two transitions."""
+
+    n_hidden = 0  # points of the elbow that are none of the data
 
     def __init__(self, gram: Gram, family: Family, lam: float, b: np.ndarray, status: np.ndarray | None = None):
         super().__init__(gram, family)
@@ -107,7 +111,7 @@ class SingleEngine(Engine):
     @property
     def elbow_size(self) -> int:
         """Number of points in the elbow."""
-        return self.lines.points.size
+        return self.lines.points.size - self.n_hidden
 
     def _place(self, lam: float, b: np.ndarray, status: np.ndarray | None = None) -> None:
         """Begin at lam with nearly optimal scaled coefficients, and their sets if an engine was here before.
@@ -157,7 +161,7 @@ class SingleEngine(Engine):
         """Return by how much every point is beyond its margin, inside a tube beyond the nearer one; all must be evaluated."""
         F, sets = self.lines.decision_values(self.lam), self.sets
         sets.choose_sides(self.lam, F)
-        return sets.y * (F - (sets.m0 + self.lam * sets.m1))
+        return sets.y * (F - sets.margins(self.lam))
 
     def signed_status(self) -> np.ndarray:
         """Return the set of every point, negative on a side that is not its own."""
@@ -202,7 +206,8 @@ class SingleEngine(Engine):
         made, self.lam = self.lines.pass_ordinary(self.lam, lam_end, max_events)
         if made:
             self.counts.events += len(made)
-            self.counts.largest_elbow = max(self.counts.largest_elbow, max(step.segment.points.size for step in made))
+            largest = max(step.segment.points.size for step in made) - self.n_hidden
+            self.counts.largest_elbow = max(self.counts.largest_elbow, largest)
             self._passed = made[-1].segment
             self._refresh()
         return made
@@ -229,7 +234,7 @@ class SingleEngine(Engine):
             # Behind exchanges the line before has ended at another solution, and the new one is the more exact.
             if self._degenerate_steps and self._outside(segment) <= CLEAR:
                 before = segment
-        if event.outside > (0.0 if is_fine or is_long else OUTSIDE):
+        if event.outside > (0.0 if is_fine or is_long else lines.outside):
             if is_long:  # what is not exact in the line from before must not reach far
                 event = _shortened(event, self.lam)
             segment = self._continued(segment, event.lam, before)
@@ -266,9 +271,10 @@ class SingleEngine(Engine):
 
         Where very many points tie, as on a grid, any other choice leads to elbows that are singular but for rounding.
         """
-        lines, width = self.lines, TIE * self.lam
+        lines = self.lines
         first = lines.first_end(self.lam, lam_end)
         lam, position, point = first.lam, first.position, first.point
+        width = TIE * lam  # of where they are: the way there may be long
         if first.second >= lam - width:
             # lam stays that of the first: beyond it a coefficient would be outside its box.
             position, point = lines.choose_among_tied(lam - width, self.lam)
@@ -300,7 +306,7 @@ class SingleEngine(Engine):
     def _update_elbow_coefficients(self) -> None:
         """Bring the elbow's b to the present lam; as long as its lines hold, they are not needed."""
         lines = self.lines
-        self.sets.b[lines.points] = lines.u + self.lam * lines.v
+        self.sets.b[lines.points] = lines.coefficients(self.lam)
 
     def _outside(self, segment: Segment) -> float:
         """Return how far a segment begins outside the box, as a part of it."""
@@ -324,7 +330,7 @@ class SingleEngine(Engine):
 
         They do where coefficients jump at one lam.  Else the way between is a straight line, and the proof tells what it costs.
         """
-        began_at, before, bias = self.lam, self.sets.signed, self.segment().bias(self.lam)
+        began_at, before, bias = self.lam, self.signed_status(), self.segment().bias(self.lam)
         was_free = self.status == ELBOW
         self._update_elbow_coefficients()
         b = self.sets.b
@@ -334,7 +340,7 @@ class SingleEngine(Engine):
         self._last_backup = began_at
         for part in (*NEARER, 1.0):
             lam = max(began_at * (1.0 - part * self._backup_step), lam_end)
-            self._place(lam, self.solve_at(lam, b, START).beta / self.family.scale(lam))
+            self._place(lam, self._solved(lam, b))
             reaches = self._reaches(began_at)
             if reaches:
                 break
@@ -361,6 +367,10 @@ class SingleEngine(Engine):
             Step(Segment(none.astype(np.int64), none, none, 0.0, 0.0), began_at, made),
             Step(segment, lam, []),
         ]
+
+    def _solved(self, lam: float, b: np.ndarray) -> np.ndarray:
+        """Return the scaled coefficients of a lam, solved for anew from those of one near by."""
+        return self.solve_at(lam, b, START).beta / self.family.scale(lam)
 
     def _reaches(self, lam: float) -> bool:
         """Whether the lines, which have just been solved for, are optimal back to a larger lam."""
@@ -473,11 +483,45 @@ class SingleEngine(Engine):
         can_fall = np.flatnonzero(self.sets.b > np.minimum(self.y * self.low, self.y * self.w))
         if not can_fall.size:
             raise FloatingPointError("no coefficient is left that could fall")
-        excess = F - (self.sets.m0 + self.lam * self.sets.m1)
+        excess = F - self.sets.margins(self.lam)
         i = int(can_fall[np.argmax(excess[can_fall])])
         self.lines.enter(i)
         self._set(i, ELBOW)
         self._passed = Segment(np.array([i]), self.sets.b[[i]], np.zeros(1), self.segment().bias(self.lam), 0.0)
+
+
+class FixedBiasEngine(SingleEngine):
+    """The same without a free bias: one more point, which is hidden, at the origin makes it zero."""
+
+    n_hidden = 1
+
+    def __init__(self, gram: Gram, family: Family, lam: float, b: np.ndarray, status: np.ndarray | None = None):
+        self._without = gram, family
+        sets = None if status is None else np.append(status, ELBOW)
+        try:
+            super().__init__(WithOrigin(gram), family.with_origin(), lam, with_coefficient(b), sets)
+        except NotStarted as cut:
+            raise NotStarted(cut.beta[:-1]) from None
+
+    def signed_status(self) -> np.ndarray:
+        """Return the set of every point, negative on a side that is not its own."""
+        return super().signed_status()[:-1]
+
+    def current_solution(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the elbow, its b, and the scaled bias, at the present lam."""
+        segment = without(self.segment(), self.family.n - 1)
+        return segment.points, segment.coefficients(self.lam), 0.0
+
+    def steps(self, lam_end: float, max_events: int) -> list[Step]:
+        """Pass events; return the segments without the origin."""
+        return [
+            Step(without(segment, self.family.n - 1), lam, transitions)
+            for segment, lam, transitions in super().steps(lam_end, max_events)
+        ]
+
+    def _solved(self, lam: float, b: np.ndarray) -> np.ndarray:
+        scale = self.family.scale(lam)
+        return with_coefficient(optimum(*self._without, lam, START, scale * b[:-1]).beta / scale)
 
 
 def _shortened(event: NextEvent, lam: float) -> NextEvent:

@@ -144,11 +144,18 @@ def _sorted(rows: np.ndarray) -> np.ndarray:
 
 
 def solutions(
-    C: float, beta: np.ndarray, lower: np.ndarray, upper: np.ndarray, margin: np.ndarray, K: np.ndarray
+    C: float,
+    beta: np.ndarray,
+    lower: np.ndarray,
+    upper: np.ndarray,
+    margin: np.ndarray,
+    K: np.ndarray,
+    *,
+    has_bias: bool = True,
 ) -> SolutionSet:
     """Return all solutions, from one of them, the points on their margins and the kernel matrix of those."""
     low, high = (bound[margin] - beta[margin] for bound in (lower, upper))
-    move, U = _interior(_null_space(K), low, high)
+    move, U = _interior(_null_space(K, has_sum=has_bias), low, high)
     coefficients, directions = beta.copy(), np.zeros((beta.size, U.shape[1]))
     coefficients[margin] = np.clip(beta[margin] + move, lower[margin], upper[margin])
     directions[margin] = np.where(np.abs(U) > NO_ENTRY, U, 0.0)
@@ -157,28 +164,31 @@ def solutions(
     return SolutionSet(C, coefficients, directions, *bounds)
 
 
-def _null_space(K: np.ndarray) -> np.ndarray:
-    """Return the directions along which neither a decision value nor the sum moves."""
+def _null_space(K: np.ndarray, *, has_sum: bool = True) -> np.ndarray:
+    """Return the directions along which no decision value moves and, if it is fixed, not the sum either."""
     m = K.shape[0]
-    if m < 2:
+    if m < 1 + has_sum:
         return np.zeros((m, 0))
     size = float(np.abs(np.diagonal(K)).max()) or 1.0
-    if _is_definite(K / size):
+    if _is_definite(K / size, has_sum=has_sum):
         return np.zeros((m, 0))
+    if not has_sum:
+        values, vectors = la.eigh(K / size)
+        return vectors[:, values <= NULL * m]
     # Among the directions that leave the sum alone: in those of K itself rounding, over its next eigenvalue, can move it.
     level = la.qr(np.ones((m, 1)))[0][:, 1:]
     values, vectors = la.eigh(level.T @ (K / size) @ level)
     return level @ vectors[:, values <= NULL * m]  # of x'K x, which is that of K: it is positive semidefinite
 
 
-def _is_definite(K: np.ndarray) -> bool:
+def _is_definite(K: np.ndarray, *, has_sum: bool = True) -> bool:
     """Whether a Cholesky factor proves that no direction is null; a twentieth of the work of the eigenvalues.
 
-    With K + 11' less a shift, which on directions that leave the sum alone is K less the shift.  Its diagonal is at most 2,
-    so the factor is that of a matrix no farther than m (m + 1) spacings of one (Higham, Accuracy and Stability, 10.1).
+    With K + 11' less a shift, which on directions that leave the sum alone is K less the shift; without a sum that is fixed,
+    with K itself.  Its diagonal is at most 2, so the factor is that of a matrix no farther than m (m + 1) spacings of one (Higham, Accuracy and Stability, 10.1).
     """
     m = K.shape[0]
-    shifted = K + 1.0
+    shifted = K + float(has_sum)
     shifted.flat[:: m + 1] -= NULL * m * (m + 1)  # above that error and NULL m together
     return la.lapack.dpotrf(shifted, overwrite_a=True)[1] == 0
 

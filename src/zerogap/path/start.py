@@ -33,13 +33,14 @@ class Start(NamedTuple):
 def optimal_elbow(gram: Gram, family: Family, lam: float, b: np.ndarray) -> Start:
     """Go from nearly optimal coefficients to the optimum; ``NotStarted`` if a limit is reached on the way."""
     (lower, upper), target = family.box, family.target0 + lam * family.target1
-    if family.is_hinge:
+    if family.is_hinge and family.has_bias:
         y, w = family.y, family.w
         target = lam * (y - (1.0 if w[y > 0].sum() >= w[y < 0].sum() else -1.0))
     b, total = np.clip(b, lower, upper), family.total(lam)
-    if family.low.any():  # counted from there: exchanges take a coefficient of zero for one at a bound
-        b, upper, total = b - lower, upper - lower, total - float(lower.sum())
-        target, lower = target - gram.dot(lower), np.zeros(family.n)
+    if family.low.any():  # counted from there: exchanges take a coefficient of zero for one at a bound, or at a kink
+        least = family.y * family.low
+        b, lower, upper, total = b - least, lower - least, upper - least, total - float(least.sum())
+        target = target - gram.dot(least)
     problem = DualProblem(gram, target, lower, upper, ridge=np.zeros(family.n), eps=family.eps(lam), total=total)
     near = AT_CAP * family.w
     b = np.where((upper > 0.0) & (upper - b <= near), upper, np.where((lower < 0.0) & (b - lower <= near), lower, b))

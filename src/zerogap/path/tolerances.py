@@ -18,8 +18,8 @@ AT_CAP = (
 # How good the lines are.  An update adds a few roundings to them; a solution afresh reads all kernel rows of the elbow.
 FRESH_EVERY = 25  # events after which they are solved for afresh: that is then a small part of all work
 LEFT_OVER = 1e-11  # what they may leave of p_E = 0 and q_E = y_E, relative to lam
-# Part of the objective that this may cost, the promise; beyond it lines are exact at every event.  Lines leave a hundredth of
-# what they may as a rule, and to be exact takes ten times as long.
+# Part of the objective that this may cost, the promise: where it would be more they may leave less.  They leave a hundredth of
+# what they may as a rule.  Where even their rounding may cost more they are exact at every event, which takes ten times as long.
 OPEN = 1e-9
 ROUGH = 10.0  # lines that were so many times steeper in between have left their rounding, and are solved for afresh
 UNSURE = 1e-10  # a coefficient that refinement changes by more than this part of its box is refined more precisely
@@ -42,6 +42,10 @@ REFRESH_BELOW = 0.5  # of the lam at which that was done last
 SLOW = 1e-13  # part of the fastest rate that may be rounding: such a point does not move, or by this part of a box
 TIE = 1e-10  # events nearer than this, relative to lam or to the box, happen at once: their order is not known
 OUTSIDE = 1e-14  # a coefficient beyond its bound by more than this part of its box is not there by rounding alone
+# Where lines are so steep that the last digit of lam moves a coefficient by more, that much, if it costs no more of the
+# objective than this part of the promise.
+OUTSIDE_STEEP = 1e-11
+SEEN_OUTSIDE = 0.01
 # Part of the fastest rate of an exchange that may be rounding.  More than ``SLOW``: the exchange multiplies the determinant of
 # the elbow's system by the squared rate of the point that leaves, so that to take rounding for a rate makes it singular, while
 # in the ratio test that is one event too many.
