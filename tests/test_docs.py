@@ -19,8 +19,8 @@ from zerogap.solvers import Entry
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
-    "add-a-kernel.md", "add-a-loss.md", "add-a-solver.md", "certify.md", "incremental.md", "plots.md", "scikit-learn.md",
-    "tuning.md",
+    "add-a-kernel.md", "add-a-loss.md", "add-a-solver.md", "certify.md", "gaussian-processes.md", "incremental.md",
+    "plots.md", "problem.md", "scaling-up.md", "scikit-learn.md", "tuning.md",
 ]  # fmt: skip
 
 
