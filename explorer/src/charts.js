@@ -1,0 +1,90 @@
+// Charts over C, by uPlot, with a line where the explorer is.
+
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { number } from "./words.js";
+
+const FONT = "11px system-ui, sans-serif";
+
+function axis(colours, label, more = {}) {
+  return {
+    stroke: colours.faint, grid: { stroke: colours.grid, width: 1 }, ticks: { stroke: colours.grid, width: 1, size: 4 },
+    font: FONT, labelFont: FONT, label, labelSize: 16, gap: 3, size: 34, ...more,
+  };
+}
+
+// Powers of ten only, or there are too many of them.
+const powers = (_, splits) => splits.map((v) => (v > 0 && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? number(v, 1) : ""));
+
+/** A chart over a logarithmic axis; `move` is called with the value where someone points. */
+export class Chart {
+  constructor(place, { title, x, y, series, data, height = 170, isLogY = false, range, bands = [], move, xName = "C", log = 3 }) {
+    this.place = place;
+    this.options = { title, x, y, series, height, isLogY, range, bands, xName, log };
+    this.data = data;
+    this.move = move;
+    this.now = document.createElement("div");
+    this.now.className = "zg-now";
+  }
+
+  /** Draw in these colours, in the width there is. */
+  draw(colours) {
+    const { place, options, data } = this;
+    const { y, series, height, isLogY, range, bands, xName, log } = options;
+    this.plot?.destroy();
+    const width = Math.max(place.clientWidth, 200);
+    this.plot = new uPlot({
+      width, height, legend: { show: false }, cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false } },
+      padding: [8, 10, 0, 0],
+      scales: {
+        x: { time: false, distr: log, log: 10, range: (_, low, high) => [low, high] },
+        y: isLogY ? { distr: 3, log: 10 } : range ? { range: () => range } : {},
+      },
+      axes: [
+        axis(colours, xName, log === 3 ? { values: powers } : {}),
+        axis(colours, y, { size: 48, ...(isLogY ? { values: powers } : {}) }),
+      ],
+      series: [{}, ...series.map((one) => ({ points: { show: false }, width: 1.5, ...one, stroke: colours[one.colour] ?? one.colour }))],
+      hooks: {
+        drawClear: [(u) => {
+          for (const [from, to] of bands) {
+            const a = u.valToPos(from, "x", true);
+            const b = u.valToPos(to, "x", true);
+            u.ctx.fillStyle = colours.band;
+            u.ctx.fillRect(a, u.bbox.top, Math.max(b - a, 2 * devicePixelRatio), u.bbox.height);
+          }
+        }],
+      },
+    }, data, place);
+    const over = this.plot.over;
+    over.append(this.now);
+    over.style.touchAction = "pan-y";
+    const point = (event) => this.move(this.plot.posToVal(event.clientX - over.getBoundingClientRect().left, "x"));
+    over.addEventListener("pointerdown", (event) => {
+      over.setPointerCapture(event.pointerId);
+      point(event);
+    });
+    over.addEventListener("pointermove", (event) => event.buttons && point(event));
+    if (this.at !== undefined) this.mark(this.at);
+  }
+
+  /** Put the line at a value. */
+  mark(value) {
+    this.at = value;
+    if (this.plot) this.now.style.transform = `translateX(${this.plot.valToPos(value, "x")}px)`;
+  }
+
+  /** Replace what is drawn. */
+  update(data, series) {
+    this.data = data;
+    if (series) this.options.series = series;
+  }
+}
+
+export const stepped = uPlot.paths.stepped({ align: 1 });
+
+export function chartColours(element) {
+  const style = getComputedStyle(element);
+  const names = ["ink", "faint", "grid", "band", "right", "elbow", "left", "negative", "positive", "accent", "s0", "s1", "s2", "s3", "s4"];
+  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--zg-${name}`).trim()]));
+}
