@@ -13,8 +13,18 @@ function axis(colours, label, more = {}) {
   };
 }
 
-// Powers of ten only, or there are too many of them.
-const powers = (_, splits) => splits.map((v) => (v > 0 && Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-9 ? number(v, 1) : ""));
+// Of a logarithmic axis powers of ten only, and not too many of them; on a short one 2 and 5 times a power, too.
+function splits(_, __, low, high) {
+  const [first, last] = [Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9)];
+  const every = Math.max(1, Math.ceil((last - first) / 7));
+  const found = [];
+  for (let k = first; k <= last; k += every) found.push(10 ** k);
+  if (found.length > 2) return found;
+  return [1, 2, 5].flatMap((m) => [first - 1, first, last].map((k) => m * 10 ** k)).filter((v) => v >= low && v <= high).sort((a, b) => a - b);
+}
+
+const figures = (_, values) => values.map((v) => (v === null ? "" : v >= 1e4 || v < 1e-3 ? v.toExponential(0).replace("+", "") : number(v)));
+const logarithmic = { splits, values: figures, filter: (_, found) => found };
 
 /** A chart over a logarithmic axis; `move` is called with the value where someone points. */
 export class Chart {
@@ -35,14 +45,14 @@ export class Chart {
     const width = Math.max(place.clientWidth, 200);
     this.plot = new uPlot({
       width, height, legend: { show: false }, cursor: { x: false, y: false, points: { show: false }, drag: { x: false, y: false } },
-      padding: [8, 10, 0, 0],
+      padding: [8, 16, 0, 0],
       scales: {
         x: { time: false, distr: log, log: 10, range: (_, low, high) => [low, high] },
         y: isLogY ? { distr: 3, log: 10 } : range ? { range: () => range } : {},
       },
       axes: [
-        axis(colours, xName, log === 3 ? { values: powers } : {}),
-        axis(colours, y, { size: 48, ...(isLogY ? { values: powers } : {}) }),
+        axis(colours, xName, log === 3 ? logarithmic : {}),
+        axis(colours, y, { size: 48, ...(isLogY ? logarithmic : {}) }),
       ],
       series: [{}, ...series.map((one) => ({ points: { show: false }, width: 1.5, ...one, stroke: colours[one.colour] ?? one.colour }))],
       hooks: {

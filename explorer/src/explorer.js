@@ -15,6 +15,7 @@ const SETTLED = 110; // milliseconds without a move
 const SAMPLES = 500; // of a chart
 const SHOWN = 40; // points in the chart of coefficients
 const NEAR = 14; // pixels
+const LIST_EVERY = 250; // milliseconds between two looks at the list while things move
 const AFFORDABLE = 5; // milliseconds a frame, for the values of all training points
 
 const BODY = `
@@ -102,13 +103,13 @@ export class Explorer {
     this.training = amongPoints(data);
     this.training &&= new Sum(this.training, path.n);
     this.trainingCost = 1;
-    this.selected = null;
-    this.version = -1;
+    this.selected = this.decisions = this.known = null;
+    this.listed = 0;
     const features = data.features ? ` · ${count(data.features.d)} features` : "";
     this.find(".zg-sub").textContent = `${count(path.n)} points${features} · ${data.kernel.words} · ${count(path.point.length)} events · `
       + `C from ${number(path.C[0])} to ${number(path.C[path.segments])}`;
     this.find(".zg-main").innerHTML = BODY;
-    this.scene = new Scene(this.find(".zg-picture"));
+    this.scene = new Scene(this.find(".zg-picture"), () => this.draw());
     this.position?.pause();
     const [low, high] = [Math.log10(path.C[0]), Math.log10(path.C[path.segments])];
     const slider = this.find("input[type=range]");
@@ -123,7 +124,8 @@ export class Explorer {
     this.fillWays();
     this.makeCharts();
     this.listenToPicture();
-    this.setC(C ?? (data.best?.[0] ? Math.sqrt(data.best[0][0] * data.best[0][1]) : 10 ** ((low + high) / 2)));
+    const [best] = [...(data.best ?? [])].sort((one, two) => two[1] / two[0] - one[1] / one[0]);
+    this.setC(C ?? (best ? Math.sqrt(best[0] * best[1]) : 10 ** ((low + high) / 2)));
   }
 
   find(selector) {
@@ -272,7 +274,10 @@ export class Explorer {
     this.evaluate();
     this.drawPicture();
     for (const chart of this.charts) chart.mark(this.C);
-    this.list.mark(this.cursor.events - 1);
+    if (!this.isMoving || began - this.listed > LIST_EVERY) {
+      this.listed = began;
+      this.list.mark(this.cursor.events - 1);
+    }
     if (this.frames.length >= 600) this.frames.shift();
     this.frames.push(performance.now() - began);
   }
@@ -300,9 +305,11 @@ export class Explorer {
     const isNeeded = this.way === "decision";
     if (training && (isNeeded || !this.isMoving || this.trainingCost < AFFORDABLE)) {
       const began = performance.now();
-      training.follow(cursor);
+      const values = training.follow(cursor, began + AFFORDABLE);
       this.trainingCost += 0.2 * (performance.now() - began - this.trainingCost);
-      this.known = certificate(cursor, training.values);
+      if (values === null) return this.isMoving || this.draw(); // a little more of it in the next frame
+      this.known = certificate(cursor, values);
+      this.decisions = Float64Array.from(values, (F) => F / cursor.lam);
     } else if (training) {
       return;
     }
@@ -328,7 +335,8 @@ export class Explorer {
       this.place ??= this.placeInPlane();
       this.grids ??= Grids.of(this.data.kernel, plane, this.path.n, scene.width / scene.height) ?? "none";
       if (this.grids !== "none") {
-        const grid = this.grids.values(this.isMoving, (sum) => sum.follow(cursor));
+        const grid = this.grids.values(this.isMoving, (sum, deadline) => sum.follow(cursor, deadline));
+        if (!grid.isFinal && !this.isMoving) this.draw();
         scene.field(grid.values, grid.columns, grid.rows, cursor.lam);
       }
     }
@@ -348,8 +356,8 @@ export class Explorer {
 
   /** Put points where their decision values are; the axis is as long as nearly all of them need. */
   placeByDecision() {
-    const { scene, plane, cursor, training, path } = this;
-    const f = Float64Array.from(training.values, (F) => F / cursor.lam);
+    const { scene, plane, path } = this;
+    const f = (this.decisions ??= new Float64Array(path.n));
     const sizes = Float64Array.from(f, Math.abs).sort();
     const limit = Math.max(1.05 * sizes[Math.floor(0.98 * (path.n - 1))], 1.4);
     const [y0, y1] = plane.yRange;
@@ -485,7 +493,7 @@ export class Explorer {
 
   /** Return f on the fine grid of the current plane, and where: for whoever wants to check it. */
   gridValues() {
-    const grid = this.grids.values(false, (sum) => sum.follow(this.cursor));
+    const grid = this.grids.finest((sum) => sum.follow(this.cursor));
     return {
       x: Array.from(grid.xs, (s) => s + this.plane.cx), y: Array.from(grid.ys, (t) => t + this.plane.cy),
       f: Array.from(grid.values, (F) => F / this.cursor.lam),

@@ -5,6 +5,7 @@ import { Sum } from "./sum.js";
 
 const LEVELS = [40, 72, 136]; // columns
 const AFFORDABLE = 6; // milliseconds a frame
+const SLICE = 8; // milliseconds a frame for the fine grid
 
 export class Grids {
   constructor(kernel, plane, n, aspect) {
@@ -31,14 +32,21 @@ export class Grids {
     return source && { xs, ys, columns, rows, sum: new Sum(source, this.n) };
   }
 
-  /** Return a grid with up-to-date values; `compute` lets a sum follow. */
+  /** Return a grid with up-to-date values; `compute` lets a sum follow until a deadline.  `isFinal` tells if it is the finest. */
   values(isMoving, compute) {
     const level = this.hasTable ? 0 : isMoving ? (this.cost[1] < AFFORDABLE ? 1 : 0) : 2;
-    const grid = this.at(level);
     const began = performance.now();
-    grid.values = compute(grid.sum);
+    const grid = this.at(level);
+    const values = compute(grid.sum, level === 2 ? began + SLICE : Infinity);
+    if (values === null) return { ...this.values(true, compute), isFinal: false }; // a little more of it in the next frame
     this.cost[level] += 0.2 * (performance.now() - began - this.cost[level]);
-    return grid;
+    return Object.assign(grid, { values, isFinal: !isMoving || this.hasTable });
+  }
+
+  /** Return the finest grid, however long that takes. */
+  finest(compute) {
+    const grid = this.at(this.hasTable ? 0 : 2);
+    return Object.assign(grid, { values: compute(grid.sum, Infinity) });
   }
 }
 

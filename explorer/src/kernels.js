@@ -86,9 +86,8 @@ const COLUMNS = 40_000_000; // bytes of kernel columns that are kept
 
 /** Kernel values among the training points, computed when they are first needed. */
 class Columns {
-  constructor(kernel, features, origin) {
-    const { n, d } = features;
-    Object.assign(this, { size: n, d, kernel, value: ofProduct(kernel), known: new Map() });
+  constructor(kernel, n, features, origin) {
+    Object.assign(this, { size: n, kernel, value: ofProduct(kernel), known: new Map() });
     this.most = Math.max(8, Math.floor(COLUMNS / (8 * n)));
     this.X = features.columns.map((column, k) => (this.value ? column.map((x) => x - origin[k]) : column));
   }
@@ -120,5 +119,5 @@ export function amongPoints(data) {
   const { kernel, features, gram, n } = data;
   if (gram) return new Table(gram, n);
   const isWhole = features && features.columns.length === features.d;
-  return isWhole && (kernel.name === "rbf" || ofProduct(kernel)) ? new Columns(kernel, features, data.origin) : null;
+  return isWhole && (kernel.name === "rbf" || ofProduct(kernel)) ? new Columns(kernel, n, features, data.origin) : null;
 }

@@ -98,7 +98,7 @@ export class Replay {
         <div><dt>support vectors</dt><dd data-stat="support"></dd></div><div><dt>gap</dt><dd data-stat="gap"></dd></div></dl><p class="zg-note"></p>`;
       card.querySelector("h3 span").textContent = run.name;
       this.find(".zg-runs").append(card);
-      return { card, scene: new Scene(card.querySelector("canvas")), status: new Int8Array(this.problem.n), grids: null };
+      return { card, scene: new Scene(card.querySelector("canvas"), () => this.draw()), status: new Int8Array(this.problem.n), grids: null };
     });
     const select = document.createElement("select");
     select.setAttribute("aria-label", "measured in");
@@ -191,7 +191,8 @@ export class Replay {
       this.runs.forEach((run, k) => this.drawRun(run, this.scenes[k]));
       this.chart.mark(Math.max(10 ** this.position.value, 0.5 * this.unit));
       const value = 10 ** this.position.value;
-      this.find(".zg-value").textContent = `${number(this.measure === "seconds" ? value : Math.floor(value), 3)}`;
+      const unit = { step: "iterations", evaluations: "values", seconds: "s" }[this.measure];
+      this.find(".zg-value").textContent = `${this.measure === "seconds" ? number(value) : count(Math.floor(value + 1e-6))} ${unit}`;
       if (this.frames.length >= 600) this.frames.shift();
       this.frames.push(performance.now() - began);
     });
@@ -223,7 +224,8 @@ export class Replay {
       view.grids = Grids.of(problem.kernel, plane, problem.n, scene.width / scene.height) ?? "none";
     }
     if (view.grids !== "none") {
-      const grid = view.grids.values(this.isMoving, (sum) => sum.of(run.beta, run.bias[run.at]));
+      const grid = view.grids.values(this.isMoving, (sum, deadline) => sum.of(run.beta, run.bias[run.at], deadline));
+      if (!grid.isFinal && !this.isMoving) this.draw();
       scene.field(grid.values, grid.columns, grid.rows, 1);
     }
     scene.points(view.x, view.y, problem.y, status);
@@ -248,7 +250,7 @@ export class Replay {
   /** Return f of a solver's frame on the fine grid, and where. */
   gridValues(k) {
     const run = this.runs[k];
-    const grid = this.scenes[k].grids.values(false, (sum) => sum.of(run.beta, run.bias[run.at]));
+    const grid = this.scenes[k].grids.finest((sum) => sum.of(run.beta, run.bias[run.at]));
     return { x: Array.from(grid.xs, (s) => s + this.plane.cx), y: Array.from(grid.ys, (t) => t + this.plane.cy), f: Array.from(grid.values) };
   }
 }

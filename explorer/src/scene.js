@@ -1,4 +1,4 @@
-// The picture: regions, boundary, margins and points, on one canvas.
+// The picture: regions, boundary and margins on one canvas, points on another above it.
 
 import { contour } from "./contour.js";
 import { ELBOW, LEFT, RIGHT } from "./path.js";
@@ -20,30 +20,40 @@ export function paletteOf(element) {
 }
 
 export class Scene {
-  constructor(canvas) {
+  constructor(canvas, resized) {
     this.canvas = canvas;
+    this.mayDiffer = true;
+    new ResizeObserver(() => {
+      this.mayDiffer = true;
+      resized();
+    }).observe(canvas);
     this.context = canvas.getContext("2d");
     this.image = document.createElement("canvas");
-    this.sprites = new Map();
+    this.top = Object.assign(document.createElement("canvas"), { className: "zg-picture zg-points" });
+    canvas.after(this.top);
+    this.stamps = new Map();
   }
 
-  /** Take the size of the element; return whether that is another one. */
+  /** Take the size of the element, if it may be another one; return whether it is. */
   fit() {
     const { canvas } = this;
     const ratio = Math.min(window.devicePixelRatio || 1, 2);
+    if (!this.mayDiffer && ratio === this.ratio) return false; // asking for the size makes the browser lay out the page
+    this.mayDiffer = false;
     const width = Math.round(canvas.clientWidth * ratio);
     const height = Math.round(canvas.clientHeight * ratio);
     if (canvas.width === width && canvas.height === height && this.ratio === ratio) return false;
-    Object.assign(canvas, { width, height });
+    for (const each of [canvas, this.top]) Object.assign(each, { width, height });
+    this.sheet = null;
     this.ratio = ratio;
-    this.sprites.clear();
+    this.stamps.clear();
     return true;
   }
 
   set palette(palette) {
     this.colours = palette;
     this.sides = [colour(palette.negative), colour(palette.positive)];
-    this.sprites.clear();
+    this.stamps.clear();
   }
 
   clear() {
@@ -97,7 +107,7 @@ export class Scene {
     }
     image.getContext("2d").putImageData(this.pixels, 0, 0);
     context.imageSmoothingEnabled = true;
-    context.imageSmoothingQuality = "high";
+    context.imageSmoothingQuality = "low";
     // Values stand for the corners of cells, pixels for their middles.
     const dx = this.width / (columns - 1);
     const dy = this.height / (rows - 1);
@@ -124,28 +134,30 @@ export class Scene {
     }
   }
 
-  /** Draw points: colour and size tell the set, the shape the class. */
+  /** Draw points: colour and size tell the set, the shape the class.  Thousands of small pictures are faster put together here. */
   points(x, y, sides, status) {
+    const { top } = this;
+    this.sheet ??= top.getContext("2d").createImageData(top.width, top.height);
+    const pixels = new Uint32Array(this.sheet.data.buffer);
+    pixels.fill(0);
     for (const set of ORDER) {
-      for (const side of [-1, 1]) {
-        const sprite = this.sprite(set, side);
-        const half = sprite.width / 2 / this.ratio;
-        const size = 2 * half;
-        for (let i = 0; i < status.length; i++) {
-          if (status[i] === set && sides[i] === side) this.context.drawImage(sprite, x[i] - half, y[i] - half, size, size);
-        }
+      const stamps = [this.stamp(set, -1), this.stamp(set, 1)];
+      for (let i = 0; i < status.length; i++) {
+        if (status[i] === set) press(pixels, top.width, top.height, stamps[sides[i] > 0 ? 1 : 0], x[i] * this.ratio, y[i] * this.ratio);
       }
     }
+    top.getContext("2d").putImageData(this.sheet, 0, 0);
   }
 
-  sprite(set, side) {
+  /** Return the picture of a point: the pixels that are not empty, and where they are from its corner. */
+  stamp(set, side) {
     const key = 2 * set + (side > 0);
-    if (this.sprites.has(key)) return this.sprites.get(key);
+    if (this.stamps.has(key)) return this.stamps.get(key);
     const { ratio, colours } = this;
     const radius = RADIUS[set];
     const half = Math.ceil((radius + 2.5) * ratio);
-    const sprite = Object.assign(document.createElement("canvas"), { width: 2 * half, height: 2 * half });
-    const context = sprite.getContext("2d");
+    const picture = Object.assign(document.createElement("canvas"), { width: 2 * half, height: 2 * half });
+    const context = picture.getContext("2d");
     context.translate(half, half);
     context.scale(ratio, ratio);
     shape(context, side, radius);
@@ -156,13 +168,20 @@ export class Scene {
     context.lineWidth = set === ELBOW ? 1.8 : 0.9;
     context.strokeStyle = set === ELBOW ? colours.ink : colours.paper;
     context.stroke();
-    this.sprites.set(key, sprite);
-    return sprite;
+    const { data } = context.getImageData(0, 0, 2 * half, 2 * half);
+    const all = new Uint32Array(data.buffer);
+    const seen = [...all.keys()].filter((k) => all[k] >>> 24);
+    const places = Int32Array.from(seen, (k) => Math.floor(k / (2 * half)) * this.canvas.width + (k % (2 * half)));
+    const stamp = { half, places, pixels: Uint32Array.from(seen, (k) => all[k]) };
+    this.stamps.set(key, stamp);
+    return stamp;
   }
 
   /** Draw a ring around a point. */
   ring(x, y) {
-    const { context, colours } = this;
+    const { colours, ratio } = this;
+    const context = this.top.getContext("2d");
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.beginPath();
     context.arc(x, y, 10, 0, 2 * Math.PI);
     Object.assign(context, { strokeStyle: colours.ink, lineWidth: 2 });
@@ -182,4 +201,25 @@ export function shape(context, side, radius) {
     context.lineTo(-0.9 * r, 0.62 * r);
     context.closePath();
   }
+}
+
+/** Put a stamp on a sheet of pixels, over what is there; at an edge only the rows and columns that are on it. */
+function press(sheet, width, height, stamp, x, y) {
+  const { half, places, pixels } = stamp;
+  const left = Math.round(x) - half;
+  const top = Math.round(y) - half;
+  const isInside = left >= 0 && top >= 0 && left + 2 * half <= width && top + 2 * half <= height;
+  const from = top * width + left;
+  for (let k = 0; k < pixels.length; k++) {
+    const at = from + places[k];
+    if (!isInside && !isOn(at, left, half, width, sheet.length)) continue;
+    // Where points overlap the soft edge of the upper one is left out: mixing colours would take longer than all the rest.
+    if (sheet[at] === 0 || pixels[k] >>> 31) sheet[at] = pixels[k];
+  }
+}
+
+function isOn(at, left, half, width, size) {
+  if (at < 0 || at >= size) return false;
+  const column = at % width;
+  return column >= left && column < left + 2 * half;
 }

@@ -13,8 +13,8 @@ export class Sum {
     this.changes = 0;
   }
 
-  /** Let the coefficients be those that a function tells, a column for each that has changed. */
-  hold(wanted) {
+  /** Let the coefficients be those that a function tells, a column for each that has changed; return whether there was time. */
+  hold(wanted, deadline = Infinity) {
     const { held, slow, source } = this;
     let different = 0;
     let some = 0;
@@ -34,13 +34,15 @@ export class Sum {
       source.add(slow, i, c - held[i]);
       held[i] = c;
       this.changes++;
+      if (this.changes % 8 === 0 && performance.now() > deadline) return false;
     }
+    return true;
   }
 
-  /** Return lam f at the cursor's C: capped points are held, those of the elbow added each time. */
-  follow(cursor) {
+  /** Return lam f at the cursor's C: capped points are held, those of the elbow added each time; null if there was no time. */
+  follow(cursor, deadline = Infinity) {
     const { status, path, elbow, b } = cursor;
-    this.hold((i) => (status[i] === LEFT ? path.cap[i] : 0));
+    if (!this.hold((i) => (status[i] === LEFT ? path.cap[i] : 0), deadline)) return null;
     this.values.set(this.slow);
     for (let j = 0; j < elbow.length; j++) {
       const c = b[j] - this.held[elbow[j]]; // no point of the elbow is held, unless rounding has put it there
@@ -50,9 +52,9 @@ export class Sum {
     return this.values;
   }
 
-  /** Return f of coefficients and a bias. */
-  of(beta, bias) {
-    this.hold((i) => beta[i]);
+  /** Return f of coefficients and a bias; null if there was no time. */
+  of(beta, bias, deadline = Infinity) {
+    if (!this.hold((i) => beta[i], deadline)) return null;
     for (let k = 0; k < this.values.length; k++) this.values[k] = this.slow[k] + bias;
     return this.values;
   }

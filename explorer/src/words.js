@@ -40,7 +40,7 @@ export const setName = (set) => SETS[set];
 /** Say what happens to a point that goes from a set to another. */
 export function change(origin, target) {
   return {
-    "0,1": "reaches the margin from outside", "2,1": "comes out onto the margin", "1,0": "leaves the margin, no longer counts",
-    "1,2": "falls inside the margin", "0,2": "goes inside the margin", "2,0": "goes outside, no longer counts",
+    "0,1": "reaches the margin", "2,1": "comes out onto the margin", "1,0": "leaves: no influence", "1,2": "falls inside the margin",
+    "0,2": "goes inside the margin", "2,0": "goes outside: no influence",
   }[`${origin},${target}`] ?? "stays";
 }
