@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 
-import zerogap
 from zerogap import DualProblem, Gram, Path, RelativeGap, SVCPath, compare, datasets, svm_path, svr_path
 from zerogap.comparison import Frame, _Film
 from zerogap.explorer import geometry, lines, page
@@ -271,7 +270,7 @@ def test_a_film_keeps_first_rows_even_ones_and_the_last(rows, most):
     assert steps[: most // 3] == list(range(min(rows, most // 3)))
     assert steps[-1] == rows - 1
     assert steps == sorted(set(steps))
-    assert rows > most or steps == list(range(rows)) or rows >= most
+    assert rows >= most or steps == list(range(rows))
     middle = np.diff(steps[most // 3 : -1])
     assert middle.size == 0 or (middle == middle[0]).all()
 
@@ -323,4 +322,3 @@ def test_a_comparison_without_frames_or_of_a_regression_is_refused(tmp_path):
 def test_arrays_come_back_as_they_were():
     for kind, values in (("f8", [0.1, np.inf, -0.0]), ("f4", [0.5]), ("i4", [-7, 2**31 - 1]), ("i1", [-1, 2])):
         np.testing.assert_array_equal(decoded(array(values, kind)), np.array(values, dtype=f"<{kind}"))
-    assert zerogap.__version__
