@@ -3,10 +3,12 @@
 import json
 import re
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
+from test_docs import DOCS, run
 
 from zerogap import DualProblem, Gram, Path, RelativeGap, SVCPath, compare, datasets, svm_path, svr_path
 from zerogap.comparison import Frame, _Film
@@ -17,7 +19,9 @@ from zerogap.kernels import RBF, Function, Linear
 
 def payload_of(text):
     """Return the payload of a page."""
-    return json.loads(re.search(r'<script id="zerogap-payload" type="application/json">(.*?)</script>', text, re.DOTALL)[1])
+    return json.loads(
+        re.search(r'<script id="zerogap-payload" type="application/json">(.*?)</script>', text, re.DOTALL)[1]
+    )
 
 
 def opened(value):
@@ -130,9 +134,10 @@ def test_labels_names_and_the_score_are_those_of_the_model(tmp_path):
     assert data["bestScore"] == curve.best_score
     np.testing.assert_array_equal(decoded(data["curve"]["score"]), curve.score)
     assert data["largestGap"] == model.largest_gap_
-    given = payload_of(model.explore(tmp_path / "page.html", curve=curve, feature_names=list("abcdefghijklmnopqrstuvwxyz0123")).read_text())
+    names = [f"f{k}" for k in range(30)]
+    given = payload_of(model.explore(tmp_path / "page.html", curve=curve, feature_names=names).read_text())
     assert given["paths"][0]["bestScore"] == curve.best_score
-    assert given["paths"][0]["features"]["names"][0] == "a"
+    assert given["paths"][0]["features"]["names"] == names
 
 
 def test_several_classes_are_a_path_for_each_pair(tmp_path):
@@ -207,13 +212,13 @@ def test_a_precomputed_kernel_has_a_decision_axis(tmp_path):
 
 def test_what_cannot_be_shown_is_refused_with_what_to_do(tmp_path, monkeypatch):
     X, y = blobs()
-    with pytest.raises(TypeError, match="paths of two classes over C.*RegressionPath"):
+    with pytest.raises(TypeError, match=r"paths of two classes over C.*RegressionPath"):
         svr_path(X, y.astype(float), C_max=1.0).explore(tmp_path / "page.html")
     path = svm_path(X, y, C_max=10)
     with pytest.raises(ValueError, match="a name for each of the 2 features; got 1"):
         path.explore(tmp_path / "page.html", feature_names=["a"])
     path.save(tmp_path / "path")
-    with pytest.raises(ValueError, match="loaded without its data.*Set path.gram"):
+    with pytest.raises(ValueError, match=r"loaded without its data.*Set path.gram"):
         Path.load(tmp_path / "path").explore(tmp_path / "page.html")
     with pytest.raises(ValueError, match="pass both X and y"):
         SVCPath(C_max=1.0).fit(X, y).explore(tmp_path / "page.html", X)
@@ -310,13 +315,20 @@ def test_the_frames_of_a_comparison_are_the_iterates(formulation, tmp_path):
 def test_a_comparison_without_frames_or_of_a_regression_is_refused(tmp_path):
     X, y = blobs()
     problem = DualProblem.hinge(Gram(X), 2.0 * y - 1, C=1.0)
-    with pytest.raises(ValueError, match="compare\\(..., frames=200\\)"):
+    with pytest.raises(ValueError, match=re.escape("compare(..., frames=200)")):
         compare(problem, ["smo"]).explore(tmp_path / "race.html")
     with pytest.raises(ValueError, match="frames must be a whole number above 0"):
         compare(problem, ["smo"], frames=0)
     regression = DualProblem.epsilon_insensitive(Gram(X), X[:, 0], 1.0, 0.1)
     with pytest.raises(TypeError, match="two classes"):
         compare(regression, ["smo"], frames=5).explore(tmp_path / "race.html")
+
+
+@pytest.mark.long
+def test_the_code_of_its_page_in_the_docs_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(DOCS / "explorer.md", ModuleType("explorer_page"))
+    assert {file.name for file in tmp_path.iterdir()} == {"moons.html", "race.html"}
 
 
 def test_arrays_come_back_as_they_were():

@@ -8,14 +8,19 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 
 from zerogap import DualProblem, Gram, RelativeGap, SVCPath, compare, svm_path
+from zerogap.explorer.encoding import text_of
 from zerogap.explorer.geometry import principal_axes
+from zerogap.explorer.page import of_paths, part
 from zerogap.kernels import RBF, Linear
 
-playwright = pytest.importorskip("playwright.sync_api", reason='a browser is driven by playwright: pip install "zerogap[browser]"')
+NEEDED = 'a browser is driven by playwright: pip install "zerogap[browser]"'
+playwright = pytest.importorskip("playwright.sync_api", reason=NEEDED)
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium; apt-get install chromium, or another way to it")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="there is no Chromium; apt-get install chromium, or another way to it"
+)
 
-QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-extensions", "--disable-sync", "--no-first-run")
+QUIET = ("no-sandbox", "disable-gpu", "disable-background-networking", "disable-extensions", "disable-sync", "no-first-run")
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 CLOSE = 1e-6
 
@@ -23,7 +28,7 @@ CLOSE = 1e-6
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        running = driver.chromium.launch(executable_path=CHROMIUM, args=[f"--{option}" for option in QUIET])
         yield running
         running.close()
 
@@ -106,7 +111,13 @@ def test_everything_that_can_be_pressed_works(show, file, model):
     assert page.locator("[data-stat=score]").inner_text() == f"{float(curve(10**0.5)):.4g}"
     # Keys go from breakpoint to breakpoint.
     k = int(np.searchsorted(path.C, 10**0.5))
-    for key, expected in (("ArrowRight", k), ("ArrowRight", k + 1), ("ArrowLeft", k), ("Home", 0), ("End", len(path) - 1)):
+    for key, expected in (
+        ("ArrowRight", k),
+        ("ArrowRight", k + 1),
+        ("ArrowLeft", k),
+        ("Home", 0),
+        ("End", len(path) - 1),
+    ):
         page.keyboard.press(key)
         assert now(page) == pytest.approx(path.C[expected], rel=1e-12), key
     page.keyboard.press("Home")
@@ -146,6 +157,9 @@ def test_everything_that_can_be_pressed_works(show, file, model):
     assert known["errors"] == wrong
 
 
+DRAWN = "(k) => { zerogap.drawRun(zerogap.runs[k], zerogap.scenes[k]); return zerogap.gridValues(k); }"
+
+
 def test_solvers_are_replayed_step_by_step(show, tmp_path):
     X, y = moons(40)
     problem = DualProblem.hinge(Gram(X, gamma=1.0), 2.0 * y - 1, C=10.0)
@@ -156,7 +170,7 @@ def test_solvers_are_replayed_step_by_step(show, tmp_path):
     assert page.evaluate("zerogap.runs[0].step[zerogap.runs[0].at]") >= 1
     page.keyboard.press("End")
     for k, name in enumerate(comparison.solutions):
-        found = page.evaluate("(k) => { zerogap.drawRun(zerogap.runs[k], zerogap.scenes[k]); return zerogap.gridValues(k); }", k)
+        found = page.evaluate(DRAWN, k)
         x, t = np.meshgrid(found["x"], found["y"])
         solution = comparison[name].solution
         K = problem.gram.kernel(np.stack([x.ravel(), t.ravel()], axis=1), X)
@@ -173,13 +187,46 @@ def test_solvers_are_replayed_step_by_step(show, tmp_path):
     wait(page, "zerogap.measure === 'evaluations' && zerogap.value > zerogap.low")
 
 
+WIDGET = """async ([script, payload]) => {
+  const { default: widget } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+  const state = { payload, C: 2.0 }, listeners = [];
+  globalThis.model = {
+    get: (name) => state[name], set: (name, value) => { state[name] = value; }, save_changes: () => { state.saved = state.C; },
+    on: (_, f) => listeners.push(f), off: (_, f) => listeners.splice(listeners.indexOf(f), 1),
+    change: (C) => { state.C = C; listeners.forEach((f) => f()); }, state, listeners,
+  };
+  globalThis.end = widget.render({ model, el: document.body });
+  globalThis.view = document.querySelector(".zg-root").zerogap;
+}"""
+
+
+def test_a_widget_and_python_move_each_other(browser, model):
+    page = browser.new_page()
+    page.add_style_tag(content=part("bundle.css"))
+    page.evaluate(WIDGET, [part("bundle.js"), text_of(of_paths([model.path_], [("0", "1")]))])
+    assert page.evaluate("view.C") == 2.0
+    page.locator("input[type=range]").fill("1")
+    assert page.evaluate("[model.state.C, model.state.saved]") == [10.0, 10.0]
+    page.evaluate("model.change(0.5)")  # by Python
+    assert page.evaluate("view.C") == 0.5
+    assert float(page.locator("input[type=range]").input_value()) == pytest.approx(np.log10(0.5))
+    page.evaluate("end()")
+    assert page.evaluate("[document.querySelectorAll('.zg-root').length, model.listeners.length]") == [0, 0]
+    page.close()
+
+
 # Longer.
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
     "options",
-    [{"kernel": "linear"}, {"kernel": "poly", "degree": 3, "coef0": 1.0}, {"gamma": 0.05}, {"kernel": RBF(0.1) + 0.2 * Linear()}],
+    [
+        {"kernel": "linear"},
+        {"kernel": "poly", "degree": 3, "coef0": 1.0},
+        {"gamma": 0.05},
+        {"kernel": RBF(0.1) + 0.2 * Linear()},
+    ],
     ids=["linear", "poly", "rbf", "sum"],
 )
 @pytest.mark.parametrize("shift", [0.0, 1e4], ids=["near", "far"])
@@ -231,7 +278,8 @@ def test_a_precomputed_kernel_is_seen_on_its_decision_axis(show, tmp_path):
     page.evaluate("zerogap.setC(7)")
     wait(page, "zerogap.known && !zerogap.isMoving")
     assert page.evaluate("zerogap.way") == "decision"
-    np.testing.assert_allclose(page.evaluate("Array.from(zerogap.decisions)"), K @ path.coefficients_at(7.0) + path.bias_at(7.0), atol=1e-9)
+    f = K @ path.coefficients_at(7.0) + path.bias_at(7.0)
+    np.testing.assert_allclose(page.evaluate("Array.from(zerogap.decisions)"), f, atol=1e-9)
 
 
 @pytest.mark.long
@@ -242,7 +290,9 @@ def test_it_fits_the_screen_in_light_and_dark(show, file, tmp_path, size, scheme
     page.wait_for_timeout(400)
     assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
     assert page.evaluate("document.querySelector('.zg-root').dataset.theme") == scheme
-    bar, picture, story = (page.locator(name).bounding_box() for name in (".zg-bar", ".zg-picture >> nth=0", ".zg-story"))
+    bar, picture, story = (
+        page.locator(name).bounding_box() for name in (".zg-bar", ".zg-picture >> nth=0", ".zg-story")
+    )
     assert bar["y"] + bar["height"] == pytest.approx(size["height"], abs=1)  # the slider is always in sight
     for box in (picture, story):  # and so are the picture and what is said about it, without scrolling
         assert box["y"] + 0.9 * box["height"] <= bar["y"]

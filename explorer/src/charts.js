@@ -9,7 +9,7 @@ const FONT = "11px system-ui, sans-serif";
 function axis(colours, label, more = {}) {
   return {
     stroke: colours.faint, grid: { stroke: colours.grid, width: 1 }, ticks: { stroke: colours.grid, width: 1, size: 4 },
-    font: FONT, labelFont: FONT, label, labelSize: 16, gap: 3, size: 34, ...more,
+    font: FONT, labelFont: FONT, label, labelSize: 14, gap: 3, size: 28, ...more,
   };
 }
 
@@ -28,7 +28,7 @@ const logarithmic = { splits, values: figures, filter: (_, found) => found };
 
 /** A chart over a logarithmic axis; `move` is called with the value where someone points. */
 export class Chart {
-  constructor(place, { title, x, y, series, data, height = 170, isLogY = false, range, bands = [], move, xName = "C", log = 3 }) {
+  constructor(place, { title, x, y, series, data, height = 190, isLogY = false, range, bands = [], move, xName = "C", log = 3 }) {
     this.place = place;
     this.options = { title, x, y, series, height, isLogY, range, bands, xName, log };
     this.data = data;

@@ -88,7 +88,7 @@ export class Explorer {
   addPairs() {
     const select = document.createElement("select");
     select.setAttribute("aria-label", "pair of classes");
-    this.payload.paths.forEach((data, k) => select.add(new Option(data.labels.join(" against "), k)));
+    this.payload.paths.forEach((data, k) => select.add(new Option([...data.labels].reverse().join(" against "), k)));
     select.addEventListener("change", () => {
       this.show(Number(select.value), this.C);
       this.recolour();
@@ -106,7 +106,8 @@ export class Explorer {
     this.selected = this.decisions = this.known = null;
     this.listed = 0;
     const features = data.features ? ` · ${count(data.features.d)} features` : "";
-    this.find(".zg-sub").textContent = `${count(path.n)} points${features} · ${data.kernel.words} · ${count(path.point.length)} events · `
+    const points = data.total > path.n ? `${count(data.total)} rows, ${count(path.n)} distinct points` : `${count(path.n)} points`;
+    this.find(".zg-sub").textContent = `${points}${features} · ${data.kernel.words} · ${count(path.point.length)} events · `
       + `C from ${number(path.C[0])} to ${number(path.C[path.segments])}`;
     this.find(".zg-main").innerHTML = BODY;
     this.scene = new Scene(this.find(".zg-picture"), () => this.draw());
@@ -314,7 +315,7 @@ export class Explorer {
       return;
     }
     const { known } = this;
-    this.stat("errors", known ? number(known.errors, 6) : "–");
+    this.stat("errors", known ? count(known.errors) : "–");
     this.stat("margin", known ? number(known.margin) : "–");
     const gap = known ? `Relative duality gap ${known.gap > 0 ? number(known.gap, 2) : "0"}` : "";
     const objectives = known ? ` at this C: primal ${number(known.primal, 6)}, dual ${number(known.dual, 6)}, evaluated here in float64.` : "";
@@ -463,7 +464,7 @@ export class Explorer {
     }
     this.find(".zg-coef-chart small").textContent = selected === null
       ? `the ${chosen.length} points that are on the margin most`
-      : `point ${path.rows[selected]} (black), among others`;
+      : `point ${path.rows[selected]} (thick), among others`;
     coefficients.update([samples, ...lines], series);
     if (this.colours) coefficients.draw(this.colours);
   }

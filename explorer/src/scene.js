@@ -6,9 +6,9 @@ import { ELBOW, LEFT, RIGHT } from "./path.js";
 const RADIUS = { [RIGHT]: 3.2, [ELBOW]: 5.4, [LEFT]: 4.2 };
 const ORDER = [RIGHT, LEFT, ELBOW]; // drawn last, seen best
 
+/** Return red, green and blue; grey while the style is not there yet. */
 function colour(text) {
-  const [r, g, b] = text.match(/\w\w/g).map((part) => parseInt(part, 16));
-  return [r, g, b];
+  return (text.match(/[0-9a-f]{2}/gi) ?? ["80", "80", "80"]).map((part) => parseInt(part, 16));
 }
 
 /** Colours of the page, as canvas needs them. */

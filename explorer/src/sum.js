@@ -79,7 +79,7 @@ export function certificate(cursor, F) {
     total += a;
     loss += weight[i] * Math.max(short, 0);
     gap += Math.max((weight[i] - a) * short, -a * short); // each at least zero
-    if (y[i] * F[i] <= 0) errors += weight[i];
+    if (y[i] * F[i] <= 0) errors++;
   }
   const C = 1 / lam;
   const primal = C * C * (square / 2 + loss);

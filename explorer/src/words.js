@@ -6,7 +6,7 @@ export function number(x, digits = 3) {
   const size = Math.abs(x);
   if (size >= 1e5 || size < 1e-3) {
     const [mantissa, exponent] = x.toExponential(Math.max(digits - 2, 0)).split("e");
-    return `${mantissa}e${Number(exponent)}`;
+    return `${Number(mantissa)}e${Number(exponent)}`;
   }
   return String(Number(x.toPrecision(digits)));
 }
@@ -21,9 +21,10 @@ function some(k, one, many) {
 export function story(cursor) {
   const { counts, path } = cursor;
   const [right, elbow, left] = counts;
+  const isHard = left === 0 && cursor.elbow.every((i, j) => cursor.b[j] / path.cap[i] < 1 - 1e-9);
   const share = left / path.n;
   const held = `${some(elbow, "point lies", "points lie")} exactly on the margin`;
-  if (left === 0) {
+  if (isHard) {
     return ["Hard margin", `No point violates its margin any more, so a larger C changes nothing. ${held} and ${elbow === 1 ? "holds" : "hold"} the boundary alone.`];
   }
   const inside = `${some(left, "point is", "points are")} inside the margin or on the wrong side`;

@@ -213,8 +213,8 @@ class Comparison:
     def explore(self, file: Any = None, *, feature_names: Any = None, title: str | None = None) -> Any:
         """Show the solvers at work, side by side and step by step: a page, or without a file a widget in a notebook.
 
-        The steps are those that ``compare(..., frames=200)`` has kept; of data with more than two features they are shown in the
-        plane of two principal components.
+        The steps are those that ``compare(..., frames=200)`` has kept; with more than two features they are shown in the plane
+        of two principal components.
 
         Parameters
         ----------
@@ -421,7 +421,6 @@ class _Recorder:
             if self.film.most:
                 self.film.add(lambda: self._frame(state, row))
         return self.callback(state, row) if self.callback is not None else None
-
 
     def _frame(self, state: Any, row: TraceRow) -> Frame:
         problem, support = self.problem, np.flatnonzero(state.beta)

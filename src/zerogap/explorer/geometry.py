@@ -1,8 +1,8 @@
 """What a browser needs of the points and the kernel: coordinates, planes to look at, and kernel values it cannot compute.
 
 A plane is centre + s e1 + t e2 with orthonormal e1 and e2, through the mean of the points.  A point is known by its coordinates
-there, the square of its distance, and <x - o, centre - o>, o being the origin of the kernel: so kernels of |x - z| and of <x, z> can be
-evaluated on the plane, whatever the number of features.
+there, the square of its distance, and <x - o, centre - o>, o being the origin of the kernel: so kernels of |x - z| and of
+<x, z> can be evaluated on the plane, whatever the number of features.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ NUMBERS = ("gamma", "degree", "coef0")
 
 
 def described(gram: Gram, X: Any, y: np.ndarray, feature_names: Any = None) -> dict[str, Any]:
-    """Return everything about the points but the path: kernel, features, planes, kernel values, and notes on what is missing."""
+    """Return all about the points but the path: kernel, features, planes, kernel values, and notes on what is missing."""
     kernel = gram.kernel
     found: dict[str, Any] = {"n": gram.n, "kernel": _kernel(gram), "note": ""}
     points = None if kernel.is_precomputed else _numbers(X)
@@ -39,7 +39,9 @@ def described(gram: Gram, X: Any, y: np.ndarray, feature_names: Any = None) -> d
     if not (is_known and is_whole) and gram.n**2 <= KERNEL_VALUES:
         found["gram"] = array(gram.full())
     elif not (is_known and is_whole):
-        found["note"] += " There are too many points to hold their kernel values: no decision axis, no gap evaluated here."
+        found["note"] += (
+            " There are too many points to hold their kernel values: no decision axis, no gap evaluated here."
+        )
     found["note"] = found["note"].strip()
     return found
 
@@ -67,12 +69,11 @@ def _names(names: Any, d: int) -> list[str]:
     return [str(name) for name in names]
 
 
-def _features(
-    X: np.ndarray, kernel: Kernel, y: np.ndarray, names: list[str], *, is_known: bool
-) -> dict[str, Any]:
+def _features(X: np.ndarray, kernel: Kernel, y: np.ndarray, names: list[str], *, is_known: bool) -> dict[str, Any]:
     """Return the columns, or some of them, and the plane of two principal components."""
     (n, d), mean = X.shape, X.mean(axis=0)
-    origin = kernel.centre if getattr(kernel, "centre", None) is not None else np.zeros(d)
+    centre = getattr(kernel, "centre", None)
+    origin = np.zeros(d) if centre is None else np.asarray(centre)
     chosen = _chosen(X, y, max(COORDINATES // n, 2))
     about = X - mean
     base = array((X - origin) @ (mean - origin))
@@ -80,9 +81,11 @@ def _features(
         "d": d, "names": [names[k] for k in chosen], "mean": mean[chosen].tolist(),
         "columns": [array(X[:, k]) for k in chosen], "square": array(np.square(about).sum(axis=1)), "base": base,
     }  # fmt: skip
-    found: dict[str, Any] = {"features": features, "origin": np.asarray(origin)[chosen].tolist()}
+    found: dict[str, Any] = {"features": features, "origin": origin[chosen].tolist()}
     if len(chosen) < d:
-        found["note"] = f"{len(chosen)} of {count(d)} features can be shown, those whose means differ most between the classes."
+        found["note"] = (
+            f"{len(chosen)} of {count(d)} features can be shown, those whose means differ most between the classes."
+        )
     if d == 2 and not is_known:
         features["grid"] = _grid(X, kernel, mean, np.eye(2), about)
         found |= {} if features["grid"] else {"note": TOO_MANY}
@@ -120,7 +123,9 @@ def principal_axes(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return axes * signs[:, None], values / total if total > 0 else np.zeros(len(axes))
 
 
-def _principal(X: np.ndarray, kernel: Kernel, mean: np.ndarray, origin: np.ndarray, *, is_known: bool) -> dict[str, Any]:
+def _principal(
+    X: np.ndarray, kernel: Kernel, mean: np.ndarray, origin: np.ndarray, *, is_known: bool
+) -> dict[str, Any]:
     axes, shares = principal_axes(X)
     about = X - mean
     place = about @ axes.T
@@ -135,7 +140,9 @@ def _principal(X: np.ndarray, kernel: Kernel, mean: np.ndarray, origin: np.ndarr
     return plane | ({"xRange": grid["xRange"], "yRange": grid["yRange"]} if grid else {})
 
 
-def _grid(X: np.ndarray, kernel: Kernel, mean: np.ndarray, axes: np.ndarray, place: np.ndarray) -> dict[str, Any] | None:
+def _grid(
+    X: np.ndarray, kernel: Kernel, mean: np.ndarray, axes: np.ndarray, place: np.ndarray
+) -> dict[str, Any] | None:
     """Return kernel values of all points on a grid in a plane, from the top; None where that would be too many."""
     side = min(int(np.sqrt(GRID_VALUES / X.shape[0])), LARGEST_SIDE)
     if side < LEAST_SIDE:

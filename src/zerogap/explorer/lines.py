@@ -1,8 +1,8 @@
 """The lines of a path as a browser reads them: the coefficients of the elbow at the end of every segment.
 
 A point that stays in the elbow begins a segment where it ended the one before, and one that joins it at its bound.  So each
-coefficient is kept once, and half of what ``Path.to_dict`` has is enough.  Where a segment begins elsewhere, as after an exchange
-of dependent points, its beginning is kept as well: nothing is lost but what rounding makes of one point on two lines.
+coefficient is kept once, and half of what ``Path.to_dict`` has is enough.  Where a segment begins elsewhere, as after an
+exchange of dependent points, its beginning is kept as well: nothing is lost but what rounding makes of one point on two lines.
 """
 
 from itertools import pairwise

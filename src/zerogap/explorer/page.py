@@ -41,8 +41,8 @@ def shown(payload: dict[str, Any], file: Any) -> Any:
     text = page(payload)
     if len(text) > LARGEST:
         raise ValueError(
-            f"The page would have {len(text) / 1e6:.0f} MB, and a browser is slow beyond {LARGEST / 1e6:.0f}. Follow the path over a "
-            "smaller range of C, of fewer points, or of two classes."
+            f"The page would have {len(text) / 1e6:.0f} MB, and a browser is slow beyond {LARGEST / 1e6:.0f}. Follow the path "
+            "over a smaller range of C, of fewer points, or of two classes."
         )
     target = File(file)
     target.write_text(text, encoding="utf-8")
@@ -72,8 +72,11 @@ def _of_path(path: "Path", labels: tuple[str, str], curve: "ScoreCurve | None", 
     of_segments = lines.encoded(path)
     found = geometry.described(gram, gram.X if path.X is None else path.X, path.y, feature_names)
     if lines.is_rounded(of_segments):
-        found["note"] = f"{found['note']} Coefficients are kept in single precision, or the page would be too large.".strip()
-    found |= {"path": of_segments, "labels": list(labels), "largestGap": path.largest_gap_}
+        found["note"] = (
+            f"{found['note']} Coefficients are kept in single precision, or the page would be too large.".strip()
+        )
+    total = int((path.points.group >= 0).sum())  # rows, without those of weight zero
+    found |= {"path": of_segments, "labels": list(labels), "largestGap": path.largest_gap_, "total": total}
     return found | ({} if curve is None else _of_curve(curve))
 
 

@@ -20,7 +20,9 @@ def of_comparison(comparison: "Comparison", *, feature_names: Any = None, title:
     if not any(run.frames for run in runs):
         raise ValueError("The steps were not kept. Call compare(..., frames=200), and explore() that.")
     if ((problem.lower < 0) & (problem.upper > 0)).any() or not problem.target.all():
-        raise TypeError("explore() shows solvers of problems of two classes; this one is a regression, or of one class.")
+        raise TypeError(
+            "explore() shows solvers of problems of two classes; this one is a regression, or of one class."
+        )
     y = np.sign(problem.target)
     of_points = geometry.described(problem.gram, problem.gram.X, y, feature_names)
     cap = np.minimum(np.maximum(problem.upper, -problem.lower), np.finfo(float).max)
@@ -47,8 +49,9 @@ def _of_run(run: "Run", n: int, tau: float) -> dict[str, Any]:
     bias = [frame.bias + tau**2 * float(frame.values.sum()) for frame in run.frames]
     columns = {name: array([getattr(frame, name) for frame in run.frames]) for name in ("step", "seconds", "gap")}
     assert run.solution is not None
+    status = run.solution.status.name.lower().replace("_", " ")
     return {
-        "name": run.name, "words": f"{run.solution.status.name.lower().replace('_', ' ')} after {run.solution.n_iter} iterations", **columns,
+        "name": run.name, "words": f"{status} after {run.solution.n_iter} iterations", **columns,
         "evaluations": array([frame.kernel_evaluations for frame in run.frames]), "bias": array(bias),
         "sizes": array([moved.size for moved in changed], "i4"), "index": array(np.concatenate(changed), "i4"),
         "value": array(np.concatenate(values)),
