@@ -27,6 +27,7 @@ MORE = (
     "path.Event", "path.SampledScoreCurve", "path.ScoreCurve", "path.SolutionSet", "path.score_curve", "comparison.Run",
     "estimators.loo.LeaveOneOut", "solution.TraceRow", "solvers.get_solver", "kernels.as_kernel", "path.RegressionPath",
     "path.EpsilonPath", "path.NuPath", "path.EpsilonEvent", "path.NuEvent", "path.ErrorCurve", "path.error_curve",
+    "comparison.Frame",
 )  # fmt: skip
 
 KERNELS = [f"kernels.{name}" for name, value in vars(kernels).items() if is_subclass(value, kernels.Kernel)]

@@ -20,7 +20,14 @@ pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="there is no Chromium; apt-get install chromium, or another way to it"
 )
 
-QUIET = ("no-sandbox", "disable-gpu", "disable-background-networking", "disable-extensions", "disable-sync", "no-first-run")
+QUIET = (
+    "no-sandbox",
+    "disable-gpu",
+    "disable-background-networking",
+    "disable-extensions",
+    "disable-sync",
+    "no-first-run",
+)
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
 CLOSE = 1e-6
 

@@ -30,13 +30,41 @@ const RIGHT = 1;
 const BOTTOM = 2;
 const LEFT = 3;
 const SIMPLE = {
-  1: [[LEFT, TOP]], 2: [[TOP, RIGHT]], 3: [[LEFT, RIGHT]], 4: [[RIGHT, BOTTOM]], 6: [[TOP, BOTTOM]], 7: [[LEFT, BOTTOM]],
-  8: [[BOTTOM, LEFT]], 9: [[BOTTOM, TOP]], 11: [[BOTTOM, RIGHT]], 12: [[RIGHT, LEFT]], 13: [[RIGHT, TOP]], 14: [[TOP, LEFT]],
+  1: [[LEFT, TOP]],
+  2: [[TOP, RIGHT]],
+  3: [[LEFT, RIGHT]],
+  4: [[RIGHT, BOTTOM]],
+  6: [[TOP, BOTTOM]],
+  7: [[LEFT, BOTTOM]],
+  8: [[BOTTOM, LEFT]],
+  9: [[BOTTOM, TOP]],
+  11: [[BOTTOM, RIGHT]],
+  12: [[RIGHT, LEFT]],
+  13: [[RIGHT, TOP]],
+  14: [[TOP, LEFT]],
 };
 
 /** At a saddle the mean of the four corners tells which of them are joined. */
 function PIECES(signs, isPositive) {
-  if (signs === 5) return isPositive ? [[TOP, RIGHT], [BOTTOM, LEFT]] : [[LEFT, TOP], [RIGHT, BOTTOM]];
-  if (signs === 10) return isPositive ? [[LEFT, TOP], [RIGHT, BOTTOM]] : [[TOP, RIGHT], [BOTTOM, LEFT]];
+  if (signs === 5)
+    return isPositive
+      ? [
+          [TOP, RIGHT],
+          [BOTTOM, LEFT],
+        ]
+      : [
+          [LEFT, TOP],
+          [RIGHT, BOTTOM],
+        ];
+  if (signs === 10)
+    return isPositive
+      ? [
+          [LEFT, TOP],
+          [RIGHT, BOTTOM],
+        ]
+      : [
+          [TOP, RIGHT],
+          [BOTTOM, LEFT],
+        ];
   return SIMPLE[signs];
 }

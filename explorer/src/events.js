@@ -43,10 +43,11 @@ export class EventList {
     let html = "";
     for (let e = first; e < last; e++) {
       const { [e]: i } = path.point;
-      html += `<button type="button" class="zg-event" data-event="${e}" aria-current="${e === this.now}" style="top:${ROW * e}px">`
-        + `<span class="zg-event-c">${number(1 / path.eventLam[e], 4)}</span>`
-        + `<span><i class="zg-dot zg-set-${path.origin[e]}"></i>→<i class="zg-dot zg-set-${path.target[e]}"></i></span>`
-        + `<span class="zg-event-what">point ${path.rows[i]} ${change(path.origin[e], path.target[e])}</span></button>`;
+      html +=
+        `<button type="button" class="zg-event" data-event="${e}" aria-current="${e === this.now}" style="top:${ROW * e}px">` +
+        `<span class="zg-event-c">${number(1 / path.eventLam[e], 4)}</span>` +
+        `<span><i class="zg-dot zg-set-${path.origin[e]}"></i>→<i class="zg-dot zg-set-${path.target[e]}"></i></span>` +
+        `<span class="zg-event-what">point ${path.rows[i]} ${change(path.origin[e], path.target[e])}</span></button>`;
     }
     this.all.innerHTML = html;
   }

@@ -2,16 +2,16 @@
 
 import { Chart, chartColours, stepped } from "./charts.js";
 import { EventList } from "./events.js";
-import { drawRug, followTheme, listenToKeys, makeRoot, Position } from "./frame.js";
+import { drawRug } from "./frame.js";
 import { Grids } from "./grids.js";
 import { amongPoints } from "./kernels.js";
 import { Cursor, Path } from "./path.js";
 import { featurePlane, principalPlane, rangeOf, waysOf } from "./planes.js";
 import { paletteOf, Scene } from "./scene.js";
 import { certificate, Sum } from "./sum.js";
+import { View } from "./view.js";
 import { count, number, setName, story } from "./words.js";
 
-const SETTLED = 110; // milliseconds without a move
 const SAMPLES = 500; // of a chart
 const SHOWN = 40; // points in the chart of coefficients
 const NEAR = 14; // pixels
@@ -60,27 +60,13 @@ const BODY = `
   <section class="zg-card zg-chart zg-sets-chart"><h3>Points in each set</h3><div></div></section>
   <section class="zg-card zg-chart zg-coef-chart"><h3>Coefficients <small></small></h3><div></div></section>`;
 
-export class Explorer {
+export class Explorer extends View {
   constructor(place, payload, { C = null, changed = () => {} } = {}) {
-    this.payload = payload;
+    super(place, payload, "");
     this.changed = changed;
-    this.frames = []; // milliseconds of the last ones
-    this.root = makeRoot(place, payload.title, "");
-    this.root.zerogap = this;
-    this.palette = {};
     if (payload.paths.length > 1) this.addPairs();
     this.show(0, C);
-    followTheme(this.root, () => this.recolour());
-    this.observer = new ResizeObserver(() => this.resized());
-    this.observer.observe(this.root);
-    this.stopKeys = listenToKeys(this.root, payload.isPage ? document : this.root, this, (way) => this.step(way));
-  }
-
-  destroy() {
-    this.pause();
-    this.observer.disconnect();
-    this.stopKeys();
-    this.root.remove();
+    this.start();
   }
 
   // One pair of classes.
@@ -106,19 +92,15 @@ export class Explorer {
     this.selected = this.decisions = this.known = null;
     this.listed = 0;
     const features = data.features ? ` · ${count(data.features.d)} features` : "";
-    const points = data.total > path.n ? `${count(data.total)} rows, ${count(path.n)} distinct points` : `${count(path.n)} points`;
-    this.find(".zg-sub").textContent = `${points}${features} · ${data.kernel.words} · ${count(path.point.length)} events · `
-      + `C from ${number(path.C[0])} to ${number(path.C[path.segments])}`;
+    const points =
+      data.total > path.n ? `${count(data.total)} rows, ${count(path.n)} distinct points` : `${count(path.n)} points`;
+    this.find(".zg-sub").textContent =
+      `${points}${features} · ${data.kernel.words} · ${count(path.point.length)} events · ` +
+      `C from ${number(path.C[0])} to ${number(path.C[path.segments])}`;
     this.find(".zg-main").innerHTML = BODY;
     this.scene = new Scene(this.find(".zg-picture"), () => this.draw());
-    this.position?.pause();
     const [low, high] = [Math.log10(path.C[0]), Math.log10(path.C[path.segments])];
-    const slider = this.find("input[type=range]");
-    slider.replaceWith(slider.cloneNode()); // without the listeners of the pair before
-    const play = this.find(".zg-play");
-    play.replaceWith(play.cloneNode(true));
-    this.position = new Position(this.root, low, high, () => this.moveTo(10 ** this.position.value));
-    this.find("input[type=range]").setAttribute("aria-label", "C, on a logarithmic scale");
+    this.setRange(low, high, "C, on a logarithmic scale", () => this.moveTo(10 ** this.value));
     this.list = new EventList(this.find(".zg-list"), path, (e) => this.jump(e));
     this.find(".zg-events small").textContent = `${count(path.point.length)}, click to jump`;
     this.fillLegend();
@@ -129,18 +111,18 @@ export class Explorer {
     this.setC(C ?? (best ? Math.sqrt(best[0] * best[1]) : 10 ** ((low + high) / 2)));
   }
 
-  find(selector) {
-    return this.root.querySelector(selector);
-  }
-
   fillLegend() {
     const [negative, positive] = this.data.labels;
     const sets = [
-      [1, "on the margin", "holds the boundary"], [2, "inside the margin", "pays for it, at the cap C"], [0, "outside", "no influence"],
+      [1, "on the margin", "holds the boundary"],
+      [2, "inside the margin", "pays for it, at the cap C"],
+      [0, "outside", "no influence"],
     ];
-    this.find(".zg-legend").innerHTML = sets
-      .map(([set, name, what]) => `<li><i class="zg-dot zg-set-${set}"></i><span><b>${name}</b> ${what}</span></li>`)
-      .join("") + `<li><i class="zg-region zg-negative"></i><span class="zg-class">● </span></li><li><i class="zg-region zg-positive"></i><span class="zg-class">▲ </span></li>`;
+    this.find(".zg-legend").innerHTML =
+      sets
+        .map(([set, name, what]) => `<li><i class="zg-dot zg-set-${set}"></i><span><b>${name}</b> ${what}</span></li>`)
+        .join("") +
+      `<li><i class="zg-region zg-negative"></i><span class="zg-class">● </span></li><li><i class="zg-region zg-positive"></i><span class="zg-class">▲ </span></li>`;
     const [one, two] = this.root.querySelectorAll(".zg-class");
     one.append(negative);
     two.append(positive);
@@ -172,7 +154,8 @@ export class Explorer {
     this.find(".zg-way").value = way;
     this.find(".zg-pick").hidden = way !== "features" || data.features.columns.length === 2;
     if (way === "features") [this.find(".zg-a").value, this.find(".zg-b").value] = [a, b];
-    this.plane = way === "features" ? featurePlane(data, a, b) : way === "principal" ? principalPlane(data) : this.decisionPlane();
+    this.plane =
+      way === "features" ? featurePlane(data, a, b) : way === "principal" ? principalPlane(data) : this.decisionPlane();
     this.find(".zg-name-x").textContent = `${this.plane.xName} →`;
     this.find(".zg-name-y").textContent = `${this.plane.yName} →`;
     this.grids = null;
@@ -183,7 +166,13 @@ export class Explorer {
 
   decisionPlane() {
     const { values, name } = this.data.ordinate;
-    return { py: values, yRange: rangeOf(values), xName: "decision value f(x)", yName: name, note: "Every point where the model puts it: the boundary is f = 0, the margins are f = ±1." };
+    return {
+      py: values,
+      yRange: rangeOf(values),
+      xName: "decision value f(x)",
+      yName: name,
+      note: "Every point where the model puts it: the boundary is f = 0, the margins are f = ±1.",
+    };
   }
 
   note(text) {
@@ -194,34 +183,6 @@ export class Explorer {
 
   get C() {
     return this.cursor.C;
-  }
-
-  get playing() {
-    return this.position.playing;
-  }
-
-  get value() {
-    return this.position.value;
-  }
-
-  get low() {
-    return this.position.low;
-  }
-
-  get high() {
-    return this.position.high;
-  }
-
-  set(value) {
-    this.position.set(value);
-  }
-
-  play() {
-    this.position.play();
-  }
-
-  pause() {
-    this.position.pause();
   }
 
   /** Go to a C. */
@@ -248,29 +209,13 @@ export class Explorer {
   moveTo(C) {
     const { path } = this;
     this.cursor.moveTo(Math.min(Math.max(C, path.C[0]), path.C[path.segments]));
-    this.isMoving = true;
-    clearTimeout(this.settling);
-    this.settling = setTimeout(() => {
-      this.isMoving = false;
-      this.draw();
-    }, SETTLED);
-    this.draw();
+    this.stir();
     this.changed(this.C);
-  }
-
-  draw() {
-    if (this.isDrawn) return;
-    this.isDrawn = true;
-    requestAnimationFrame(() => {
-      this.isDrawn = false;
-      this.render();
-    });
   }
 
   // Drawing.
 
-  render() {
-    const began = performance.now();
+  render(began) {
     this.tell();
     this.evaluate();
     this.drawPicture();
@@ -279,8 +224,6 @@ export class Explorer {
       this.listed = began;
       this.list.mark(this.cursor.events - 1);
     }
-    if (this.frames.length >= 600) this.frames.shift();
-    this.frames.push(performance.now() - began);
   }
 
   tell() {
@@ -318,9 +261,14 @@ export class Explorer {
     this.stat("errors", known ? count(known.errors) : "–");
     this.stat("margin", known ? number(known.margin) : "–");
     const gap = known ? `Relative duality gap ${known.gap > 0 ? number(known.gap, 2) : "0"}` : "";
-    const objectives = known ? ` at this C: primal ${number(known.primal, 6)}, dual ${number(known.dual, 6)}, evaluated here in float64.` : "";
+    const objectives = known
+      ? ` at this C: primal ${number(known.primal, 6)}, dual ${number(known.dual, 6)}, evaluated here in float64.`
+      : "";
     write(this.find(".zg-gap"), gap + objectives);
-    write(this.find(".zg-proved"), `Proven by zerogap for every C of this path, rounding included: at most ${number(this.data.largestGap, 2)}.`);
+    write(
+      this.find(".zg-proved"),
+      `Proven by zerogap for every C of this path, rounding included: at most ${number(this.data.largestGap, 2)}.`,
+    );
   }
 
   drawPicture() {
@@ -397,7 +345,11 @@ export class Explorer {
     const [share] = cursor.shares([i]);
     tip.textContent = `point ${path.rows[i]}, ${data.labels[path.y[i] > 0 ? 1 : 0]}: ${setName(cursor.status[i])}, coefficient ${number(100 * share)} % of its cap`;
     const isRight = event.offsetX > this.scene.width / 2;
-    Object.assign(tip.style, { left: isRight ? "auto" : `${event.offsetX + 14}px`, right: isRight ? `${this.scene.width - event.offsetX + 14}px` : "auto", top: `${event.offsetY + 10}px` });
+    Object.assign(tip.style, {
+      left: isRight ? "auto" : `${event.offsetX + 14}px`,
+      right: isRight ? `${this.scene.width - event.offsetX + 14}px` : "auto",
+      top: `${event.offsetY + 10}px`,
+    });
   }
 
   /** Mark a point, in the picture and among the coefficients; null marks none. */
@@ -420,10 +372,22 @@ export class Explorer {
     points.sort((i, j) => path.margin[j] - path.margin[i] || i - j);
     this.chosen = points.slice(0, SHOWN);
     this.trajectories = this.follow(this.chosen);
-    this.coefficients = new Chart(this.find(".zg-coef-chart div"), { y: "share of the cap", series: [], data: [], range: [-0.03, 1.03], move });
+    this.coefficients = new Chart(this.find(".zg-coef-chart div"), {
+      y: "share of the cap",
+      series: [],
+      data: [],
+      range: [-0.03, 1.03],
+      move,
+    });
     this.sets = new Chart(this.find(".zg-sets-chart div"), {
-      y: "points", move, data: [this.samples, ...this.setCounts],
-      series: [{ colour: "left", width: 2 }, { colour: "elbow", width: 2 }, { colour: "right", width: 2, dash: [4, 3] }],
+      y: "points",
+      move,
+      data: [this.samples, ...this.setCounts],
+      series: [
+        { colour: "left", width: 2 },
+        { colour: "elbow", width: 2 },
+        { colour: "right", width: 2, dash: [4, 3] },
+      ],
     });
     this.charts = [this.sets, this.coefficients];
     if (data.curve) this.addScore(data.curve, move);
@@ -434,11 +398,17 @@ export class Explorer {
     this.find(".zg-score-chart").hidden = false;
     const intervals = this.data.best.map(([a, b]) => `${number(a)} to ${number(b)}`);
     const more = intervals.length > 3 ? ` and ${intervals.length - 3} more` : "";
-    this.find(".zg-score-chart small").textContent = `best ${number(this.data.bestScore, 4)} for C in ${intervals.slice(0, 3).join(", ")}${more}`;
-    this.charts.push(new Chart(this.find(".zg-score-chart div"), {
-      y: "score", move, bands: this.data.best, data: [Array.from(curve.C), [...curve.score, curve.score.at(-1)]],
-      series: [{ colour: "accent", width: 2, paths: stepped }],
-    }));
+    this.find(".zg-score-chart small").textContent =
+      `best ${number(this.data.bestScore, 4)} for C in ${intervals.slice(0, 3).join(", ")}${more}`;
+    this.charts.push(
+      new Chart(this.find(".zg-score-chart div"), {
+        y: "score",
+        move,
+        bands: this.data.best,
+        data: [Array.from(curve.C), [...curve.score, curve.score.at(-1)]],
+        series: [{ colour: "accent", width: 2, paths: stepped }],
+      }),
+    );
   }
 
   /** Return the shares of some points at the samples; the sizes of the sets are noted on the way. */
@@ -456,15 +426,20 @@ export class Explorer {
 
   drawCoefficients() {
     const { coefficients, chosen, samples, selected, path } = this;
-    const series = chosen.map((i) => ({ colour: path.y[i] > 0 ? "positive" : "negative", alpha: selected === null ? 0.75 : 0.25, width: 1.2 }));
+    const series = chosen.map((i) => ({
+      colour: path.y[i] > 0 ? "positive" : "negative",
+      alpha: selected === null ? 0.75 : 0.25,
+      width: 1.2,
+    }));
     const lines = [...this.trajectories];
     if (selected !== null) {
       lines.push(this.follow([selected])[0]);
       series.push({ colour: "ink", width: 2.5 });
     }
-    this.find(".zg-coef-chart small").textContent = selected === null
-      ? `the ${chosen.length} points that are on the margin most`
-      : `point ${path.rows[selected]} (thick), among others`;
+    this.find(".zg-coef-chart small").textContent =
+      selected === null
+        ? `the ${chosen.length} points that are on the margin most`
+        : `point ${path.rows[selected]} (thick), among others`;
     coefficients.update([samples, ...lines], series);
     if (this.colours) coefficients.draw(this.colours);
   }
@@ -477,18 +452,17 @@ export class Explorer {
     this.drawAll();
   }
 
-  resized() {
-    const width = this.root.clientWidth;
-    if (!this.colours || width === this.width) return;
-    this.width = width;
-    this.drawAll();
-  }
-
   drawAll() {
     this.drawCoefficients();
     for (const chart of this.charts) if (chart !== this.coefficients) chart.draw(this.colours);
     const { path, position } = this;
-    drawRug(this.find(".zg-rug"), Float64Array.from(path.eventLam, (lam) => -Math.log10(lam)), position.low, position.high, this.colours.faint);
+    drawRug(
+      this.find(".zg-rug"),
+      Float64Array.from(path.eventLam, (lam) => -Math.log10(lam)),
+      position.low,
+      position.high,
+      this.colours.faint,
+    );
     this.draw();
   }
 
@@ -496,7 +470,8 @@ export class Explorer {
   gridValues() {
     const grid = this.grids.finest((sum) => sum.follow(this.cursor));
     return {
-      x: Array.from(grid.xs, (s) => s + this.plane.cx), y: Array.from(grid.ys, (t) => t + this.plane.cy),
+      x: Array.from(grid.xs, (s) => s + this.plane.cx),
+      y: Array.from(grid.ys, (t) => t + this.plane.cy),
       f: Array.from(grid.values, (F) => F / this.cursor.lam),
     };
   }

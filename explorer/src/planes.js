@@ -27,9 +27,19 @@ export function featurePlane(data, a, b) {
   const rest = new Float64Array(n);
   if (features.d > 2) for (let i = 0; i < n; i++) rest[i] = Math.max(features.square[i] - px[i] ** 2 - py[i] ** 2, 0);
   return named({
-    px, py, rest, base: features.base, ox: ca - origin[a], oy: cb - origin[b], cx: ca, cy: cb,
-    xName: features.names[a], yName: features.names[b], grid: features.grid?.a === a && features.grid?.b === b ? features.grid : null,
-    xRange: features.grid?.xRange, yRange: features.grid?.yRange,
+    px,
+    py,
+    rest,
+    base: features.base,
+    ox: ca - origin[a],
+    oy: cb - origin[b],
+    cx: ca,
+    cy: cb,
+    xName: features.names[a],
+    yName: features.names[b],
+    grid: features.grid?.a === a && features.grid?.b === b ? features.grid : null,
+    xRange: features.grid?.xRange,
+    yRange: features.grid?.yRange,
     note: features.d > 2 ? "Boundary: a slice where all other features have their mean. Sets are those of all features." : "",
   });
 }
@@ -38,7 +48,10 @@ export function featurePlane(data, a, b) {
 export function principalPlane(data) {
   const { principal, features } = data;
   return named({
-    ...principal, cx: 0, cy: 0, base: features?.base,
+    ...principal,
+    cx: 0,
+    cy: 0,
+    base: features?.base,
     note: "Boundary: a slice through the mean along two principal components. Sets are those of all features.",
   });
 }

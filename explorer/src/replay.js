@@ -2,17 +2,20 @@
 
 import uPlot from "uplot";
 import { Chart, chartColours } from "./charts.js";
-import { followTheme, listenToKeys, makeRoot, Position } from "./frame.js";
 import { Grids } from "./grids.js";
 import { ELBOW, LEFT, RIGHT } from "./path.js";
 import { featurePlane, principalPlane } from "./planes.js";
 import { paletteOf, Scene } from "./scene.js";
+import { View } from "./view.js";
 import { count, number } from "./words.js";
 
-const MEASURES = [["step", "iterations"], ["evaluations", "kernel evaluations"], ["seconds", "seconds"]];
+const MEASURES = [
+  ["step", "iterations"],
+  ["evaluations", "kernel evaluations"],
+  ["seconds", "seconds"],
+];
 const AT_CAP = 1 - 1e-9;
 const SERIES = 5; // colours there are
-const SETTLED = 110; // milliseconds without a move
 
 /** The frames of one solver; coefficients are those of frame `at`. */
 class Run {
@@ -52,33 +55,16 @@ class Run {
   }
 }
 
-export class Replay {
+export class Replay extends View {
   constructor(place, payload) {
-    this.payload = payload;
     const { problem } = payload;
+    super(place, payload, `${payload.words} · ${problem.kernel.words}`);
     this.problem = problem;
-    this.root = makeRoot(place, payload.title, `${payload.words} · ${problem.kernel.words}`);
-    this.root.zerogap = this;
     this.runs = payload.solvers.map((data) => new Run(data, problem.n));
     this.plane = problem.features?.d === 2 ? featurePlane(problem, 0, 1) : principalPlane(problem);
-    this.frames = [];
     this.build();
     this.setMeasure("step");
-    followTheme(this.root, () => this.recolour());
-    this.observer = new ResizeObserver(() => this.resized());
-    this.observer.observe(this.root);
-    this.stopKeys = listenToKeys(this.root, payload.isPage ? document : this.root, this, (way) => this.step(way));
-  }
-
-  destroy() {
-    this.position.pause();
-    this.observer.disconnect();
-    this.stopKeys();
-    this.root.remove();
-  }
-
-  find(selector) {
-    return this.root.querySelector(selector);
+    this.start();
   }
 
   build() {
@@ -98,7 +84,12 @@ export class Replay {
         <div><dt>support vectors</dt><dd data-stat="support"></dd></div><div><dt>gap</dt><dd data-stat="gap"></dd></div></dl><p class="zg-note"></p>`;
       card.querySelector("h3 span").textContent = run.name;
       this.find(".zg-runs").append(card);
-      return { card, scene: new Scene(card.querySelector("canvas"), () => this.draw()), status: new Int8Array(this.problem.n), grids: null };
+      return {
+        card,
+        scene: new Scene(card.querySelector("canvas"), () => this.draw()),
+        status: new Int8Array(this.problem.n),
+        grids: null,
+      };
     });
     const select = document.createElement("select");
     select.setAttribute("aria-label", "measured in");
@@ -116,86 +107,51 @@ export class Replay {
     const all = this.runs.flatMap((run) => Array.from(run[measure])).filter((v) => v > 0);
     this.unit = all.reduce((a, b) => Math.min(a, b), Infinity) || 1;
     const most = all.reduce((a, b) => Math.max(a, b), this.unit);
-    const slider = this.find("input[type=range]");
-    slider.replaceWith(slider.cloneNode());
-    const play = this.find(".zg-play");
-    play.replaceWith(play.cloneNode(true));
-    this.position?.pause();
-    this.position = new Position(this.root, Math.log10(0.5 * this.unit), Math.log10(most), () => this.moved());
-    this.find("input[type=range]").setAttribute("aria-label", measure);
+    this.setRange(Math.log10(0.5 * this.unit), Math.log10(most), measure, () => this.moved());
     const name = MEASURES.find(([key]) => key === measure)[1];
-    const shifted = this.runs.map((run) => [Array.from(run[measure], (v) => Math.max(v, 0.5 * this.unit)), Array.from(run.gap, (g) => (g > 0 ? g : null))]);
+    const shifted = this.runs.map((run) => [
+      Array.from(run[measure], (v) => Math.max(v, 0.5 * this.unit)),
+      Array.from(run.gap, (g) => (g > 0 ? g : null)),
+    ]);
     this.chart = new Chart(this.find(".zg-gap-chart div"), {
-      y: "gap", isLogY: true, height: 220, xName: `${name}, logarithmic`, move: (v) => this.position.set(Math.log10(v)),
+      y: "gap",
+      isLogY: true,
+      height: 220,
+      xName: `${name}, logarithmic`,
+      move: (v) => this.set(Math.log10(v)),
       data: uPlot.join(shifted.map(([x, y]) => unique(x, y))),
-      series: this.runs.map((_, k) => ({ colour: `s${k % SERIES}`, width: 2, spanGaps: true, dash: k % 2 ? [7, 3] : undefined })),
+      series: this.runs.map((_, k) => ({
+        colour: `s${k % SERIES}`,
+        width: 2,
+        spanGaps: true,
+        dash: k % 2 ? [7, 3] : undefined,
+      })),
     });
     this.find(".zg-gap-chart div").replaceChildren();
     this.moved();
   }
 
-  get playing() {
-    return this.position.playing;
-  }
-
-  get value() {
-    return this.position.value;
-  }
-
-  get low() {
-    return this.position.low;
-  }
-
-  get high() {
-    return this.position.high;
-  }
-
-  set(value) {
-    this.position.set(value);
-  }
-
-  play() {
-    this.position.play();
-  }
-
-  pause() {
-    this.position.pause();
-  }
-
   /** Go to the next frame of any solver, or the one before. */
   step(way) {
-    const now = 10 ** this.position.value;
+    const now = 10 ** this.value;
     const next = this.runs.flatMap((run) => Array.from(run[this.measure])).filter((v) => v > 0 && (v - now) * way > 1e-9 * now);
     const best = next.reduce((a, b) => (a === null || (b - a) * way < 0 ? b : a), null);
-    this.position.set(best === null ? (way > 0 ? this.high : this.low) : Math.log10(best) + 1e-12);
+    this.set(best === null ? (way > 0 ? this.high : this.low) : Math.log10(best) + 1e-12);
   }
 
   moved() {
-    const value = 10 ** this.position.value * (1 + 1e-9);
+    const value = 10 ** this.value * (1 + 1e-9);
     this.runs.forEach((run) => run.moveTo(run.frameAt(this.measure, value)));
-    this.isMoving = true;
-    clearTimeout(this.settling);
-    this.settling = setTimeout(() => {
-      this.isMoving = false;
-      this.draw();
-    }, SETTLED);
-    this.draw();
+    this.stir();
   }
 
-  draw() {
-    if (this.isDrawn) return;
-    this.isDrawn = true;
-    requestAnimationFrame(() => {
-      this.isDrawn = false;
-      const began = performance.now();
-      this.runs.forEach((run, k) => this.drawRun(run, this.scenes[k]));
-      this.chart.mark(Math.max(10 ** this.position.value, 0.5 * this.unit));
-      const value = 10 ** this.position.value;
-      const unit = { step: "iterations", evaluations: "values", seconds: "s" }[this.measure];
-      this.find(".zg-value").textContent = `${this.measure === "seconds" ? number(value) : count(Math.floor(value + 1e-6))} ${unit}`;
-      if (this.frames.length >= 600) this.frames.shift();
-      this.frames.push(performance.now() - began);
-    });
+  render() {
+    this.runs.forEach((run, k) => this.drawRun(run, this.scenes[k]));
+    const value = 10 ** this.value;
+    this.chart.mark(Math.max(value, 0.5 * this.unit));
+    const unit = { step: "iterations", evaluations: "values", seconds: "s" }[this.measure];
+    const text = this.measure === "seconds" ? number(value) : count(Math.floor(value + 1e-6));
+    this.find(".zg-value").textContent = `${text} ${unit}`;
   }
 
   drawRun(run, view) {
@@ -235,14 +191,10 @@ export class Replay {
     this.colours = chartColours(this.root);
     const palette = paletteOf(this.root);
     for (const { scene } of this.scenes) scene.palette = palette;
-    this.chart.draw(this.colours);
-    this.draw();
+    this.drawAll();
   }
 
-  resized() {
-    const width = this.root.clientWidth;
-    if (!this.colours || width === this.width) return;
-    this.width = width;
+  drawAll() {
     this.chart.draw(this.colours);
     this.draw();
   }
@@ -251,7 +203,11 @@ export class Replay {
   gridValues(k) {
     const run = this.runs[k];
     const grid = this.scenes[k].grids.finest((sum) => sum.of(run.beta, run.bias[run.at]));
-    return { x: Array.from(grid.xs, (s) => s + this.plane.cx), y: Array.from(grid.ys, (t) => t + this.plane.cy), f: Array.from(grid.values) };
+    return {
+      x: Array.from(grid.xs, (s) => s + this.plane.cx),
+      y: Array.from(grid.ys, (t) => t + this.plane.cy),
+      f: Array.from(grid.values),
+    };
   }
 }
 

@@ -76,7 +76,11 @@ export class Scene {
     const { context, colours } = this;
     const dx = this.width / (columns - 1);
     const dy = this.height / (rows - 1);
-    for (const [level, width] of [[-unit, 1.3], [unit, 1.3], [0, 2.6]]) {
+    for (const [level, width] of [
+      [-unit, 1.3],
+      [unit, 1.3],
+      [0, 2.6],
+    ]) {
       context.beginPath();
       contour(values, columns, rows, level, (x0, y0, x1, y1) => {
         context.moveTo(x0 * dx, y0 * dy);
@@ -117,7 +121,12 @@ export class Scene {
   /** Draw two half planes and a line between, with margins: what the boundary is on the decision axis. */
   axis(zero, one) {
     const { context, colours, width, height } = this;
-    const bands = [[0, zero - one, "negative", 0.3], [zero - one, zero, "negative", 0.12], [zero, zero + one, "positive", 0.12], [zero + one, width, "positive", 0.3]];
+    const bands = [
+      [0, zero - one, "negative", 0.3],
+      [zero - one, zero, "negative", 0.12],
+      [zero, zero + one, "positive", 0.12],
+      [zero + one, width, "positive", 0.3],
+    ];
     for (const [from, to, side, alpha] of bands) {
       context.globalAlpha = alpha;
       context.fillStyle = colours[side];
@@ -125,7 +134,11 @@ export class Scene {
     }
     context.globalAlpha = 1;
     context.strokeStyle = colours.line;
-    for (const [x, lineWidth] of [[zero - one, 1.3], [zero, 2.6], [zero + one, 1.3]]) {
+    for (const [x, lineWidth] of [
+      [zero - one, 1.3],
+      [zero, 2.6],
+      [zero + one, 1.3],
+    ]) {
       context.lineWidth = lineWidth;
       context.beginPath();
       context.moveTo(x, 0);
@@ -143,7 +156,8 @@ export class Scene {
     for (const set of ORDER) {
       const stamps = [this.stamp(set, -1), this.stamp(set, 1)];
       for (let i = 0; i < status.length; i++) {
-        if (status[i] === set) press(pixels, top.width, top.height, stamps[sides[i] > 0 ? 1 : 0], x[i] * this.ratio, y[i] * this.ratio);
+        if (status[i] === set)
+          press(pixels, top.width, top.height, stamps[sides[i] > 0 ? 1 : 0], x[i] * this.ratio, y[i] * this.ratio);
       }
     }
     top.getContext("2d").putImageData(this.sheet, 0, 0);

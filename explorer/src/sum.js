@@ -83,5 +83,11 @@ export function certificate(cursor, F) {
   }
   const C = 1 / lam;
   const primal = C * C * (square / 2 + loss);
-  return { primal, dual: C * C * (lam * total - square / 2), gap: (C * C * gap) / primal, margin: lam / Math.sqrt(Math.max(square, 0)), errors };
+  return {
+    primal,
+    dual: C * C * (lam * total - square / 2),
+    gap: (C * C * gap) / primal,
+    margin: lam / Math.sqrt(Math.max(square, 0)),
+    errors,
+  };
 }

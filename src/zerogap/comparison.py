@@ -32,7 +32,32 @@ COLUMNS = ("solver", "status", "iterations", "kernel_evaluations", "seconds", "r
 
 
 class Frame(NamedTuple):
-    """Where a solver was after some iterations; its nonzero coefficients, and the bias that goes with them."""
+    """Where a solver was after some iterations.
+
+    Attributes
+    ----------
+    step : int
+        Iterations so far.
+    seconds : float
+        Time so far.
+    kernel_evaluations : int
+        Kernel values computed so far.
+    gap : float
+        Relative duality gap, as in the trace.
+    bias : float
+        The bias that goes with the coefficients.
+    support : array of shape (k,)
+        Points whose coefficients are not zero.
+    values : array of shape (k,)
+        Their coefficients.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, compare
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0]], "linear"), [-1, -1, 1], C=10.0)
+    >>> [frame.support.tolist() for frame in compare(problem, ["smo"], frames=10)["smo"].frames]
+    [[], [1, 2]]
+    """
 
     step: int
     seconds: float

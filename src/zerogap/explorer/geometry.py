@@ -96,7 +96,7 @@ def _features(X: np.ndarray, kernel: Kernel, y: np.ndarray, names: list[str], *,
     return found
 
 
-TOO_MANY = "A browser does not know this kernel, and there are too many points to hold its values on a grid: no boundary is drawn."
+TOO_MANY = "A browser does not know this kernel, and its values on a grid of so many points are too many: no boundary is drawn."
 SLICE_ONLY = "A browser does not know this kernel: its values are held for the plane of the principal components alone."
 
 
