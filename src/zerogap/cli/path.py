@@ -31,9 +31,7 @@ def add(commands: Any) -> None:
     arguments.add_file(parser)
     arguments.add_columns(parser)
     arguments.add_kernel(parser)
-    arguments.add_range(parser)
-    parser.add_argument("--max-events", type=arguments.count, help="stop after so many events")
-    parser.add_argument("--max-time", type=arguments.positive, help="limit in seconds")
+    add_range(parser)
     parser.add_argument("--engine", default="single", choices=ENGINES, help="lp is that of Ong et al. (default single)")
     parser.add_argument("--linear-system", choices=LINEAR_SYSTEMS, help="of engine lp")
     arguments.add_split(parser)
@@ -51,9 +49,16 @@ def add(commands: Any) -> None:
     arguments.add_output(parser)
 
 
+def add_range(parser: arguments.Parser) -> None:
+    """Add which C to follow the path over, and when to stop."""
+    arguments.add_range(parser)
+    parser.add_argument("--max-events", type=arguments.count, help="stop after so many events")
+    parser.add_argument("--max-time", type=arguments.positive, help="limit in seconds")
+
+
 def run(options: argparse.Namespace) -> int:
     """Follow the path, score it, and run scikit-learn's grid beside it."""
-    settings = _settings(options)
+    settings = settings_of(options)
     check_output("--json", options.json)
     check_output("--save", options.save)
     pictures.check(options.plot)
@@ -66,8 +71,8 @@ def run(options: argparse.Namespace) -> int:
         f"{parts.name}: {count(parts.y_train.size, 'point')} to train, {count(parts.y_test.size)} to test, "
         f"{count(data.X.shape[1], 'feature')}"
     )
-    model, seconds = _followed(options, settings, parts, report)
-    status = _status(model)
+    model, seconds = followed(options, settings, parts, report)
+    status = status_of(model)
     is_interrupted, has_segments = status == "interrupted", all(path.has_segments for path in model.paths_)
     is_saved = options.save is not None and has_segments
     if is_saved:  # before anything else can end the command
@@ -96,7 +101,8 @@ def run(options: argparse.Namespace) -> int:
     return solving.ended(is_interrupted)
 
 
-def _settings(options: argparse.Namespace) -> dict[str, Any]:
+def settings_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what SVCPath is given; refuse options that contradict each other."""
     arguments.check_range(options)
     if options.linear_system and options.engine != "lp":
         raise UsageError(f"--linear-system is a choice of --engine lp; got --engine {options.engine}")
@@ -106,7 +112,8 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _followed(options: argparse.Namespace, settings: dict[str, Any], parts: Split, report: Report) -> tuple[Any, float]:
+def followed(options: argparse.Namespace, settings: dict[str, Any], parts: Split, report: Report) -> tuple[Any, float]:
+    """Return the fitted SVCPath, and the seconds it took."""
     from zerogap import SVC, SVCPath
 
     # That a path ends where it was asked to is no news.
@@ -122,7 +129,7 @@ def _followed(options: argparse.Namespace, settings: dict[str, Any], parts: Spli
     return model, solving.timed_fit(report, "following the path", model, parts.train, parts.y_train)
 
 
-def _status(model: Any) -> str:
+def status_of(model: Any) -> str:
     """Return that of all paths: the first that is not complete."""
     return next((path.status for path in model.paths_ if path.status != "complete"), "complete")
 
@@ -138,7 +145,7 @@ def _shown(
     options: argparse.Namespace, model: Any, curve: Any, which: str, seconds: float, report: Report
 ) -> dict[str, Any]:
     """Print what was found, and return it."""
-    paths, gap, C, status = model.paths_, model.largest_gap_, model.breakpoints_, _status(model)
+    paths, gap, C, status = model.paths_, model.largest_gap_, model.breakpoints_, status_of(model)
     best = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in curve.best_intervals)
     score = f"best {which} accuracy"
     report.say(f"every C from {C[0]:g} to {C[-1]:g}, kernel {options.kernel!r}: {status}\n")
