@@ -11,7 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from zerogap import SVC, Gram, Path, SVCPath, svm_path
-from zerogap.path import LP, proof
+from zerogap.kernels import as_kernel
+from zerogap.path import LP, Single, proof
+from zerogap.path._svm_path import TwoClasses, follow
 from zerogap.path.engine import Segment, Transition
 from zerogap.path.family import Family
 from zerogap.path.proof import Piece, Proof
@@ -50,6 +52,16 @@ def within_segments(path, seed=0):
     rng = np.random.default_rng(seed)
     lam, end = path.lam[:-1], path.lam[1:]
     return [1.0 / (lam + t * (end - lam)) for t in (rng.random(lam.size), 1e-6, 1.0 - 1e-6)]
+
+
+def test_a_proof_that_is_left_open_is_made_when_it_is_asked_for(cancer, cancer_path):
+    X, y = cancer
+    data = TwoClasses(X, y, as_kernel("rbf", "scale", 3, 0.0), None, True)
+    path = follow(lambda: data.begin(1e-4), None, 1e3, Single(), None, None, False, prove=False)
+    assert path.status == "complete"
+    assert path.n_unproved == len(path._segments) == len(cancer_path._segments)
+    assert path.largest == cancer_path.largest
+    assert not path.n_unproved
 
 
 @pytest.mark.parametrize("one_in", [8, pytest.param(1, marks=pytest.mark.long)])

@@ -141,8 +141,13 @@ def follow(
     max_events: int | None,
     max_time: float | None,
     verbose: bool,
+    *,
+    prove: bool = True,
 ) -> Path:
-    """Follow a new path, or one that was begun, to a value of its parameter; seal it, and warn of what is not exact."""
+    """Follow a new path, or one that was begun, to a value of its parameter; seal it, and warn of what is not exact.
+
+    Without ``prove`` the largest gap is left open: ``largest_gap_`` proves it when it is asked for.
+    """
     if begun is not None:  # who goes on with a path that was interrupted knows of that
         heard()
     with limits(max_time) as limit:
@@ -152,8 +157,7 @@ def follow(
             if path.engine is None:
                 _refuse_indefinite(path)
                 _start(path, options, path.lam_of(end))
-            status = _follow(path, end, max_events, verbose)
-            path.prove()
+            status = _follow(path, end, max_events, verbose, prove=prove)
         except Exceeded:
             status = "interrupted" if limit.was_interrupted else "max_time"
         path.seal(status)
@@ -406,8 +410,15 @@ def _two_classes(y: Any, n: int) -> np.ndarray:
     return np.where(y == classes[1], 1.0, -1.0)
 
 
-def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> str:
-    """Step from event to event until C_max or a limit; return the path's status."""
+def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool, *, prove: bool = True) -> str:
+    """Step from event to event until C_max or a limit, and prove what was passed; return the path's status."""
+    status = _follow_events(path, C_max, max_events, verbose, prove=prove)
+    if prove:
+        path.prove()
+    return status
+
+
+def _follow_events(path: Path, C_max: float, max_events: int | None, verbose: bool, *, prove: bool) -> str:
     engine, counts, lam_end, unit = path.engine, path.counts, path.lam_of(C_max), path.unit
     assert engine is not None
     progress = PathProgress(path, C_max) if verbose else None
@@ -430,7 +441,8 @@ def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool) -> 
             else:
                 for segment, lam, transitions in steps:
                     path.add(segment, max(lam, lam_end), transitions)
-            path.prove(BLOCK)
+            if prove:
+                path.prove(BLOCK)
             if progress is not None:
                 progress(counts.events, path.value_of(path.end), engine.elbow_size)
         return "complete"

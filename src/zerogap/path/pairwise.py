@@ -84,16 +84,25 @@ class PairPath(Path):
         return self
 
     def follow(
-        self, options: Options, C_max: float, *, max_events: int | None, max_time: float | None, verbose: bool
+        self,
+        options: Options,
+        C_max: float,
+        *,
+        max_events: int | None,
+        max_time: float | None,
+        verbose: bool,
+        prove: bool = True,
     ) -> "PairPath":
-        """Follow the path to C_max, or as far as limits allow; ``status`` says which.  Warn of what is not exact."""
+        """Follow the path to C_max, or as far as limits allow; ``status`` says which.  Warn of what is not exact.
+
+        Without ``prove`` the largest gap is left open: ``largest_gap_`` proves it when it is asked for.
+        """
         with limits(max_time) as limit:
             try:
                 _refuse_overflow(self, C_max)
                 _refuse_indefinite(self)
                 _start(self, options, 1.0 / C_max)
-                status = _follow(self, C_max, max_events, verbose)
-                self.prove()
+                status = _follow(self, C_max, max_events, verbose, prove=prove)
             except Exceeded:
                 status = "interrupted" if limit.was_interrupted else "max_time"
             self.seal(status)
