@@ -28,6 +28,7 @@ from zerogap.path.proof import BLOCK
 from zerogap.path.result import Path, digest_of
 from zerogap.path.single import Single
 from zerogap.progress import PathProgress
+from zerogap.threads import alone
 
 EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have, at any C
 
@@ -412,9 +413,10 @@ def _two_classes(y: Any, n: int) -> np.ndarray:
 
 def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool, *, prove: bool = True) -> str:
     """Step from event to event until C_max or a limit, and prove what was passed; return the path's status."""
-    status = _follow_events(path, C_max, max_events, verbose, prove=prove)
-    if prove:
-        path.prove()
+    with alone(BLOCK * path.family.n**2):  # of the many products of a proof each is small
+        status = _follow_events(path, C_max, max_events, verbose, prove=prove)
+        if prove:
+            path.prove()
     return status
 
 
@@ -517,8 +519,10 @@ def _warn_if_rough(path: Path) -> None:
     known = 10.0 * path.largest_gap_  # what the engine may leave
     if gaps.max() > EXACT_ROUNDED:  # the bounds count the rounding of coefficients, and more
         primal = [abs(certificate.primal) + path.floor_at(C) for certificate, C in zip(coarse, samples, strict=True)]
-        noise = [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
-        if max(noise) > max(EXACT_ROUNDED, known):  # it may be, and some of it is seen
+        least = max(EXACT_ROUNDED, known)
+        is_quiet = all(_relative(_most_noise(path, C), size) <= least for C, size in zip(samples, primal, strict=True))
+        noise = [] if is_quiet else [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
+        if max(noise, default=0.0) > least:  # it may be, and some of it is seen
             lost = [_relative(_gap_as_read(path, C), size) for C, size in zip(samples, primal, strict=True)]
             many = _dense_samples(path)  # what is rounding at one C is nothing at the next
             for C, at in zip(many, path.certificates(many, from_data=False), strict=True):
@@ -574,6 +578,12 @@ def _noise(path: Path, C: float) -> float:
     near = path.on_margin_at(C)
     off = np.abs(path.gram.full()[near]) @ np.abs(path.beta_at(C))
     return UNIT * path.scale_at(C) * float(path.family.w[near] @ off)
+
+
+def _most_noise(path: Path, C: float) -> float:
+    """Return a bound on that without a product: all points are on the margin, and |K_ij| is at most norm_i norm_j."""
+    w, norm = path.family.w, path.norm
+    return 2.0 * UNIT * path.scale_at(C) * float(w @ norm) * float(norm @ np.abs(path.beta_at(C)))
 
 
 def _gap_as_read(path: Path, C: float, *, from_data: bool = True) -> float:

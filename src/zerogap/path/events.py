@@ -14,15 +14,21 @@ from zerogap.compiled import NO_POINT, inline, jit
 from zerogap.free_system import append_point, remove_point
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, Step, Transition
 from zerogap.path.family import Tube
+from zerogap.path.renewal import renew
 from zerogap.path.rows import ElbowLines, add_row
 from zerogap.path.screening import (
     SCREENED_OUT,
     Candidates,
     Displacement,
+    Kept,
     change_candidates,
     departure,
+    screened,
 )
 from zerogap.path.tolerances import FRESH_EVERY, LEFT_OVER, LONG, OUTSIDE, ROUGH, SLOW, TIE
+
+LOG = 100_000  # coefficients that a log of segments has room for
+WORK = 20_000_000  # multiplications between two questions whether a limit is over: hundredths of a second
 
 NEVER = -1.0  # no lam
 JUST_BELOW = 1.0 - 1e-15  # by more than a product and a quotient round
@@ -52,6 +58,7 @@ class ElbowFactor(NamedTuple):
     factor: np.ndarray
     forward_ones: np.ndarray
     tau: float
+    has_border: bool
 
 
 class Moving(NamedTuple):
@@ -67,9 +74,7 @@ class Moving(NamedTuple):
     largest_rounding: float  # of the steepest lines since then
     capped_sum: float  # of the b_L
     n_capped: int
-    n_candidates: int
-    filled: int  # kernel rows that are kept
-    since: Displacement  # since all points were evaluated
+    kept: Kept  # who is screened out
 
 
 class Scale(NamedTuple):
@@ -287,38 +292,51 @@ def _bound(i, target, points):
 
 
 @jit
-def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale):
-    """Pass up to so many ordinary events; return a log of them, how many they are, and what is moving behind the last.
+def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scale):
+    """Pass up to so many ordinary events, and solve for the lines in between; return a log of them, how many they are, what
+    is moving behind the last, and whether the next is known not to be ordinary.
 
-    Lines that are no longer good enough, or lead to where screening is not safe, are returned as old as lines can be.
+    Lines that are no longer good enough, or lead to where screening is not safe, are solved for afresh.  Those that this leaves
+    unsure are returned as old as lines can be.
     """
     y, status, b, g, sides = points.y, points.status, points.b, points.g, points.tube.is_two_sided
-    K, E_all, factor, forward_ones, tau = system
-    lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since = moving
-    size_of_log = max_events * (m + max_events)
+    K, E_all, factor, forward_ones, tau, _ = system
+    lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, kept = moving
+    size_of_log = min(max_events * (m + max_events), LOG + m)
     log_E, log_u, log_v = np.empty(size_of_log, dtype=np.int64), np.empty(size_of_log), np.empty(size_of_log)
     edges, numbers = np.zeros(max_events + 1, dtype=np.int64), np.empty((max_events, 3))
-    moves, count = np.empty((max_events, 3), dtype=np.int64), 0
-    while count < max_events and age < FRESH_EVERY and lam >= scale.least:
-        elbow, values = ElbowLines(E_all[:m], u, v, v0), screening.values
-        p, q = values[0, :n_candidates], values[1, :n_candidates]
-        candidates = Candidates(screening.columns[:n_candidates], screening.place_of, p, q)
-        first = ratio_test(lam_end, lam, points, elbow, candidates, screening.reference, scale.largest)
+    moves, count, is_special, work = np.empty((max_events, 3), dtype=np.int64), 0, False, 0
+    while count < max_events and lam >= scale.least and edges[count] + m <= size_of_log and work < WORK:
+        if age >= FRESH_EVERY:
+            new = renew(lam, E_all[:m], points, system, capped_sum, n_capped, whole, scale, kept, room)
+            u, v, u0, v0, kept, work = new.u, new.v, new.u0, new.v0, new.kept, work + 2 * m * (m + g.size)
+            if not new.is_good:
+                break
+            age, largest_rounding = 0, scale.unit_error * new.size
+        elbow = ElbowLines(E_all[:m], u, v, v0)
+        p, q = room.values[0, : kept.n_candidates], room.values[1, : kept.n_candidates]
+        candidates = Candidates(room.columns[: kept.n_candidates], room.place_of, p, q)
+        first = ratio_test(lam_end, lam, points, elbow, candidates, kept.reference, scale.largest)
         is_good, rounding = lines_hold(first.left_over, first.size, lam, largest_rounding, scale)
         if not is_good and age > 0:
             age = FRESH_EVERY
-        if not is_good or not _is_ordinary(first, lam, n_capped, points, m, E_all.size):
+            continue
+        is_special = not is_good or not _is_ordinary(first, lam, n_capped, points, m, E_all.size)
+        if is_special:
             break
-        fall, i, allowed = lam - first.lam, first.point, screening.allowed
-        after = Displacement(
-            since.decrease + fall,
-            since.normal + fall * first.departure,
-            since.bias + fall * abs(v0 - screening.reference.v0),
-        )
+        fall, i = lam - first.lam, first.point
+        way = Displacement(fall, fall * first.departure, fall * abs(v0 - kept.reference.v0))
+        if age == 0 and not kept.is_screened:  # all have just been evaluated
+            kept = screened(K, y, points.m0, points.m1, status, points.tube, lam, way, kept, room)
+        since, allowed = kept.since, kept.allowed
+        after = Displacement(since.decrease + way.decrease, since.normal + way.normal, since.bias + way.bias)
         is_safe = after.decrease <= allowed.decrease and after.normal <= allowed.normal and after.bias <= allowed.bias
-        if screening.is_screened and not is_safe:
-            age = FRESH_EVERY if age > 0 else age
-            break
+        if kept.is_screened and not is_safe:
+            is_special = age == 0
+            if is_special:
+                break
+            age = FRESH_EVERY
+            continue
         begin, origin = edges[count], status[i]
         for k in range(m):
             log_E[begin + k], log_u[begin + k], log_v[begin + k] = E_all[k], u[k], v[k]
@@ -327,6 +345,7 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
             target, d = ELBOW, np.empty(m)
             is_in, d0 = append_point(K, i, E_all, factor, forward_ones, m, tau, d)
             if not is_in:
+                is_special = True
                 break
             E_all[m] = i
         else:
@@ -347,10 +366,15 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
             v,
             d,
             d0,
-            screening,
-            n_candidates,
-            filled,
+            room,
+            kept.is_screened,
+            kept.rows,
+            kept.n_candidates,
+            kept.filled,
         )
+        kept = Kept(
+            kept.is_screened, kept.rows, kept.store, n_candidates, filled, kept.reference, allowed, after, kept.moves + 1
+        )  # fmt: skip
         m += first.position == NO_POINT
         before, behind = _bound(i, origin, points), _bound(i, target, points)
         if before != behind:
@@ -361,11 +385,8 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
         sign = -1 if sides and y[i] < 0.0 else 1
         moves[count, 0], moves[count, 1], moves[count, 2] = i, sign * origin, sign * target
         u0, v0 = u0 + du * d0, v0 + dv * d0
-        age, largest_rounding, lam, since = age + 1, rounding, first.lam, after
+        age, largest_rounding, lam, work = age + 1, rounding, first.lam, work + m * (2 * m + n_candidates)
         count += 1
     log = Log(edges, log_E, log_u, log_v, numbers, moves)
-    return (
-        log,
-        count,
-        Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since),
-    )
+    moving = Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, kept)
+    return log, count, moving, is_special

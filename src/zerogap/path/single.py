@@ -181,12 +181,11 @@ class SingleEngine(Engine):
             return self._jump(lam_end)
         made = []
         if self._degenerate_steps == 0 and not self._is_special:
-            if self.lines.is_stale:
-                self._renew(lam_end)
             most = min(max_events, REFRESH_EVERY - self.counts.events % REFRESH_EVERY)
             # Where lines have to be exact at every event, each is a step of its own.
+            if self.lines.is_fine and self.lines.is_stale:
+                self._renew(lam_end)
             made = [] if self.lines.is_fine else self._pass_ordinary(lam_end, most)
-            self._is_special = 0 < len(made) < most and not self.lines.is_stale
         if not made:
             self._is_special = False
             made = super().steps(lam_end, max_events)
@@ -199,7 +198,7 @@ class SingleEngine(Engine):
             self.lines.screening.screen(self.lam, event.displacement)
 
     def _pass_ordinary(self, lam_end: float, max_events: int) -> list[Step]:
-        made, self.lam = self.lines.pass_ordinary(self.lam, lam_end, max_events)
+        made, self.lam, self._is_special = self.lines.pass_ordinary(self.lam, lam_end, max_events)
         if made:
             self.counts.events += len(made)
             self.counts.largest_elbow = max(self.counts.largest_elbow, max(step.segment.points.size for step in made))
@@ -280,7 +279,7 @@ class SingleEngine(Engine):
         if position != NO_POINT:
             target = RIGHT if self.y[point] * lines.v[position] > 0 else LEFT
         t = self.lam - lam
-        displacement = Displacement(t, t * first.departure, t * abs(lines.v0 - lines.screening.line.v0))
+        displacement = Displacement(t, t * first.departure, t * abs(lines.v0 - lines.screening.reference.v0))
         return NextEvent(lam, point, position, target, displacement, first.outside)
 
     def _move_to(self, lam: float, displacement: Displacement) -> None:
