@@ -5,7 +5,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from zerogap.path.proof import BLOCK
 from zerogap.path.result import Path, digest_of
 from zerogap.path.single import Single
 from zerogap.progress import PathProgress
-from zerogap.threads import alone
+from zerogap.threads import UNTHREADED, alone
 
 EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have, at any C
 
@@ -151,7 +151,7 @@ def follow(
     """
     if begun is not None:  # who goes on with a path that was interrupted knows of that
         heard()
-    with limits(max_time) as limit:
+    with limits(max_time) as limit, small_products():
         path = begin() if begun is None else begun
         try:
             _refuse_overflow(path, end)
@@ -173,6 +173,11 @@ def follow(
             stacklevel=validation.callers_level(),
         )
     return path
+
+
+def small_products() -> AbstractContextManager[None]:
+    """Hold BLAS to one thread for a whole path: of the many products of a proof each is small."""
+    return alone(UNTHREADED)
 
 
 def _check_result(path: Path, options: Options) -> None:
@@ -413,10 +418,9 @@ def _two_classes(y: Any, n: int) -> np.ndarray:
 
 def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool, *, prove: bool = True) -> str:
     """Step from event to event until C_max or a limit, and prove what was passed; return the path's status."""
-    with alone(BLOCK * path.family.n**2):  # of the many products of a proof each is small
-        status = _follow_events(path, C_max, max_events, verbose, prove=prove)
-        if prove:
-            path.prove()
+    status = _follow_events(path, C_max, max_events, verbose, prove=prove)
+    if prove:
+        path.prove()
     return status
 
 

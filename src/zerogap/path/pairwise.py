@@ -11,7 +11,7 @@ import numpy as np
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.limits import Exceeded, limits
-from zerogap.path._svm_path import _check_result, _follow, _refuse_indefinite, _refuse_overflow, _start
+from zerogap.path._svm_path import _check_result, _follow, _refuse_indefinite, _refuse_overflow, _start, small_products
 from zerogap.path.engine import LEFT, Options
 from zerogap.path.family import Family
 from zerogap.path.result import Path
@@ -97,7 +97,7 @@ class PairPath(Path):
 
         Without ``prove`` the largest gap is left open: ``largest_gap_`` proves it when it is asked for.
         """
-        with limits(max_time) as limit:
+        with limits(max_time) as limit, small_products():
             try:
                 _refuse_overflow(self, C_max)
                 _refuse_indefinite(self)
