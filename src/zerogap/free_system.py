@@ -149,9 +149,9 @@ class FreeSystem:
         twin._factor[:m, :m] = self._factor[:m, :m]
         return twin
 
-    def reserve(self) -> None:
-        """Make room for another point."""
-        if self.size == self._points.size:
+    def reserve(self, more: int = 1) -> None:
+        """Make room for another point, or several."""
+        if self.size + more > self._points.size:
             self._grow()
 
     def _grow(self) -> None:

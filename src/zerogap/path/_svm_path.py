@@ -24,7 +24,7 @@ from zerogap.path.engine import NotStarted, Options, Segment, Step, Transition
 from zerogap.path.family import RIGHT, Family
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
-from zerogap.path.proof import BLOCK
+from zerogap.path.proving import Proving, proving
 from zerogap.path.result import Path, digest_of
 from zerogap.path.single import Single
 from zerogap.progress import PathProgress
@@ -418,13 +418,15 @@ def _two_classes(y: Any, n: int) -> np.ndarray:
 
 def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool, *, prove: bool = True) -> str:
     """Step from event to event until C_max or a limit, and prove what was passed; return the path's status."""
-    status = _follow_events(path, C_max, max_events, verbose, prove=prove)
-    if prove:
-        path.prove()
-    return status
+    if not prove:
+        return _follow_events(path, C_max, max_events, verbose)
+    with proving(path) as proof:
+        return _follow_events(path, C_max, max_events, verbose, proof)
 
 
-def _follow_events(path: Path, C_max: float, max_events: int | None, verbose: bool, *, prove: bool) -> str:
+def _follow_events(
+    path: Path, C_max: float, max_events: int | None, verbose: bool, proof: Proving | None = None
+) -> str:
     engine, counts, lam_end, unit = path.engine, path.counts, path.lam_of(C_max), path.unit
     assert engine is not None
     progress = PathProgress(path, C_max) if verbose else None
@@ -447,8 +449,8 @@ def _follow_events(path: Path, C_max: float, max_events: int | None, verbose: bo
             else:
                 for segment, lam, transitions in steps:
                     path.add(segment, max(lam, lam_end), transitions)
-            if prove:
-                path.prove(BLOCK)
+            if proof is not None:
+                proof.go_on()
             if progress is not None:
                 progress(counts.events, path.value_of(path.end), engine.elbow_size)
         return "complete"

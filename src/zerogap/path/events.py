@@ -106,7 +106,7 @@ class Log(NamedTuple):
     points: np.ndarray
     u: np.ndarray
     v: np.ndarray
-    numbers: np.ndarray  # lam at the end, u0, v0
+    numbers: np.ndarray  # lam at the end, u0, v0, anchor
     moves: np.ndarray  # point, origin, target
 
 
@@ -116,8 +116,8 @@ def steps_of(log: Log, count: int) -> list[Step]:
     points, u, v = (x[: edges[-1]].copy() for x in (log.points, log.u, log.v))
     numbers, moves = log.numbers[:count].tolist(), log.moves[:count].tolist()
     return [
-        Step(Segment(points[begin:end], u[begin:end], v[begin:end], u0, v0), lam, [Transition(lam, *move)])
-        for begin, end, (lam, u0, v0), move in zip(edges[:-1], edges[1:], numbers, moves, strict=True)
+        Step(Segment(points[begin:end], u[begin:end], v[begin:end], *line), lam, [Transition(lam, *move)])
+        for begin, end, (lam, *line), move in zip(edges[:-1], edges[1:], numbers, moves, strict=True)
     ]
 
 
@@ -273,8 +273,8 @@ def lines_hold(left_over, size, lam, largest_rounding, scale):
 
 @inline
 def _is_ordinary(first, lam, n_capped, points, size, room):
-    """Whether an event is alone, near, within the box, and leaves room, a point of the elbow, and one at rest off zero."""
-    if first.point == NO_POINT or first.lam < LONG * lam or first.outside > OUTSIDE:
+    """Whether an event is alone, near, and leaves room, a point of the elbow, and one at rest off zero."""
+    if first.point == NO_POINT or first.lam < LONG * lam:
         return False
     if first.second >= first.lam - TIE * lam or first.lam > (1.0 - TIE) * lam:
         return False
@@ -291,6 +291,24 @@ def _bound(i, target, points):
     return points.y[i] * (points.w[i] if target == LEFT else points.low[i])
 
 
+@inline
+def _continue(lam, k, position, points, E, u, v, edges, numbers):
+    """Let segment k of a log begin where the one before has ended, within the box; see ``SingleEngine._continued``.
+
+    ``position`` is that of the point which has left the elbow in between; NO_POINT if one has entered it, as the last.
+    """
+    begin, size, old = edges[k], edges[k + 1] - edges[k], edges[k - 1]
+    end, u0, v0, _ = numbers[k]
+    _, old_u0, old_v0, anchor = numbers[k - 1]
+    for j in range(size):
+        i, e = E[begin + j], old + j + (position != NO_POINT and j >= position)
+        b = points.b[i] if position == NO_POINT and j == size - 1 else u[e] + (lam - anchor) * v[e]
+        a, b_end = min(max(points.y[i] * b, points.low[i]), points.w[i]), u[begin + j] + end * v[begin + j]
+        u[begin + j], v[begin + j] = b_end, (b_end - points.y[i] * a) / (end - lam)
+    bias, bias_end = old_u0 + (lam - anchor) * old_v0, u0 + end * v0
+    numbers[k, 1], numbers[k, 2], numbers[k, 3] = bias_end, (bias_end - bias) / (end - lam), end
+
+
 @jit
 def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scale):
     """Pass up to so many ordinary events, and solve for the lines in between; return a log of them, how many they are, what
@@ -304,7 +322,7 @@ def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scal
     lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, kept = moving
     size_of_log = min(max_events * (m + max_events), LOG + m)
     log_E, log_u, log_v = np.empty(size_of_log, dtype=np.int64), np.empty(size_of_log), np.empty(size_of_log)
-    edges, numbers = np.zeros(max_events + 1, dtype=np.int64), np.empty((max_events, 3))
+    edges, numbers, last_position = np.zeros(max_events + 1, dtype=np.int64), np.empty((max_events, 4)), NO_POINT
     moves, count, is_special, work = np.empty((max_events, 3), dtype=np.int64), 0, False, 0
     while count < max_events and lam >= scale.least and edges[count] + m <= size_of_log and work < WORK:
         if age >= FRESH_EVERY:
@@ -321,7 +339,9 @@ def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scal
         if not is_good and age > 0:
             age = FRESH_EVERY
             continue
+        is_outside = first.outside > OUTSIDE
         is_special = not is_good or not _is_ordinary(first, lam, n_capped, points, m, E_all.size)
+        is_special |= is_outside and count == 0  # where the segment before has ended is not known here
         if is_special:
             break
         fall, i = lam - first.lam, first.point
@@ -340,7 +360,10 @@ def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scal
         begin, origin = edges[count], status[i]
         for k in range(m):
             log_E[begin + k], log_u[begin + k], log_v[begin + k] = E_all[k], u[k], v[k]
-        edges[count + 1], numbers[count, 0], numbers[count, 1], numbers[count, 2] = begin + m, first.lam, u0, v0
+        edges[count + 1] = begin + m
+        numbers[count, 0], numbers[count, 1], numbers[count, 2], numbers[count, 3] = first.lam, u0, v0, 0.0
+        if is_outside:
+            _continue(lam, count, last_position, points, log_E, log_u, log_v, edges, numbers)
         if first.position == NO_POINT:
             target, d = ELBOW, np.empty(m)
             is_in, d0 = append_point(K, i, E_all, factor, forward_ones, m, tau, d)
@@ -386,6 +409,7 @@ def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scal
         moves[count, 0], moves[count, 1], moves[count, 2] = i, sign * origin, sign * target
         u0, v0 = u0 + du * d0, v0 + dv * d0
         age, largest_rounding, lam, work = age + 1, rounding, first.lam, work + m * (2 * m + n_candidates)
+        last_position = first.position
         count += 1
     log = Log(edges, log_E, log_u, log_v, numbers, moves)
     moving = Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, kept)

@@ -301,6 +301,7 @@ class Lines:
         Return the steps, the lam it came to, and whether the next event is known not to be ordinary.
         """
         system, sets, screening = self.system, self.sets, self.screening
+        system.reserve(FRESH_EVERY)
         log, count, moving, is_special = pass_ordinary(
             lam_end, max_events, self._point_arrays,
             ElbowFactor(self.K, system._points, system._factor, system._forward_ones, system.tau, system.has_border),

@@ -161,10 +161,11 @@ def centre_biases(path: Path) -> None:
     upper concave: what is between them at both ends of a segment is so everywhere.
     """
     lam, w = path.lam.tolist(), path.points.weight
-    for k, segment in enumerate(path._segments):
+    slopes = np.array([segment.v0 if segment.points.size else 1.0 for segment in path._segments])
+    # Else the bias keeps a point on its margin: y_i lam - F_i.
+    for k in np.flatnonzero(np.abs(np.abs(slopes) - 1.0) <= SLOPE).tolist():
+        segment = path._segments[k]
         begin, end, E = lam[k], lam[k + 1], segment.points
-        if E.size and abs(abs(segment.v0) - 1.0) > SLOPE:  # then the bias keeps a point on its margin: y_i lam - F_i
-            continue
         a_first, a_last = path.y[E] * segment.coefficients(begin), path.y[E] * segment.coefficients(end)
         is_low = np.maximum(a_first, a_last) <= AT_BOUND * w[E]
         if not (is_low | (np.minimum(a_first, a_last) >= (1.0 - AT_BOUND) * w[E])).all():
