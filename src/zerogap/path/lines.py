@@ -8,6 +8,7 @@ nothing drifts.  ``screening`` knows which p and q are needed.
 """
 
 import math
+from functools import cached_property
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from zerogap.path.events import (
     steps_of,
     tied_candidates,
 )
+from zerogap.path.renewal import Whole
 from zerogap.path.rows import Change, ElbowLines, add_exactly
 from zerogap.path.screening import Screening
 from zerogap.path.sets import Sets
@@ -136,6 +138,11 @@ class Lines:
             self.largest, UNIT_ERROR * self.largest, self.left_over, self.outside, sets.rounding,
             REFRESH_BELOW * sets.summed_at,
         )  # fmt: skip
+
+    @cached_property
+    def _whole(self) -> Whole:
+        family = self.sets.family
+        return Whole(family.total0, family.total1, family.is_hinge)
 
     # Solving for them.
 
@@ -330,24 +337,29 @@ class Lines:
             point = int(entering[np.argmax(self.system.distances(entering))])
         return position, point
 
-    def pass_ordinary(self, lam: float, lam_end: float, max_events: int) -> tuple[list[Step], float]:
-        """Pass up to so many ordinary events in a compiled loop; return the steps, and the lam it came to."""
+    def pass_ordinary(self, lam: float, lam_end: float, max_events: int) -> tuple[list[Step], float, bool]:
+        """Pass up to so many ordinary events in a compiled loop.
+
+        Return the steps, the lam it came to, and whether the next event is known not to be ordinary.
+        """
         system, sets, screening = self.system, self.sets, self.screening
-        log, count, moving = pass_ordinary(
-            lam_end, min(max_events, FRESH_EVERY), self._point_arrays,
-            ElbowFactor(self.K, system._points, system._factor, system._forward_ones, system.tau), screening.arrays(),
+        system.reserve(FRESH_EVERY)
+        log, count, moving, is_special = pass_ordinary(
+            lam_end, max_events, self._point_arrays,
+            ElbowFactor(self.K, system._points, system._factor, system._forward_ones, system.tau, system.has_border),
+            screening.room, self._whole,
             Moving(
                 lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped_sum,
-                sets.n_capped, *screening.progress(),
+                sets.n_capped, screening.kept,
             ),
             self.scale,
         )  # fmt: skip
         (
             lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped_sum,
-            sets.n_capped, *progress,
+            sets.n_capped, kept,
         ) = moving  # fmt: skip
-        screening.take(count, *progress)
-        return steps_of(log, count, sets.anchor), lam
+        screening.take(kept)
+        return steps_of(log, count), lam, bool(is_special)
 
     # Changes of the elbow.
 

@@ -264,19 +264,20 @@ class Path:
                 self._segments.pop()
                 self._before.pop()
                 self._tail.pop()
-            self._segments.append(segment)
+            # A proof may read along on another thread: a segment comes last, when all else of it is there.
             self._before.append(len(self._transitions))
             self._tail.append(lam)
+            self._segments.append(segment)
         self.note(transitions)
 
     def add_all(self, steps: list[Step]) -> None:
         """Append segments of some length, with one transition at the end of each."""
         self.add(*steps[0])
         segments, lam, transitions = zip(*steps[1:], strict=True) if len(steps) > 1 else ((), (), ())
-        self._segments.extend(segments)
         self._before.extend(range(len(self._transitions), len(self._transitions) + len(segments)))
         self._tail.extend(lam)
         self._transitions.extend(transition for (transition,) in transitions)
+        self._segments.extend(segments)
 
     def _goes_on(self, segment: Segment) -> bool:
         """Whether this is the second of two segments at the beginning on which b does not change."""
