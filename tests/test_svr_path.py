@@ -313,7 +313,7 @@ def test_where_the_solution_is_not_unique(over):
 
 @pytest.mark.parametrize("over", FOLLOW)
 def test_progress_is_shown(paths, over, monkeypatch, capsys):
-    monkeypatch.setattr("zerogap.progress._delay", lambda: 0.0)
+    monkeypatch.setattr("zerogap.progress.bar_delay", lambda: 0.0)
     path = FOLLOW[over](max_events=0, verbose=True)
     progress = PathProgress(path, paths[over].value_of(paths[over].lam[-1]))
     progress(20, 0.5, 3)
