@@ -93,8 +93,8 @@ def svm_path(
     linear_system : str, optional
         "svd", "qr" or "qr-update", for engine "lp".
     fit_intercept : bool, default True
-        Whether the bias is free; without it f(x) = sum_i beta_i k(x_i, x), and nothing constrains the sum of coefficients.  Engine
-        "single" only.
+        Whether the bias is free; without it f(x) = sum_i beta_i k(x_i, x), and nothing constrains the sum of coefficients.
+        Engine "single" only.
     merge_duplicates : bool, default True
         Whether rows that agree in every feature and label become one weighted point; the result is the same.
     max_events : int, optional
@@ -211,8 +211,8 @@ def _options(engine: str | Options, linear_system: str | None, fit_intercept: bo
     options = ENGINES[engine] if isinstance(engine, str) else engine
     if not fit_intercept and not isinstance(options, Single):
         raise ValueError(
-            f"fit_intercept=False is followed by engine 'single' alone; got engine={str(engine)!r}, whose elbow is never without "
-            "the equation of the bias."
+            f"fit_intercept=False is followed by engine 'single' alone; got engine={str(engine)!r}, whose elbow is never "
+            "without the equation of the bias."
         )
     if linear_system is None:
         return options
@@ -228,9 +228,7 @@ class Data:
     path_type: type[Path] = Path
     moves_origin = True  # of a linear kernel: coefficients sum to zero, if the bias is free
 
-    def __init__(
-        self, X: Any, y: Any, kernel: Kernel, sample_weight: Any, merge: bool, *, has_bias: bool = True
-    ):
+    def __init__(self, X: Any, y: Any, kernel: Kernel, sample_weight: Any, merge: bool, *, has_bias: bool = True):
         self.has_bias = has_bias
         is_coarse = kernel.is_precomputed and getattr(X, "dtype", None) in (np.float32, np.float16)
         X = validation.check_precomputed(X) if kernel.is_precomputed else validation.check_points(X)

@@ -86,9 +86,7 @@ class Family:
     def tubes(cls, t: np.ndarray, cap: np.ndarray, *, has_bias: bool = True) -> "Family":
         """Return regression at one C, over the half width eps = lam - 1 of the tube."""
         zero, one = np.zeros(t.size), np.ones(t.size)
-        return cls(
-            one, cap, zero, t, zero, eps0=-1.0, eps1=1.0, is_two_sided=True, is_over_C=False, has_bias=has_bias
-        )
+        return cls(one, cap, zero, t, zero, eps0=-1.0, eps1=1.0, is_two_sided=True, is_over_C=False, has_bias=has_bias)
 
     @classmethod
     def one_class(cls, w: np.ndarray, size: float) -> "Family":

@@ -356,7 +356,9 @@ class SingleEngine(Engine):
             segment = self.lines.between(began_at, lam, NO_POINT, ELBOW)
             begin, finish = (self._inside(E, segment.coefficients(at)) for at in (began_at, lam))
             biases = segment.bias(began_at), segment.bias(lam)
-            segment = segment_between(E, began_at, lam, begin, finish, *biases, about_beginning=self.lines.about_beginning)
+            segment = segment_between(
+                E, began_at, lam, begin, finish, *biases, about_beginning=self.lines.about_beginning
+            )
             self.counts.events += 1
         else:
             warnings.warn(
