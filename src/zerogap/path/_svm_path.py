@@ -97,8 +97,8 @@ def svm_path(
     linear_system : str, optional
         "svd", "qr" or "qr-update", for engine "lp".
     fit_intercept : bool, default True
-        Whether the bias is free; without it f(x) = sum_i beta_i k(x_i, x), and nothing constrains the sum of coefficients.  Engine
-        "single" only.
+        Whether the bias is free; without it f(x) = sum_i beta_i k(x_i, x), and nothing constrains the sum of coefficients.
+        Engine "single" only.
     merge_duplicates : bool, default True
         Whether rows that agree in every feature and label become one weighted point; the result is the same.
     max_events : int, optional
@@ -295,8 +295,8 @@ def _options(engine: str | Options, linear_system: str | None, fit_intercept: bo
     options = ENGINES[engine] if isinstance(engine, str) else engine
     if not fit_intercept and not isinstance(options, Single):
         raise ValueError(
-            f"fit_intercept=False is followed by engine 'single' alone; got engine={str(engine)!r}, whose elbow is never without "
-            "the equation of the bias."
+            f"fit_intercept=False is followed by engine 'single' alone; got engine={str(engine)!r}, whose elbow is never "
+            "without the equation of the bias."
         )
     if linear_system is None:
         return options

@@ -2,9 +2,10 @@
 
 Symbols: as in ``engine``.  On a segment b_E = u + t v, the scaled bias is u0 + t v0, and F = p + t q, t = lam - anchor; all are
 determined by the sets alone.  Over C the anchor is zero: where C is large b is in proportion to lam.  Elsewhere it is where the
-lines were solved for last: they may be so steep that of u at zero nothing would be left at lam.  When a point changes sets, the lines change by a multiple of its response: one solve, and one combination of
-kernel rows.  What they leave of p_E = m0_E and q_E = m1_E is tested every time, and now and then they are solved for afresh, so
-nothing drifts.  ``screening`` knows which p and q are needed.
+lines were solved for last: they may be so steep that of u at zero nothing would be left at lam.
+When a point changes sets, the lines change by a multiple of its response: one solve, and one combination of kernel rows.  What
+they leave of p_E = m0_E and q_E = m1_E is tested every time, and now and then they are solved for afresh, so nothing drifts.
+``screening`` knows which p and q are needed.
 """
 
 import math
@@ -212,18 +213,16 @@ class Lines:
         leave more than others.  Returns whether their rounding alone may cost more.
         """
         E, sets, family = self.points, self.sets, self.sets.family
-        if family.is_hinge:
+        if family.is_hinge or family.total1 != 0.0:
             return False
         b = sets.at_rest
         b[E] = self.coefficients(lam)
-        objective = abs(float(b @ (sets.margins(lam) - 0.5 * self.decision_values(lam))))
+        objective = float(b @ (sets.margins(lam) - 0.5 * self.decision_values(lam)))
         weight = float(family.cost[E].sum()) or 1.0
         allowed = OPEN * (objective + family.floor(lam, self.largest)) / weight  # in decision values
         if not family.is_over_C:
             box = self.largest * float(family.cost[E].max()) or 1.0
             self.outside = min(SEEN_OUTSIDE * allowed / box, OUTSIDE_STEEP)
-        if family.total1 != 0.0:
-            return False
         self.left_over = min(LEFT_OVER, SEEN_LEFT_OVER * allowed / lam)
         return self.scale.unit_error * size + self.sets.rounding > SEEN_LEFT_OVER * allowed
 

@@ -838,7 +838,8 @@ class Path:
         empty = [np.zeros(0)]
         joined = [np.concatenate(empty + [getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
         return {
-            "kind": self.kind, "fit_intercept": self.fit_intercept, "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
+            "kind": self.kind, "fit_intercept": self.fit_intercept,
+            "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
             "centre_products": self.centre_products,
             "squared_centre": self.squared_centre, "share": self.points.share, "norm": self.norm,
             "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,

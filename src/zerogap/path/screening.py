@@ -1,5 +1,5 @@
-"""The decision values F = p + lam q, lam counted from an anchor, of the points whose margin can be reached before all are evaluated again:
-safe screening of the others.
+"""The decision values F = p + lam q, lam counted from an anchor, of the points whose margin can be reached before all are
+evaluated again: safe screening of the others.
 
 Symbols: as in ``engine``; N = sum of b_i phi(x_i), the normal vector (w where w is not the weights); dN = sum of v_i phi(x_i)
 and v0 are the derivatives of N and of the scaled bias in lam.
