@@ -18,7 +18,15 @@ from zerogap import RelativeGap, kernels, solve
 from zerogap.solvers import Entry
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ["add-a-kernel.md", "add-a-loss.md", "add-a-solver.md", "certify.md", "incremental.md", "scikit-learn.md", "tuning.md"]
+PAGES = [
+    "add-a-kernel.md",
+    "add-a-loss.md",
+    "add-a-solver.md",
+    "certify.md",
+    "incremental.md",
+    "scikit-learn.md",
+    "tuning.md",
+]
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:
