@@ -18,7 +18,10 @@ from zerogap import RelativeGap, kernels, solve
 from zerogap.solvers import Entry
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGES = ["add-a-kernel.md", "add-a-loss.md", "add-a-solver.md", "certify.md", "incremental.md", "plots.md", "scikit-learn.md"]
+PAGES = [
+    "add-a-kernel.md", "add-a-loss.md", "add-a-solver.md", "certify.md", "incremental.md", "plots.md", "scikit-learn.md",
+    "tuning.md",
+]  # fmt: skip
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:

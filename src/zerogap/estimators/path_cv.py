@@ -272,6 +272,13 @@ class PathCV(KernelMachine):
         check_is_fitted(self, "best_index_")
         return plot_cv(self, grid, ax=ax)
 
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features; only if a linear kernel was chosen, without a transformer."""
+        if not hasattr(self, "best_estimator_") or self.transformer is not None:
+            raise AttributeError("coef_ is there once a linear kernel was chosen, without a transformer.")
+        return self.best_estimator_.coef_
+
     def __sklearn_is_fitted__(self) -> bool:
         """Whether a model was chosen."""
         return hasattr(self, "best_estimator_")

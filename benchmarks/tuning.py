@@ -1,0 +1,175 @@
+"""SVCPathCV beside GridSearchCV, and beside TorchKM if it is there: the same folds and gammas, every C against 25 of them.
+
+python benchmarks/tuning.py                       # all sets, 25 C, 8 gammas, 5 folds, two jobs
+python benchmarks/tuning.py german --gammas 3     # one set, fewer gammas
+python benchmarks/tuning.py --gap 1e-3            # approximate paths, with this gap at every C
+
+Each search runs in a process of its own.  Seconds are of the processor, all processes and threads together, so that a busy
+machine does not change them; what compiles our code is run before.  Memory is the largest of the process, plus that of each of
+its workers.
+"""
+
+import argparse
+import importlib.util
+import json
+import multiprocessing
+import resource
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import sklearn.svm
+from common import named_set, write
+from joblib.externals.loky import get_reusable_executor
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+
+import zerogap
+
+SETS = ("german", "svmguide1", "diabetes", "breast_cancer", "digits", "a1a", "splice")
+C_MIN, C_MAX = 1e-2, 1e3
+GAMMAS = (1e-4, 1.0)
+SEARCHES = ("ours", "grid", "torchkm")
+
+
+def gammas_of(count: int) -> np.ndarray:
+    """Return values of gamma for features of variance one."""
+    return np.geomspace(*GAMMAS, count)
+
+
+def data_of(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return points as an array, and labels."""
+    X, y = named_set(name)
+    return (X.toarray() if hasattr(X, "toarray") else X), y
+
+
+def folds() -> StratifiedKFold:
+    """Return the folds, the same for all."""
+    return StratifiedKFold(5, shuffle=True, random_state=0)
+
+
+def ours(X: np.ndarray, y: np.ndarray, options: argparse.Namespace) -> dict[str, Any]:
+    """Every C, by a path for each fold and gamma."""
+
+    def search(rows: slice, gammas: Any) -> Any:
+        model = zerogap.SVCPathCV(
+            gamma=gammas, C_min=C_MIN, C_max=C_MAX, cv=folds(), gap=options.gap, n_jobs=options.jobs
+        )
+        return model.fit(X[rows], y[rows])
+
+    search(slice(0, 200), [0.01, 1.0])  # compiles
+    began = spent()
+    model = search(slice(None), gammas_of(options.gammas).tolist())
+    return {"score": model.best_score_, "C": model.C_, "gamma": model.gamma_, "events": model.n_events_, **since(began)}
+
+
+def grid(X: np.ndarray, y: np.ndarray, options: argparse.Namespace) -> dict[str, Any]:
+    """Some C, a fit for each fold, gamma and C."""
+    values = {"C": np.geomspace(C_MIN, C_MAX, options.values), "gamma": gammas_of(options.gammas)}
+    began = spent()
+    search = GridSearchCV(sklearn.svm.SVC(cache_size=500), values, cv=folds(), n_jobs=options.jobs).fit(X, y)
+    get_reusable_executor().shutdown(wait=True)  # the time of its workers counts once they have ended
+    return {"score": search.best_score_, **search.best_params_, "events": 0, **since(began)}
+
+
+def torchkm(X: np.ndarray, y: np.ndarray, options: argparse.Namespace) -> dict[str, Any]:
+    """The same C and gammas by TorchKM's cross-validation, on the processor."""
+    import torch
+    from torchkm.cvksvm import cvksvm
+    from torchkm.functions import rbf_kernel
+
+    torch.set_num_threads(options.jobs)
+    labels, n = torch.from_numpy(y), len(y)
+    parts = np.empty(n, dtype=int)
+    for k, (_, test) in enumerate(folds().split(X, y)):
+        parts[test] = k + 1
+    C = np.geomspace(C_MIN, C_MAX, options.values)
+    lam = torch.from_numpy(1.0 / (2.0 * n * C[::-1] if False else 2.0 * n * C))  # mean hinge loss + lam |f|²
+    began, best = spent(), {"score": -1.0}
+    for gamma in gammas_of(options.gammas):
+        K = rbf_kernel(torch.from_numpy(X), float(1.0 / np.sqrt(2.0 * gamma)))
+        model = cvksvm(Kmat=K, y=labels, nlam=C.size, ulam=lam, foldid=torch.from_numpy(parts), nfolds=5, device="cpu")
+        model.fit()
+        errors = model.cv(model.pred, labels).numpy()
+        k = int(errors.argmin())
+        if 1.0 - errors[k] > best["score"]:
+            best = {"score": float(1.0 - errors[k]), "C": float(C[k]), "gamma": float(gamma)}
+    return {**best, "events": 0, **since(began)}
+
+
+def spent() -> tuple[float, float]:
+    """Return processor seconds of this process and of its workers that have ended, and the clock."""
+    own, workers = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + workers.ru_utime + workers.ru_stime, time.perf_counter()
+
+
+def since(began: tuple[float, float]) -> dict[str, float]:
+    """Return what was spent since then, and the memory of it all."""
+    cpu, wall = (now - then for now, then in zip(spent(), began, strict=True))
+    return {"cpu_seconds": cpu, "seconds": wall}
+
+
+def measured(kind: str, name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Return what a search finds and costs, in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    here, there = context.Pipe()
+    process = context.Process(target=_run, args=(kind, name, options, there))
+    process.start()
+    there.close()
+    found = json.loads(here.recv())
+    process.join()
+    return found
+
+
+def _run(kind: str, name: str, options: argparse.Namespace, pipe: Any) -> None:
+    X, y = data_of(name)
+    found = globals()[kind](X, y, options)
+    own, worker = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    pipe.send(json.dumps({**found, "megabytes": (own + options.jobs * worker) / 1024, "n": len(y), "d": X.shape[1]}))
+
+
+def row_of(name: str, found: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return a line of the results."""
+    row: dict[str, Any] = {"set": name, "n": found["ours"]["n"], "d": found["ours"]["d"]}
+    for kind, one in found.items():
+        row |= {f"{kind}_{key}": value for key, value in one.items() if key not in ("n", "d")}
+    return row
+
+
+def tell(name: str, found: dict[str, dict[str, Any]]) -> None:
+    """Print a line for each search."""
+    for kind, one in found.items():
+        ratio = one["cpu_seconds"] / found["ours"]["cpu_seconds"]
+        print(
+            f"{name:<14}{one['n']:>6}  {kind:<8}{one['score']:8.4f} {one['C']:9.3g} {one['gamma']:8.2g} "
+            f"{one['cpu_seconds']:9.2f} {ratio:7.2f} {one['megabytes']:7.0f}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sets", nargs="*", default=SETS)
+    parser.add_argument("--gammas", type=int, default=8)
+    parser.add_argument("--values", type=int, default=25, help="of C, in the grid")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--gap", type=float, help="of approximate paths")
+    parser.add_argument("--searches", nargs="+", choices=SEARCHES, default=SEARCHES)
+    options = parser.parse_args()
+    kinds = [kind for kind in options.searches if kind != "torchkm" or importlib.util.find_spec("torchkm")]
+    print(f"{'set':<14}{'n':>6}  {'search':<8}{'score':>8} {'C':>9} {'gamma':>8} {'cpu s':>9} {'/ ours':>7} {'MB':>7}")
+    rows, ratios = [], []
+    for name in options.sets or SETS:
+        found = {kind: measured(kind, name, options) for kind in dict.fromkeys(("ours", *kinds))}
+        tell(name, found)
+        rows.append(row_of(name, found))
+        if "grid" in found:
+            ratios.append(found["grid"]["cpu_seconds"] / found["ours"]["cpu_seconds"])
+    if ratios:
+        print(f"geometric mean {np.exp(np.mean(np.log(ratios))):.1f} times less processor time than the grid")
+    if len(rows) == len(SETS) and options.gammas == 8:
+        write("tuning" if options.gap is None else "tuning_gap", rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

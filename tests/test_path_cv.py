@@ -1,0 +1,663 @@
+import contextlib
+import io
+import os
+import pickle
+import signal
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn.svm
+from joblib import parallel_config
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import f1_score, get_scorer, make_scorer, matthews_corrcoef
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneOut,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    TimeSeriesSplit,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import zerogap
+from zerogap import SVC, SVR, SVCPathCV, SVRPathCV
+from zerogap.estimators.cv_curve import cv_curve
+from zerogap.kernels import RBF, Linear
+from zerogap.path import ErrorCurve, SampledScoreCurve, ScoreCurve
+from zerogap.path._svm_path import follow
+
+UNSURE = 1e-4  # of a decision value: LIBSVM, with tol=1e-8 and kernel values in float32, is this near to the exact one
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return X[:150], y[:150]
+
+
+@pytest.fixture(scope="module")
+def found(cancer):
+    return SVCPathCV(C_max=100.0).fit(*cancer)
+
+
+def some_C(low=0.01, high=100.0, size=5, seed=0):
+    return np.exp(np.random.default_rng(seed).uniform(np.log(low), np.log(high), size))
+
+
+def fold_scores(search):
+    return np.array([search.cv_results_[f"split{k}_test_score"] for k in range(search.n_splits_)])
+
+
+def is_sure(model, X):
+    """Whether the sign of every decision value is certain: none is next to zero, and there is one optimal bias only.
+
+    Where every coefficient is at a bound, at small C as a rule, any bias of an interval is optimal.  Solvers take its middle; a
+    path does so where a segment begins and ends.
+    """
+    low, high = sorted(model.certificate_.bias_interval)
+    return high - low < UNSURE < np.abs(model.decision_function(X)).min()
+
+
+def are_sure(X, y, cv, C, groups=None, **options):
+    """Whether those of every fold, at every C, are certain: (folds, C)."""
+    return np.array(
+        [
+            [is_sure(SVC(c, tol=1e-8, **options).fit(X[train], y[train]), X[test]) for c in C]
+            for train, test in cv.split(X, y, groups)
+        ]
+    )
+
+
+def check_against_grid_search(X, y, cv, groups=None, *, scoring="accuracy", C=None, **options):
+    C, peer = some_C() if C is None else C, sklearn.svm.SVC(tol=1e-8, **options)
+    search = GridSearchCV(peer, {"C": C}, cv=cv, scoring=scoring).fit(X, y, groups=groups)
+    ours = SVCPathCV(C_max=100.0, cv=cv, scoring=scoring, **options).fit(X, y, groups=groups)
+    sure = are_sure(X, y, cv, C, groups, **options)
+    assert sure.mean() > 0.5
+    np.testing.assert_allclose(ours.cv_curve_.fold_scores(C)[sure], fold_scores(search)[sure], rtol=0, atol=1e-12)
+    if sure.all():
+        np.testing.assert_allclose(ours.cv_curve_(C), search.cv_results_["mean_test_score"], rtol=0, atol=1e-11)
+    assert ours.cv_curve_.best_score >= ours.cv_curve_(C).max()
+    return ours
+
+
+# The curve against scikit-learn's grid search, at C that nobody chose.
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        "accuracy",
+        "f1",
+        pytest.param("balanced_accuracy", marks=pytest.mark.long),
+        pytest.param(make_scorer(matthews_corrcoef), marks=pytest.mark.long),
+    ],
+    ids=str,
+)
+def test_fold_scores_are_those_of_a_grid_search(cancer, scoring):
+    ours = check_against_grid_search(*cancer, StratifiedKFold(4), scoring=scoring)
+    assert ours.cv_curve_.is_exact
+
+
+@pytest.mark.parametrize(
+    "cv",
+    [
+        KFold(3, shuffle=True, random_state=1),
+        ShuffleSplit(2, random_state=0),
+        TimeSeriesSplit(3),
+        RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0),
+    ],
+    ids=lambda cv: type(cv).__name__,
+)
+def test_any_splitter(cancer, cv):
+    check_against_grid_search(*cancer, cv)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"kernel": "linear"}, {"kernel": "poly", "degree": 2, "coef0": 1.0}, {"class_weight": {0: 2.0}}],
+    ids=str,
+)
+def test_kernels_and_class_weights(cancer, options):
+    X = StandardScaler().fit_transform(cancer[0])
+    check_against_grid_search(X, cancer[1], StratifiedKFold(3), **options)
+
+
+def test_balanced_classes_are_those_of_each_fold(cancer):
+    # At smaller C every point is at its bound, and in scikit-learn's bias one sees which of them rounding has left free.
+    X = StandardScaler().fit_transform(cancer[0])
+    check_against_grid_search(X, cancer[1], StratifiedKFold(3), C=some_C(low=0.1), class_weight="balanced")
+
+
+def test_groups_stay_together(cancer):
+    groups = np.arange(150) // 10
+    check_against_grid_search(*cancer, GroupKFold(3), groups)
+
+
+def test_several_classes():
+    X, y = load_iris(return_X_y=True)
+    for scoring in ("accuracy", "f1_macro"):
+        ours, C = SVCPathCV(C_max=100.0, scoring=scoring).fit(X, y), some_C(size=5)
+        search = GridSearchCV(sklearn.svm.SVC(tol=1e-8), {"C": C}, scoring=scoring).fit(X, y)
+        # Of 30 points one may be too near to a boundary to tell; of all C few are.
+        assert np.mean(np.abs(ours.cv_curve_.fold_scores(C) - fold_scores(search)) < 1e-12) > 0.95
+
+
+def test_scores_of_decision_values_are_known_at_samples_and_say_so(cancer):
+    ours = SVCPathCV(C_min=1.0, C_max=2.0, scoring="roc_auc", cv=3).fit(*cancer)
+    curve = ours.cv_curve_
+    assert not curve.is_exact
+    assert "sampled" in repr(curve)
+    assert ours.C_ in curve.mean.samples
+    C = np.append(curve.mean.samples[[7, 20]], ours.C_)
+    search = GridSearchCV(sklearn.svm.SVC(tol=1e-8), {"C": C}, cv=3, scoring="roc_auc").fit(*cancer)
+    np.testing.assert_allclose(curve.fold_scores(C), fold_scores(search), rtol=0, atol=1e-12)
+    assert ours.best_score_ == pytest.approx(search.cv_results_["mean_test_score"][-1], abs=1e-12)
+
+
+def test_a_transformer_is_fitted_to_each_fold(cancer):
+    (X, y), C = cancer, some_C(size=4)
+    ours = SVCPathCV(C_max=100.0, transformer=StandardScaler()).fit(X, y)
+    pipe = make_pipeline(StandardScaler(), sklearn.svm.SVC(tol=1e-8))
+    search = GridSearchCV(pipe, {"svc__C": C}).fit(X, y)
+    np.testing.assert_allclose(ours.cv_curve_.fold_scores(C), fold_scores(search), rtol=0, atol=1e-12)
+    last = make_pipeline(StandardScaler(), SVC(ours.C_, tol=1e-9)).fit(X, y)
+    np.testing.assert_array_equal(ours.predict(X), last.predict(X))
+    np.testing.assert_array_equal(ours.best_estimator_.predict(X), ours.predict(X))
+    assert not hasattr(ours.transformer, "mean_")
+
+
+def test_the_curve_has_the_score_of_the_model_at_every_interval(found, cancer):
+    (X, y), table, compared = cancer, found.cv_curve_.table(), 0
+    for k in np.linspace(0, table["C"].size - 1, 12).astype(int):
+        scores = np.array([table[f"fold{j}"][k] for j in range(5)])
+        for j, (train, test) in enumerate(StratifiedKFold(5).split(X, y)):
+            model = SVC(table["C"][k], tol=1e-10).fit(X[train], y[train])
+            if is_sure(model, X[test]):
+                assert scores[j] == model.score(X[test], y[test])
+                compared += 1
+        assert table["mean"][k] == pytest.approx(np.mean(scores), abs=1e-12)
+        assert table["std_error"][k] == pytest.approx(np.std(scores, ddof=1) / np.sqrt(5), abs=1e-12)
+        assert table["C_from"][k] < table["C"][k] < table["C_to"][k]
+    assert compared > 30
+
+
+# What is chosen.
+
+
+def test_the_best_is_the_middle_of_the_widest_interval(found):
+    curve = found.cv_curve_
+    assert found.best_score_ == curve.best_score == curve.mean.score.max()
+    low, high = max(found.best_intervals_, key=lambda ends: ends[1] / ends[0])
+    assert pytest.approx(np.sqrt(low * high), rel=1e-12) == found.C_
+    inside = np.array([np.sqrt(low * high) for low, high in found.best_intervals_])
+    assert (curve(inside) == curve.best_score).all()
+    grid = np.geomspace(0.01, 100.0, 20001)
+    in_intervals = np.any([(grid > low) & (grid < high) for low, high in found.best_intervals_], axis=0)
+    assert (curve(grid[in_intervals]) == curve.best_score).all()
+    on_edge = np.isclose(grid[:, None], curve.edges, rtol=1e-12).any(axis=1)
+    assert (curve(grid[~in_intervals & ~on_edge]) < curve.best_score).all()
+
+
+def test_one_standard_error(found, cancer):
+    ours, curve = SVCPathCV(C_max=100.0, selection="one_se").fit(*cancer), found.cv_curve_
+    least = curve.best_score - curve.std_error(curve.best_C)
+    assert ours.best_score_ == curve(ours.C_) >= least
+    assert curve.best_C >= ours.C_
+    table = curve.table()
+    first = np.flatnonzero(table["mean"] >= least)[0]
+    assert table["C_from"][first] <= ours.C_ <= table["C_to"][first]
+    assert (table["mean"][:first] < least).all()
+    assert ours.best_std_error_ == curve.std_error(ours.C_)
+
+
+def test_among_candidates_the_best_is_taken(cancer):
+    X, y = StandardScaler().fit_transform(cancer[0]), cancer[1]
+    gammas = [0.001, 0.01, 0.1, "scale"]
+    ours = SVCPathCV(gamma=gammas, C_max=10.0, cv=3).fit(X, y)
+    alone = [SVCPathCV(gamma=gamma, C_max=10.0, cv=3).fit(X, y) for gamma in gammas]
+    best = int(np.argmax([one.best_score_ for one in alone]))
+    assert ours.best_index_ == best
+    assert (ours.C_, ours.gamma_, ours.best_score_) == (alone[best].C_, alone[best].gamma_, alone[best].best_score_)
+    for curve, one in zip(ours.cv_curves_, alone, strict=True):
+        np.testing.assert_array_equal(curve.edges, one.cv_curve_.edges)
+        np.testing.assert_array_equal(curve.mean.score, one.cv_curve_.mean.score)
+    results = ours.cv_results_
+    assert results["mean_test_score"].tolist() == [one.best_score_ for one in alone]
+    assert results["rank_test_score"][best] == 1
+    assert results["params"][best] == ours.best_params_ == {"C": ours.C_, "kernel": "rbf", "gamma": gammas[best]}
+    assert all(len(column) == 4 for column in results.values())
+    import pandas as pd
+
+    assert pd.DataFrame(results).shape[0] == 4
+    assert pd.DataFrame(ours.cv_curve_.table()).shape[0] == ours.cv_curve_.edges.size - 1
+
+
+def test_kernels_in_a_list():
+    X, y = make_classification(80, 4, random_state=0)
+    ours = SVCPathCV(kernel=["linear", "rbf", RBF(0.5), Linear()], gamma=[0.1, 1.0], degree=2, C_max=10.0, cv=3).fit(
+        X, y
+    )
+    tried = list(zip(ours.cv_results_["param_kernel"], ours.cv_results_["param_gamma"], strict=True))
+    assert tried == [("linear", 0.1), ("rbf", 0.1), ("rbf", 1.0), (RBF(0.5), "scale"), (Linear(), "scale")]
+    for k in (0, 4):
+        np.testing.assert_allclose(ours.cv_curves_[k].edges, ours.cv_curves_[0].edges, rtol=1e-9)
+    assert ours.kernel_ == tried[ours.best_index_][0]
+
+
+def test_the_model_is_fitted_to_all_points(found, cancer):
+    X, y = cancer
+    model = SVC(found.C_, tol=1e-9).fit(X, y)
+    np.testing.assert_array_equal(found.decision_function(X), model.decision_function(X))
+    assert found.score(X, y) == model.score(X, y)
+    assert found.gamma_ == model._kernel.gamma
+    assert found.best_estimator_.duality_gap_ <= 1e-9
+    assert (found.n_features_in_, found.classes_.tolist()) == (30, [0, 1])
+
+
+# Awkward data.
+
+
+def test_weights_are_repetition(cancer):
+    X, y = cancer[0][:60], cancer[1][:60]
+    weight = np.random.default_rng(0).integers(0, 4, 60)
+    weight[:2] = 1
+    fold = np.arange(60) % 3
+    again = np.repeat(np.arange(60), weight)
+    splits = [[(np.flatnonzero(f != k), np.flatnonzero(f == k)) for k in range(3)] for f in (fold, fold[again])]
+    weighted = SVCPathCV(C_max=10.0, cv=splits[0]).fit(X, y, sample_weight=weight)
+    repeated = SVCPathCV(C_max=10.0, cv=splits[1]).fit(X[again], y[again])
+    np.testing.assert_allclose(weighted.cv_curve_.edges, repeated.cv_curve_.edges, rtol=1e-9)
+    np.testing.assert_allclose(weighted.cv_curve_.mean.score, repeated.cv_curve_.mean.score, atol=1e-11)
+    assert pytest.approx(repeated.C_, rel=1e-9) == weighted.C_
+
+
+def test_duplicates_labels_as_text_and_tiny_folds():
+    X = np.repeat([[0.0], [1.0], [2.0], [3.0]], 3, axis=0)
+    y = np.array(["a", "a", "b", "a", "b", "a", "b", "b", "a", "b", "b", "b"])
+    ours = SVCPathCV(gamma=1.0, cv=LeaveOneOut(), C_max=10.0).fit(X, y)
+    assert ours.n_splits_ == 12
+    C = some_C(high=10.0, size=3)
+    search = GridSearchCV(sklearn.svm.SVC(gamma=1.0, tol=1e-10), {"C": C}, cv=LeaveOneOut()).fit(X, y)
+    np.testing.assert_allclose(ours.cv_curve_(C), search.cv_results_["mean_test_score"], atol=1e-11)
+    assert set(ours.predict(X)) <= {"a", "b"}
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_features_of_any_size(scale, cancer):
+    X, y = StandardScaler().fit_transform(cancer[0])[:80], cancer[1][:80]
+    plain, other = (SVCPathCV(C_max=10.0, cv=3).fit(Z, y) for Z in (X, scale * X))
+    assert plain.best_score_ == pytest.approx(other.best_score_, abs=1e-12)
+
+
+def test_sparse_precomputed_and_functions(cancer):
+    X, y = StandardScaler().fit_transform(cancer[0])[:90], cancer[1][:90]
+    options = {"C_max": 10.0, "cv": 3}
+    dense = SVCPathCV(gamma=0.05, **options).fit(X, y)
+    others = [
+        (SVCPathCV(gamma=0.05, **options), sp.csr_matrix(X), sp.csr_matrix(X)),
+        (SVCPathCV(kernel="precomputed", **options), rbf_kernel(X, gamma=0.05), rbf_kernel(X, gamma=0.05)),
+        (SVCPathCV(kernel=lambda A, B: rbf_kernel(A, B, gamma=0.05), **options), X, X),
+    ]
+    for model, points, new in others:
+        model.fit(points, y)
+        assert pytest.approx(dense.C_, rel=1e-6) == model.C_
+        assert model.best_score_ == dense.best_score_
+        np.testing.assert_allclose(model.decision_function(new), dense.decision_function(X), atol=1e-6)
+
+
+# Regression.
+
+
+@pytest.mark.parametrize("scoring", ["neg_mean_squared_error", "neg_mean_absolute_error", "r2"])
+def test_the_error_of_a_regression_has_its_minimum_over_all_C(scoring):
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:120], y[:120]
+    ours = SVRPathCV(epsilon=10.0, scoring=scoring, cv=4).fit(X, y)
+    curve, grid = ours.cv_curve_, np.geomspace(0.01, 1000.0, 5001)
+    means = curve.fold_scores(grid).mean(axis=0)
+    # Both are sums of the same terms in another order.
+    np.testing.assert_allclose(curve(grid), means, rtol=1e-11, atol=1e-11)
+    assert ours.best_score_ >= means.max()
+    assert ours.best_score_ - means.max() < 1e-4 * abs(means.max())
+    near = ours.C_ * (1.0 + np.linspace(-1e-3, 1e-3, 101))
+    assert ours.best_score_ >= curve.fold_scores(near).mean(axis=0).max() * (1 - 1e-14 * np.sign(means.max()))
+    C, compared = some_C(high=500.0), 0
+    scorer = get_scorer(scoring)
+    for k, (train, test) in enumerate(KFold(4).split(X)):
+        for c in C:
+            model = SVR(c, epsilon=10.0, tol=1e-12).fit(X[train], y[train])
+            if abs(np.diff(model.certificate_.bias_interval)[0]) < 1e-5:  # of targets of some hundred
+                assert curve.folds[k](c) == pytest.approx(scorer(model, X[test], y[test]), rel=1e-5, abs=1e-7)
+                compared += 1
+    assert compared >= 10
+
+
+def test_one_standard_error_of_a_regression():
+    X, y = load_diabetes(return_X_y=True)
+    ours = SVRPathCV(epsilon=10.0, selection="one_se", cv=4).fit(X[:120], y[:120])
+    curve = ours.cv_curve_
+    least = curve.best_score - curve.std_error(curve.best_C)
+    assert ours.best_score_ == pytest.approx(least, rel=1e-12)
+    assert (curve(np.geomspace(0.01, ours.C_ * (1 - 1e-9), 2000)) < least).all()
+
+
+def test_regression_chooses_among_epsilons():
+    X, y = load_diabetes(return_X_y=True)
+    X, y = X[:100], y[:100]
+    ours = SVRPathCV(epsilon=[1.0, 20.0], gamma=[10.0, 40.0], cv=3, C_max=100.0).fit(X, y)
+    alone = [SVRPathCV(epsilon=e, gamma=g, cv=3, C_max=100.0).fit(X, y) for g in (10.0, 40.0) for e in (1.0, 20.0)]
+    best = max(alone, key=lambda one: one.best_score_)
+    assert (ours.epsilon_, ours.gamma_, ours.C_) == (best.epsilon_, best.gamma_, best.C_)
+    np.testing.assert_allclose(
+        ours.predict(X), SVR(ours.C_, ours.epsilon_, gamma=ours.gamma_, tol=1e-9).fit(X, y).predict(X)
+    )
+    assert ours.score(X, y) == pytest.approx(1 - np.mean((ours.predict(X) - y) ** 2) / y.var())
+
+
+# The mean of curves alone.
+
+
+def random_curves(rng, count):
+    curves = []
+    for _ in range(count):
+        edges = np.concatenate(
+            [[0.1], np.sort(np.exp(rng.uniform(np.log(0.1), np.log(10.0), rng.integers(0, 9)))), [10.0]]
+        )
+        curves.append(ScoreCurve(edges, rng.integers(0, 7, edges.size - 1) / 6))
+    return curves
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_means_of_random_curves(seed):
+    rng = np.random.default_rng(seed)
+    folds = random_curves(rng, int(rng.integers(1, 6)))
+    curve, C = cv_curve(folds), np.exp(rng.uniform(np.log(0.1), np.log(10.0), 300))
+    np.testing.assert_allclose(curve(C), np.mean([fold(C) for fold in folds], axis=0), atol=1e-12)
+    assert curve.best_score >= curve(C).max()
+    assert curve(curve.best_C) == curve.best_score
+    for (_, end), (begin, _) in zip(curve.best_intervals[:-1], curve.best_intervals[1:], strict=True):
+        assert end < begin  # neighbours are one interval
+
+
+def test_equal_means_are_equal_whatever_the_order_of_the_folds():
+    scores = np.array([0.1, 0.2, 0.3, 0.4, 0.7])
+    edges = np.geomspace(1.0, 10.0, 6)
+    folds = [ScoreCurve(edges, np.roll(scores, k)) for k in range(5)]
+    assert len({float(sum(fold.score[k] for fold in folds)) for k in range(5)}) > 1
+    assert cv_curve(folds).best_intervals == [(1.0, 10.0)]
+
+
+def test_the_mean_of_quadratics_has_its_maximum_between_those_of_the_folds():
+    def parabola(at):
+        return ErrorCurve("r2", "C", np.array([0.5, 8.0]), *(np.array([v]) for v in (at, 1.0, 0.0, 0.01)))
+
+    curve = cv_curve([parabola(2.0), parabola(5.0)])
+    assert curve.best_C == pytest.approx(3.5, rel=1e-14)
+    assert curve.best_score == pytest.approx(1.0 - 0.01 * 1.5**2, rel=1e-14)
+    kinked = ErrorCurve(
+        "r2", "C", np.array([0.5, 3.0, 8.0]), np.array([3.0, 3.0]), *np.array([[1, 1], [0.5, 0.5], [0, 0.0]])
+    )
+    assert cv_curve([kinked, parabola(5.0)]).best_C == 3.0
+
+
+def test_curves_that_end_early_share_a_range():
+    folds = [ScoreCurve(np.array([0.1, 1.0, end]), np.array([0.5, 0.7])) for end in (4.0, 9.0)]
+    assert cv_curve(folds).edges.tolist() == [0.1, 1.0, 4.0]
+
+
+def test_a_score_that_is_nowhere_defined():
+    curve = cv_curve([ScoreCurve(np.array([0.1, 1.0]), np.array([np.nan]))])
+    assert curve.best_intervals == []
+    assert "no score is defined" in repr(curve)
+
+
+def test_a_single_fold_has_no_standard_error(cancer):
+    ours = SVCPathCV(cv=ShuffleSplit(1, random_state=0), C_max=1.0).fit(*cancer)
+    assert np.isnan(ours.best_std_error_)
+    assert "±" not in repr(ours)
+    with pytest.raises(ValueError, match="at least two folds"):
+        SVCPathCV(cv=ShuffleSplit(1, random_state=0), C_max=1.0, selection="one_se").fit(*cancer)
+
+
+# As one of scikit-learn's.
+
+
+@pytest.mark.long
+@parametrize_with_checks(
+    [
+        SVCPathCV(cv=2, C_max=10.0),
+        SVCPathCV(cv=2, C_max=10.0, gamma=[0.1, 1.0], selection="one_se", transformer=StandardScaler(with_mean=False)),
+        SVCPathCV(cv=2, C_max=10.0, kernel=["linear", "rbf"]),
+        SVRPathCV(cv=2, C_max=10.0),
+    ]
+)
+def test_scikit_learns_estimator_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+def test_nested_in_pipelines_and_cross_validation(cancer):
+    X, y = cancer
+    pipe = make_pipeline(StandardScaler(), SVCPathCV(C_max=10.0, cv=3))
+    scores = cross_val_score(pipe, X, y, cv=2)
+    for score, (train, test) in zip(scores, StratifiedKFold(2).split(X, y), strict=True):
+        scaler = StandardScaler().fit(X[train])
+        inner = SVCPathCV(C_max=10.0, cv=3).fit(scaler.transform(X[train]), y[train])
+        assert score == inner.score(scaler.transform(X[test]), y[test])
+    assert cross_val_score(SVCPathCV(C_max=10.0, cv=3, scoring="f1"), X, y, cv=2).max() <= 1.0
+
+
+def test_score_is_by_scoring(cancer):
+    X, y = cancer
+    ours = SVCPathCV(C_max=1.0, cv=3, scoring="f1").fit(X, y)
+    assert ours.score(X, y) == f1_score(y, ours.predict(X))
+    weight = np.arange(150.0)
+    assert ours.score(X, y, weight) == f1_score(y, ours.predict(X), sample_weight=weight)
+
+
+def test_copies_and_files(found, cancer, tmp_path):
+    X, y = cancer
+    assert clone(found).get_params() == found.get_params()
+    assert not hasattr(clone(found), "C_")
+    sampled = SVCPathCV(C_min=0.9, C_max=1.0, cv=2, scoring="roc_auc").fit(X, y)
+    regression = SVRPathCV(C_max=1.0, cv=3, epsilon=[0.1, 0.2]).fit(X, y)
+    for model in (found, sampled, regression, SVCPathCV(gamma=[0.1, 1.0])):
+        model.save(tmp_path / "model.npz")
+        for other in (zerogap.load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
+            assert repr(other) == repr(model)
+            if hasattr(model, "C_"):
+                np.testing.assert_array_equal(other.predict(X), model.predict(X))
+                np.testing.assert_array_equal(other.cv_curve_.edges, model.cv_curve_.edges)
+                assert type(other.cv_curve_.mean) is type(model.cv_curve_.mean)
+                assert other.cv_results_["params"] == model.cv_results_["params"]
+    assert isinstance(zerogap.load(tmp_path / "model.npz"), SVCPathCV)
+    with pytest.raises(TypeError, match="StandardScaler cannot be stored"):
+        SVCPathCV(C_max=1.0, cv=3, transformer=StandardScaler()).fit(X, y).save(tmp_path / "model.npz")
+
+
+def test_it_tells_what_it_found(found, cancer):
+    text = repr(found)
+    assert text.startswith("SVCPathCV(C_max=100.0): C=")
+    assert f"accuracy {found.best_score_:.4g} ± {found.best_std_error_:.2g} over 5 folds" in text
+    page = found._repr_mimebundle_()["text/html"]
+    assert "within one standard error" in page
+    assert "<svg" in page
+    assert page.partition("<style>")[0] == found._repr_html_().partition("<style>")[0]
+    several = SVCPathCV(gamma=[0.001, 0.01], C_max=1.0, cv=3).fit(*cancer)
+    assert "candidates" in several._repr_html_()
+    assert "gamma=" in repr(several).partition("):")[2]
+    assert "CVCurve" in found.cv_curve_._repr_html_()
+    assert "standard error" not in SVCPathCV()._repr_html_()
+    assert "5 folds, C from 0.01 to 100" in repr(found.cv_curve_)
+
+
+def test_all_that_is_known_at_one_C(found):
+    at = found.cv_curve_.at(1.0)
+    assert at.C == 1.0
+    assert at.folds.shape == (5,)
+    assert at.mean == pytest.approx(at.folds.mean(), abs=1e-12)
+    assert at.std_error == pytest.approx(at.folds.std(ddof=1) / np.sqrt(5))
+
+
+# Many at once, limits, and Ctrl-C.
+
+
+def test_threads_find_the_same(found, cancer):
+    other = SVCPathCV(C_max=100.0, n_jobs=2).fit(*cancer)
+    assert other.C_ == found.C_
+    np.testing.assert_array_equal(other.cv_curve_.edges, found.cv_curve_.edges)
+    np.testing.assert_array_equal(other.cv_curve_.mean.score, found.cv_curve_.mean.score)
+
+
+def same_in(backend, found, cancer):
+    with parallel_config(backend):
+        other = SVCPathCV(C_max=100.0, n_jobs=2).fit(*cancer)
+    assert other.C_ == found.C_
+    np.testing.assert_array_equal(other.cv_curve_.edges, found.cv_curve_.edges)
+    np.testing.assert_array_equal(other.cv_curve_.fold_scores(some_C()), found.cv_curve_.fold_scores(some_C()))
+    np.testing.assert_array_equal(other.decision_function(cancer[0]), found.decision_function(cancer[0]))
+
+
+@pytest.mark.long
+def test_processes_find_the_same(found, cancer):
+    same_in("loky", found, cancer)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")  # of the cluster
+def test_a_dask_cluster_finds_the_same(found, cancer):
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+        same_in("dask", found, cancer)
+
+
+def test_a_time_limit_leaves_the_C_that_all_folds_have(cancer):
+    X, y = cancer
+    with pytest.raises(ValueError, match="max_time=0 ended before one candidate"):
+        SVCPathCV(max_time=0).fit(X, y)
+
+
+def test_paths_that_end_early_leave_the_C_that_all_folds_have(cancer, monkeypatch):
+    def cut(begin, begun, end, options, max_events, max_time, verbose, *, prove):
+        return follow(begin, begun, end, options, 20, max_time, verbose, prove=prove)
+
+    whole = SVCPathCV(cv=3, C_max=100.0).fit(*cancer)
+    monkeypatch.setattr("zerogap.estimators.svc_path_cv.follow", cut)
+    with pytest.warns(ConvergenceWarning, match="3 of 3 paths ended before C_max=100, the first at C="):
+        ours = SVCPathCV(cv=3, C_max=100.0).fit(*cancer)
+    end = ours.cv_curve_.edges[-1]
+    assert ours.C_ <= end < 100.0
+    C = np.geomspace(0.01, end, 200)[:-1]
+    np.testing.assert_array_equal(ours.cv_curve_(C), whole.cv_curve_(C))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_ctrl_c_ends_it(n_jobs):
+    X = np.random.default_rng(0).normal(size=(1500, 40))
+    y = (X[:, 0] + np.random.default_rng(1).normal(size=1500) > 0).astype(int)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            SVCPathCV(gamma=[1e-4, 1e-3], C_max=1e6, n_jobs=n_jobs).fit(X, y)
+    finally:
+        timer.cancel()
+
+
+def test_progress(cancer):
+    shown = io.StringIO()
+    with contextlib.redirect_stderr(shown):
+        SVCPathCV(C_max=1.0, cv=3, verbose=True).fit(*cancer)
+    assert "3 paths" in shown.getvalue()
+    assert "3 of 3" in shown.getvalue()
+
+
+# Refusals.
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"gamma": []}, "gamma must be a value, or a list of at least one"),
+        ({"kernel": []}, "kernel must be a value, or a list of at least one"),
+        ({"gamma": [0.1, -1.0]}, "gamma"),
+        ({"C_min": 10.0, "C_max": 1.0}, "C_min must be below C_max"),
+        ({"C_min": 0.0}, "C_min"),
+        ({"selection": "worst"}, "selection"),
+        ({"gap": -1.0}, "gap"),
+        ({"scoring": "no_such_score"}, "scoring"),
+        ({"cv": 1}, "n_splits|k-fold"),
+        ({"cv": []}, "gives no fold"),
+        ({"kernel": ["rbf", "precomputed"]}, "kernel matrix"),
+        ({"kernel": "rbfs"}, "Unknown kernel"),
+        ({"kernel": RBF(0.1), "gamma": [0.1, 0.2]}, "would have no effect"),
+        ({"kernel": "precomputed", "transformer": StandardScaler()}, "transformer"),
+        ({"decision_function_shape": "x"}, "decision_function_shape"),
+        ({"break_ties": True, "decision_function_shape": "ovo"}, "break_ties"),
+        ({"max_time": -1.0}, "max_time"),
+        ({"scoring": "neg_log_loss"}, "probabilities"),
+    ],
+    ids=str,
+)
+def test_bad_options_are_refused(options, words):
+    X, y = make_classification(30, 4, random_state=0)
+    with pytest.raises((ValueError, TypeError), match=words):
+        SVCPathCV(**options).fit(X, y)
+
+
+def test_folds_that_cannot_be_learned_from_are_named():
+    X, y = np.arange(12.0)[:, None], np.repeat([0, 1], 6)
+    with pytest.raises(ValueError, match="Fold 1 of 2 has training points of one class only"):
+        SVCPathCV(cv=KFold(2)).fit(X, y)
+    three = np.array([0, 1, 2] + [0, 1] * 4 + [1])
+    with pytest.raises(ValueError, match=r"Fold 1 of 3 has test points of class .*2.*, and no training point"):
+        SVCPathCV(cv=KFold(3)).fit(X, three)
+    halves, weight = (
+        [(np.arange(12), np.arange(6)), (np.arange(12), np.arange(6, 9))],
+        np.repeat([1.0, 0.0, 1.0], [6, 3, 3]),
+    )
+    with pytest.raises(ValueError, match="Fold 2 of 2 has no test point with a weight above zero"):
+        SVCPathCV(cv=halves).fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="Fold 1 of 12: scoring='r2' compares with the variance"):
+        SVRPathCV(cv=LeaveOneOut(), scoring="r2").fit(X, X[:, 0])
+
+
+def test_bad_data_are_refused(cancer):
+    X, y = cancer
+    with pytest.raises(ValueError, match="NaN"):
+        SVCPathCV().fit(np.where(X > 20, np.nan, X), y)
+    with pytest.raises(ValueError, match="at least two classes"):
+        SVCPathCV().fit(X, np.zeros(150))
+    with pytest.raises(ValueError, match="inconsistent"):
+        SVCPathCV().fit(X, y[:-1])
+    with pytest.raises(NotFittedError):
+        SVCPathCV().predict(X)
+    with pytest.raises(ValueError, match="Unknown scoring"):
+        SVRPathCV(scoring="max_error").fit(X, y)
+    with pytest.raises(ValueError, match="epsilon"):
+        SVRPathCV(epsilon=[-1.0]).fit(X, y)
+    with pytest.raises(TypeError, match="takes no sample_weight"):
+        SVCPathCV(scoring=lambda y, found: 1.0, C_max=1.0).fit(X, y, sample_weight=np.ones(150))
+
+
+def test_a_curve_that_is_sampled_keeps_the_samples_all_folds_have():
+    samples = np.geomspace(0.1, 10.0, 9)
+    folds = [SampledScoreCurve.at(samples[:k], np.linspace(0.5, 0.7, k)) for k in (9, 6)]
+    curve = cv_curve(folds)
+    np.testing.assert_array_equal(curve.mean.samples, samples[:6])
+    assert curve.best_C == samples[5]
