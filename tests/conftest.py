@@ -27,7 +27,10 @@ FIRST = (
     "test_leave_one_out",
 )
 FIRST += ("test_incremental", "test_several_classes", "test_incremental_regression")
-FIRST += ("test_simple_svm", "test_path_engines", "test_solution_set")
+FIRST += ("test_simple_svm", "test_path_engines", "test_solution_set", "test_path_families", "test_several_paths")
+FIRST += ("test_svr_path", "test_svr_path_estimator", "test_error_curve", "test_scoring", "test_pipelines")
+FIRST += ("test_nu_svc", "test_nu_svr", "test_one_class", "test_one_class_path", "test_polished_copies")
+FIRST += ("test_refusals", "test_notebook", "test_ownership")
 MIDDLE = tuple(  # of test_limits_in_solvers
     f"{name}-roomy-soon" for name in ("rosen", "gradient-ascent", "smo-keerthi", "smo-platt")
 )

@@ -224,7 +224,10 @@ def test_an_objective_of_zero_is_converged_and_has_no_relative_gap(name):
         return
     assert start.relative_gap == 0.0
     # What is left is the cost of targets that are off by their last digits.
-    assert start.gap <= problem.upper.max() * 30 * 1e-15 * (np.abs(problem.target).max() + problem.eps) or problem.has_ridge
+    assert (
+        start.gap <= problem.upper.max() * 30 * 1e-15 * (np.abs(problem.target).max() + problem.eps)
+        or problem.has_ridge
+    )
     for solver in ("smo", "simple-svm"):
         solution = solve(problem, solver, stop=RelativeGap(1e-9))
         assert solution.status is Status.CONVERGED

@@ -195,3 +195,26 @@ def test_a_path_that_is_interrupted_before_its_first_segment_ends_with_130(monke
     monkeypatch.setattr(_svm_path, "_start", interrupted)
     assert main(["path"]) == 130
     assert "no solution yet" in capsys.readouterr().out
+
+
+def test_explore_writes_a_page(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["explore", "iris", "--C-max", "10", "--output", str(page), "--title", "Iris & more"]) == 0
+    said = capsys.readouterr().out
+    assert "100 points to train, 50 to test, 4 features" in said
+    assert f"{page} (0." in said
+    assert "Iris &amp; more" in page.read_text()
+
+
+@pytest.mark.parametrize("output", ["-", "nowhere/page.html"])
+def test_explore_refuses_a_page_that_cannot_be_written(output, capsys):
+    assert main(["explore", "--output", output]) == 2
+    assert "--output" in capsys.readouterr().err
+
+
+@pytest.mark.filterwarnings("ignore:SVCPath was stopped")
+def test_explore_says_where_no_solution_was_found_in_time(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["explore", "--max-time", "1e-9", "--output", str(page)]) == 0
+    assert "no solution yet at C = 0.01" in capsys.readouterr().out
+    assert not page.exists()

@@ -144,7 +144,7 @@ def test_examples_of_the_help_are_commands(run):
 
 def test_the_page_on_the_command_line_has_every_option(run):
     page = (Path(__file__).parents[1] / "docs" / "command-line.md").read_text(encoding="utf-8")
-    for command in ("path", "fit", "predict", "certify", "compare", "bench", "reproduce"):
+    for command in ("path", "tune", "fit", "predict", "certify", "compare", "bench", "reproduce"):
         assert f"\n## {command}\n" in page
         options = set(re.findall(r"(?<![\w-])--[A-Za-z][\w-]*", run(command, "--help")[1].partition("examples:")[0]))
         assert len(options) > 2

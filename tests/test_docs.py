@@ -20,7 +20,7 @@ from zerogap.solvers import Entry
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
     "add-a-kernel.md", "add-a-loss.md", "add-a-solver.md", "certify.md", "gaussian-processes.md", "incremental.md",
-    "problem.md", "scaling-up.md", "scikit-learn.md", "tuning.md",
+    "plots.md", "problem.md", "scaling-up.md", "scikit-learn.md", "tuning.md",
 ]  # fmt: skip
 
 

@@ -29,6 +29,7 @@ MORE = (
     "plots.decision_boundary", "plots.plot_comparison", "plots.plot_error_curve", "plots.plot_pairs", "plots.plot_path",
     "plots.plot_score_curve", "plots.plot_solution",
     "path.EpsilonPath", "path.NuPath", "path.EpsilonEvent", "path.NuEvent", "path.ErrorCurve", "path.error_curve",
+    "comparison.Frame",
 )  # fmt: skip
 
 KERNELS = [f"kernels.{name}" for name, value in vars(kernels).items() if is_subclass(value, kernels.Kernel)]

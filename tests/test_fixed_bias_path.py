@@ -82,7 +82,9 @@ def brute_force(K, y, w, lam):
         if E.any():
             b[E] = np.linalg.lstsq(K[np.ix_(E, E)], lam * y[E] - (K @ b)[E], rcond=1e-12)[0]
         a, excess = y * b, y * (K @ b) - lam
-        is_right = np.where(status == RIGHT, excess >= -1e-12, np.where(status == LEFT, excess <= 1e-12, abs(excess) <= 1e-12))
+        is_right = np.where(
+            status == RIGHT, excess >= -1e-12, np.where(status == LEFT, excess <= 1e-12, abs(excess) <= 1e-12)
+        )
         if is_right.all() and (a >= -1e-12).all() and (a <= w + 1e-12).all():
             return b
     raise AssertionError("no sets are optimal")
@@ -113,7 +115,9 @@ def test_where_C_is_small_all_points_are_at_their_caps_and_none_is_on_a_margin(p
 
 
 def test_where_no_margin_can_be_reached_all_points_stay_at_their_caps():
-    path = svm_path([[1.0], [1.0], [1.0]], [-1, 1, 1], kernel="linear", fit_intercept=False, sample_weight=[2.0, 1.0, 1.0])
+    path = svm_path(
+        [[1.0], [1.0], [1.0]], [-1, 1, 1], kernel="linear", fit_intercept=False, sample_weight=[2.0, 1.0, 1.0]
+    )
     assert_exact(path)
     np.testing.assert_array_equal(path.coefficients_at(7.0), [-14.0, 7.0, 7.0])
     origin = svm_path(np.zeros((4, 2)), [-1, -1, 1, 1], kernel="linear", fit_intercept=False)
@@ -239,8 +243,12 @@ def test_all_solutions_need_no_sum():
     several = path.solution_set_at(10.0)
     assert several.dimension == 1  # with a free bias both are 1/2
     np.testing.assert_allclose(several.vertices(), [[0.0, -1.0], [1.0, 0.0]], atol=1e-12)
-    tied = svr_path([[1.0], [0.0]], [0.5, 0.5], kernel="linear", over="epsilon", C=1.0, fit_intercept=False, epsilon_max=1.0)
-    assert tied.solution_set_at(0.5).dimension == 2 - 1  # at the origin, f = 0 and the target is on the edge of the tube
+    tied = svr_path(
+        [[1.0], [0.0]], [0.5, 0.5], kernel="linear", over="epsilon", C=1.0, fit_intercept=False, epsilon_max=1.0
+    )
+    assert (
+        tied.solution_set_at(0.5).dimension == 2 - 1
+    )  # at the origin, f = 0 and the target is on the edge of the tube
     assert svm_path(X, y, fit_intercept=False, C_max=1.0).not_unique() == []
 
 

@@ -1,6 +1,7 @@
 import ast
 import errno
 import functools
+import gc
 import importlib
 import math
 import operator
@@ -228,6 +229,40 @@ def test_a_full_disk_costs_time_only(load, monkeypatch):
     assert load() == (20.0, 0)
     monkeypatch.setattr(compiled._CacheFiles, "_load_index", full)
     assert load() == (20.0, 0)
+
+
+def test_a_helper_found_on_disk_serves_a_new_caller(tmp_path, monkeypatch):
+    """There is no machine code of it, but code to be linked into that of a caller."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "helping.py").write_text(
+        "from zerogap.compiled import inline\n@inline\ndef half(x):\n    return x / 2\n"
+        "@inline\ndef more(x):\n    return half(x) + 1\n"
+    )
+    for times, found in (3, 0), (5, 1):
+        name = f"caller_{times}"
+        (tmp_path / f"{name}.py").write_text(
+            f"from helping import more\nfrom zerogap.compiled import jit\n@jit\ndef f(x):\n    return {times} * more(x)\n"
+        )
+        importlib.invalidate_caches()
+        monkeypatch.delitem(sys.modules, "helping", raising=False)
+        caller = importlib.import_module(name)
+        assert caller.f(4.0) == 3.0 * times
+        assert sum(caller.more.stats.cache_hits.values()) == found
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "helping")
+
+
+def test_compilation_leaves_the_search_for_cycles_as_it_was():
+    @compiled.jit
+    def nonsense(x):
+        return x.no_such_attribute
+
+    assert gc.isenabled()
+    with pytest.raises(numba.TypingError):
+        nonsense(1.0)
+    assert gc.isenabled()
 
 
 def test_sums_keep_their_order_whoever_calls_first():

@@ -21,7 +21,17 @@ def point_arrays(y, w, status):
     """Points of two classes."""
     family, none = Family.hinge(y, w), np.zeros(y.size)
     return PointArrays(
-        y, w, family.low, status, none.copy(), none.copy(), family.target0, family.target1, none, y.copy(), family.tube,
+        y,
+        w,
+        family.low,
+        status,
+        none.copy(),
+        none.copy(),
+        family.target0,
+        family.target1,
+        none,
+        y.copy(),
+        family.tube,
         0.0,
     )
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -31,6 +31,43 @@ TRACE_ROWS_AT_ONCE = 64
 COLUMNS = ("solver", "status", "iterations", "kernel_evaluations", "seconds", "relative_gap", "support_vectors")
 
 
+class Frame(NamedTuple):
+    """Where a solver was after some iterations.
+
+    Attributes
+    ----------
+    step : int
+        Iterations so far.
+    seconds : float
+        Time so far.
+    kernel_evaluations : int
+        Kernel values computed so far.
+    gap : float
+        Relative duality gap, as in the trace.
+    bias : float
+        The bias that goes with the coefficients.
+    support : array of shape (k,)
+        Points whose coefficients are not zero.
+    values : array of shape (k,)
+        Their coefficients.
+
+    Examples
+    --------
+    >>> from zerogap import DualProblem, Gram, compare
+    >>> problem = DualProblem.hinge(Gram([[0.0], [1.0], [2.0]], "linear"), [-1, -1, 1], C=10.0)
+    >>> [frame.support.tolist() for frame in compare(problem, ["smo"], frames=10)["smo"].frames]
+    [[], [1, 2]]
+    """
+
+    step: int
+    seconds: float
+    kernel_evaluations: int
+    gap: float
+    bias: float
+    support: np.ndarray
+    values: np.ndarray
+
+
 @dataclass(frozen=True)
 class Run:
     """The run of one solver: a row of the table, and its trace.
@@ -51,6 +88,8 @@ class Run:
         Columns of the solution's trace, the margin, and the distance if that was asked for.
     why : str
         The status if there is no solution: REFUSED, or INTERRUPTED for those that Ctrl-C came before.
+    frames : list of Frame
+        The coefficients at some rows of the trace, if they were asked for.
     row : dict
         The row of the table.
 
@@ -69,6 +108,7 @@ class Run:
     kernel_evaluations: int
     trace: dict[str, np.ndarray] = field(repr=False)
     why: str = "REFUSED"
+    frames: list[Frame] = field(default_factory=list, repr=False)
 
     @property
     def row(self) -> dict[str, Any]:
@@ -195,6 +235,31 @@ class Comparison:
 
         return plot_comparison(self, y, x, ax)
 
+    def explore(self, file: Any = None, *, feature_names: Any = None, title: str | None = None) -> Any:
+        """Show the solvers at work, side by side and step by step: a page, or without a file a widget in a notebook.
+
+        The steps are those that ``compare(..., frames=200)`` has kept; with more than two features they are shown in the plane
+        of two principal components.
+
+        Parameters
+        ----------
+        file : str or path, optional
+            The page to write, such as "page.html"; it needs nothing else, and no network.  Without it a widget is returned.
+        feature_names : list of str, optional
+            Names of the features.
+        title : str, optional
+            Title of the page.
+
+        Returns
+        -------
+        pathlib.Path or widget
+            The file, or the widget.
+        """
+        from zerogap.explorer.page import shown
+        from zerogap.explorer.replay import of_comparison
+
+        return shown(of_comparison(self, feature_names=feature_names, title=title), file)
+
     def __repr__(self) -> str:
         width = max(len("solver"), *(len(name) for name in self.runs))
         titles = f"{'iterations':>10} {'evaluations':>12} {'seconds':>8} {'gap':>8} {'support':>8}"
@@ -222,6 +287,7 @@ def compare(
     *,
     distance: bool = False,
     reference: Solution | None = None,
+    frames: int | None = None,
     **solve_options: Any,
 ) -> Comparison:
     """Run several solvers on one problem.
@@ -240,6 +306,9 @@ def compare(
         Also record, in every trace row, the distance |beta - beta*| in the norm of K + diag(ridge).
     reference : Solution, optional
         The solution beta* to measure from; by default the best one found, taken further to a gap of 1e-12.
+    frames : int, optional
+        Keep the coefficients at so many rows of every trace, for ``explore``.  Every iteration is then a row, unless
+        ``trace_every`` says otherwise; of more rows the first are kept, and then every second, fourth, ...
     **solve_options : dict
         Of :func:`zerogap.solve`: stop, max_steps, max_time, trace_every, ...  A small ``trace_every`` makes fine traces, and
         each row takes time, which the seconds contain.
@@ -262,8 +331,11 @@ def compare(
         solve_options.get("stop", RelativeGap()),
         **{name: solve_options.get(name) for name in ("max_steps", "max_time", "trace_every")},
     )
+    if frames is not None:
+        validation.check_count("frames", frames)
+        solve_options = {**solve_options, "trace_every": solve_options.get("trace_every") or 1}
     named = _named(solvers, solve_options.get("random_state", 0))
-    recorders = {name: _Recorder(solve_options.get("callback"), keep=distance) for name in named}
+    recorders = {name: _Recorder(solve_options.get("callback"), keep=distance, frames=frames or 0) for name in named}
     with limits() as limit:
         runs = [_run(name, solver, problem, recorders[name], solve_options, limit) for name, solver in named.items()]
         if distance and any(run.solution for run in runs) and not limit.was_interrupted:
@@ -322,7 +394,8 @@ def _run(
     trace = {column: solution.trace[column] for column in solution.trace.columns}
     trace["margin"] = np.array(recorder.margins)
     own.gram.forget()  # or every solution would hold a kernel matrix of its own; a copied state drops its caches too
-    return Run(name, replace(solution, state=copy.deepcopy(solution.state)), "", seconds, own.gram.evaluations, trace)
+    kept, film = replace(solution, state=copy.deepcopy(solution.state)), recorder.film.all
+    return Run(name, kept, "", seconds, own.gram.evaluations, trace, frames=film)
 
 
 def warm_up(problem: DualProblem, solver: Solver) -> None:
@@ -356,8 +429,8 @@ def _thinned(problem: DualProblem, size: int) -> DualProblem:
 class _Recorder:
     """A callback that keeps, for every row of the trace, the margin and the nonzero coefficients."""
 
-    def __init__(self, callback: Callable[[Any, TraceRow], Any] | None, keep: bool):
-        self.callback, self.keep = callback, keep
+    def __init__(self, callback: Callable[[Any, TraceRow], Any] | None, keep: bool, frames: int = 0):
+        self.callback, self.keep, self.film = callback, keep, _Film(frames)
         self.problem: DualProblem | None = None
         self.margins: list[float] = []
         self.iterates: list[tuple[np.ndarray, np.ndarray]] = []
@@ -370,7 +443,42 @@ class _Recorder:
             if self.keep:
                 support = np.flatnonzero(state.beta)
                 self.iterates.append((support, state.beta[support]))
+            if self.film.most:
+                self.film.add(lambda: self._frame(state, row))
         return self.callback(state, row) if self.callback is not None else None
+
+    def _frame(self, state: Any, row: TraceRow) -> Frame:
+        problem, support = self.problem, np.flatnonzero(state.beta)
+        assert problem is not None
+        bias = problem.best_bias(state.residual + problem.ridge * state.beta)
+        return Frame(row.step, row.seconds, row.kernel_evaluations, row.gap, bias, support, state.beta[support])
+
+
+class _Film:
+    """At most so many frames of a run: a third of them its first rows, where most happens, then rows at even distances."""
+
+    def __init__(self, most: int):
+        self.most, self.first = most, most // 3
+        self.frames: list[Frame] = []
+        self.last: Frame | None = None  # that of the last row, if it is not among them
+        self._rows, self._every = 0, 1
+
+    def add(self, make: Callable[[], Frame]) -> None:
+        """Keep a row, or not; the last one stays until the next comes."""
+        frame, after = make(), self._rows - self.first
+        self._rows += 1
+        if after >= 0 and after % self._every == 0 and len(self.frames) >= self.most - 1:
+            self.frames[self.first :] = self.frames[self.first :: 2]
+            self._every *= 2
+        is_kept = after < 0 or after % self._every == 0
+        if is_kept:
+            self.frames.append(frame)
+        self.last = None if is_kept else frame
+
+    @property
+    def all(self) -> list[Frame]:
+        """The frames, the last row included."""
+        return self.frames + ([] if self.last is None else [self.last])
 
 
 def margin(problem: DualProblem, beta: np.ndarray, residual: np.ndarray) -> float:

@@ -21,8 +21,9 @@ from typing import Any
 
 from numba import config, njit, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.compiler import Flags
-from numba.core.dispatcher import _FunctionCompiler
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Flags, compile_extra
+from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
@@ -81,6 +82,7 @@ def _helper(function: Callable[..., Any], **options: Any) -> Any:
         return function
     helper = _compiled(function, no_cpython_wrapper=True, **options)
     helper.__class__ = _Helper
+    helper._compiler.__class__ = _HelperCompiler
     return helper
 
 
@@ -96,7 +98,7 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
 
 
 class _Compiler(_FunctionCompiler):
-    """Numba's compiler, in three quarters of the time."""
+    """Numba's compiler, without what takes time and is not needed."""
 
     def compile(self, args: Any, return_type: Any) -> Any:
         with _without_collection():
@@ -106,10 +108,60 @@ class _Compiler(_FunctionCompiler):
         return _Flags(flags)
 
 
-class _Flags(Flags):
-    """The options of a compilation; two of them are compared by what is set.
+class _HelperCompiler(_Compiler):
+    """A compiler that leaves it to the callers of a helper to optimise it, and to make machine code."""
 
-    Numba asks its tables of overloads under these tens of thousands of times, and collects forty options each time.
+    def _compile_core(self, args: Any, return_type: Any) -> Any:
+        target, flags = self.targetdescr, Flags()
+        target.options.parse_as_flags(flags, self.targetoptions)
+        return compile_extra(
+            target.typing_context,
+            target.target_context,
+            self.py_func,
+            args=args,
+            return_type=return_type,
+            flags=self._customize_flags(flags),
+            locals=self.locals,
+            library=_HelperLibrary(target.target_context.codegen(), self.py_func.__qualname__),
+            pipeline_class=self.pipeline_class,
+        )
+
+
+class _HelperLibrary(JITCodeLibrary):
+    """The code of a helper, to be linked into that of its callers.
+
+    Numba would optimise a helper and its callees, make machine code of them, and do so again for every caller: at each level
+    of calls the code of all levels below.  LLVM inlines callees before it optimises a caller, so one time is enough.
+    """
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the callers."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0  # there is none
+
+    @property
+    def codegen(self) -> Any:
+        return self
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Tell no machine code where the Python objects are that it uses: there is none."""
+
+    def serialize_using_object_code(self) -> tuple[str, str, bytes]:
+        self._ensure_finalized()
+        return self.name, "bitcode", self._get_module_for_linking().as_bitcode()
+
+
+class _Flags(Flags):
+    """The options of a compilation, compared by those that are set.
+
+    Numba looks up overloads by them tens of thousands of times, and would collect some forty options each time.
     """
 
     def __hash__(self) -> int:

@@ -333,7 +333,7 @@ def remove_point(K, points, factor, forward_ones, m, position, tau, d):
     return _response(factor, forward_ones, m, d)
 
 
-@jit_sums
+@inline_sums
 def _response(factor, forward_ones, m, d):
     """From d = L^-1 (K_Ei + tau): A d = c 1 - (K_Ei + tau) with sum(d) = -1; return the bias, -c."""
     product, squared_norm = 0.0, 0.0

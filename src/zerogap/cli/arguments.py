@@ -42,12 +42,12 @@ class Parser(argparse.ArgumentParser):
 
 def make_parser() -> Parser:
     """Return the parser of all commands."""
-    from zerogap.cli import bench, certify, compare, fit, path, predict, reproduce, tune
+    from zerogap.cli import bench, certify, compare, explore, fit, path, predict, reproduce, tune
 
     parser = Parser("zerogap", description="Support vector machines solved exactly, with a proof attached.")
     parser.add_argument("--version", action="version", version=f"zerogap {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for command in (path, tune, fit, predict, certify, compare, bench, reproduce):
+    for command in (path, tune, explore, fit, predict, certify, compare, bench, reproduce):
         command.add(commands)
     return parser
 

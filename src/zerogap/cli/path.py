@@ -31,14 +31,14 @@ def add(commands: Any) -> None:
     arguments.add_file(parser)
     arguments.add_columns(parser)
     arguments.add_kernel(parser)
-    arguments.add_range(parser)
-    parser.add_argument("--max-events", type=arguments.count, help="stop after so many events")
-    parser.add_argument("--max-time", type=arguments.positive, help="limit in seconds")
+    add_range(parser)
     parser.add_argument("--engine", default="single", choices=ENGINES, help="lp is that of Ong et al. (default single)")
     parser.add_argument("--linear-system", choices=LINEAR_SYSTEMS, help="of engine lp")
     arguments.add_split(parser)
-    parser.add_argument("--cv", type=arguments.folds, default=5, help="folds of the cross-validation (default 5)")
-    parser.add_argument("--no-cv", action="store_true", help="do not cross-validate")
+    parser.add_argument("--cv", type=arguments.folds, default=5, help="folds of the training points (default 5)")
+    parser.add_argument(
+        "--no-cv", action="store_true", help="do not cross-validate; other engines than single never do"
+    )
     parser.add_argument("--no-grid", action="store_true", help="do not run scikit-learn's grid for comparison")
     parser.add_argument(
         "--save",
@@ -49,9 +49,16 @@ def add(commands: Any) -> None:
     arguments.add_output(parser)
 
 
+def add_range(parser: arguments.Parser) -> None:
+    """Add which C to follow the path over, and when to stop."""
+    arguments.add_range(parser)
+    parser.add_argument("--max-events", type=arguments.count, help="stop after so many events")
+    parser.add_argument("--max-time", type=arguments.positive, help="limit in seconds")
+
+
 def run(options: argparse.Namespace) -> int:
     """Follow the path, score it, and run scikit-learn's grid beside it."""
-    settings = _settings(options)
+    settings = settings_of(options)
     check_output("--json", options.json)
     check_output("--save", options.save)
     pictures.check(options.plot)
@@ -64,8 +71,8 @@ def run(options: argparse.Namespace) -> int:
         f"{parts.name}: {count(parts.y_train.size, 'point')} to train, {count(parts.y_test.size)} to test, "
         f"{count(data.X.shape[1], 'feature')}"
     )
-    model, seconds = _followed(options, settings, parts, report)
-    status = _status(model)
+    model, seconds = followed(options, settings, parts, report)
+    status = status_of(model)
     is_interrupted, has_segments = status == "interrupted", all(path.has_segments for path in model.paths_)
     is_saved = options.save is not None and has_segments
     if is_saved:  # before anything else can end the command
@@ -77,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
         return solving.ended(is_interrupted)
     curve, which = _scored(model, parts, report)
     results = {"data": options.data, **_shown(options, model, curve, which, seconds, report)}
-    if status == "complete" and not options.no_cv:
+    if status == "complete" and options.engine == "single" and not options.no_cv:
         results["cross_validation"] = _cross_validated(options, curve, which, parts, report)
     if not (options.no_grid or is_interrupted or not parts.y_test.size):
         with report.working(f"scikit-learn is fitting {GRID} values of C (--no-grid leaves it out)"):
@@ -94,7 +101,8 @@ def run(options: argparse.Namespace) -> int:
     return solving.ended(is_interrupted)
 
 
-def _settings(options: argparse.Namespace) -> dict[str, Any]:
+def settings_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what SVCPath is given; refuse options that contradict each other."""
     arguments.check_range(options)
     if options.linear_system and options.engine != "lp":
         raise UsageError(f"--linear-system is a choice of --engine lp; got --engine {options.engine}")
@@ -104,7 +112,8 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _followed(options: argparse.Namespace, settings: dict[str, Any], parts: Split, report: Report) -> tuple[Any, float]:
+def followed(options: argparse.Namespace, settings: dict[str, Any], parts: Split, report: Report) -> tuple[Any, float]:
+    """Return the fitted SVCPath, and the seconds it took."""
     from zerogap import SVC, SVCPath
 
     # That a path ends where it was asked to is no news.
@@ -120,7 +129,7 @@ def _followed(options: argparse.Namespace, settings: dict[str, Any], parts: Spli
     return model, solving.timed_fit(report, "following the path", model, parts.train, parts.y_train)
 
 
-def _status(model: Any) -> str:
+def status_of(model: Any) -> str:
     """Return that of all paths: the first that is not complete."""
     return next((path.status for path in model.paths_ if path.status != "complete"), "complete")
 
@@ -136,7 +145,7 @@ def _shown(
     options: argparse.Namespace, model: Any, curve: Any, which: str, seconds: float, report: Report
 ) -> dict[str, Any]:
     """Print what was found, and return it."""
-    paths, gap, C, status = model.paths_, model.largest_gap_, model.breakpoints_, _status(model)
+    paths, gap, C, status = model.paths_, model.largest_gap_, model.breakpoints_, status_of(model)
     best = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in curve.best_intervals)
     score = f"best {which} accuracy"
     report.say(f"every C from {C[0]:g} to {C[-1]:g}, kernel {options.kernel!r}: {status}\n")
@@ -196,7 +205,7 @@ def _cross_validated(
     report.say(f"\n  {said:<22} {score:>9.4f}  best for C in {folds.in_words(model.best_intervals_)}")
     report.say(f"  standard error         {error:>9.4f}")
     report.say(f"  {which + ' accuracy':<22} {curve(C):>9.4f}  at C = {C:.4g}, chosen so")
-    report.say(f"  seconds                {seconds:>9.3f}")
+    report.say(f"  seconds of folds       {seconds:>9.3f}")
     return {
         "folds": number_of, "C": C, "score": score, "std_error": error, "best_intervals": model.best_intervals_,
         "score_of_choice": float(curve(C)), "seconds": seconds,

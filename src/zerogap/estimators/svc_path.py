@@ -578,6 +578,59 @@ class SVCPath(ClassifierMixin, KernelMachine):
         classes = pairs[k] if len(pairs) == 1 else pairs[k][::-1]
         return plot_path(self.paths_[k], show, rows=rows, classes=classes, ax=ax)
 
+    def explore(
+        self,
+        file: Any = None,
+        X: Any = None,
+        y: Any = None,
+        *,
+        scoring: Any = None,
+        curve: ScoreCurve | None = None,
+        feature_names: Any = None,
+        title: str | None = None,
+    ) -> Any:
+        """Show the solution at every C: a page with a slider, or without a file a widget in a notebook.
+
+        Parameters
+        ----------
+        file : str or path, optional
+            The page to write, such as "page.html"; it needs nothing else, and no network.  Without it a widget is returned.
+        X : array or CSR matrix of shape (n, d), optional
+            Held-out points, whose score is drawn for every C.
+        y : array of shape (n,), optional
+            Their labels.
+        scoring : str or callable, optional
+            The score, as in ``score_curve``.
+        curve : ScoreCurve, optional
+            The score itself, in place of points: ``zerogap.score_curve(pipe, X, y)`` of a pipeline.
+        feature_names : list of str, optional
+            Names of the features; by default those of the data frame it was fitted to.
+        title : str, optional
+            Title of the page.
+
+        Returns
+        -------
+        pathlib.Path or widget
+            The file; or the widget, whose ``C`` is the one under the slider.
+        """
+        from zerogap.explorer.page import of_paths, shown
+
+        now = self._twin()
+        check_is_fitted(now)
+        if (X is None) != (y is None):
+            raise ValueError("Held-out points and their labels go together; pass both X and y, or neither.")
+        if X is not None:
+            curve = now.score_curve(X, y, scoring=scoring)
+        names = getattr(now, "feature_names_in_", None) if feature_names is None else feature_names
+        return shown(of_paths(now.paths_, now._label_pairs(), curve=curve, feature_names=names, title=title), file)
+
+    def _label_pairs(self) -> list[tuple[str, str]]:
+        """Return the labels of the negative and the positive class of every path."""
+        labels = [str(label) for label in self.classes_.tolist()]
+        if len(labels) == 2:
+            return [(labels[0], labels[1])]
+        return [(labels[b], labels[a]) for a, b in pairs_of(len(labels))]
+
     def _warn_of_other_scale(self, X: Any) -> None:
         """The last step of a pipeline does not know what the steps before it do; scores of raw points mean nothing."""
         how = "" if self._is_precomputed else validation.other_scale(self._check_points(X, reset=False), self._X)

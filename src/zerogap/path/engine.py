@@ -59,11 +59,23 @@ class Segment(NamedTuple):
 
 
 def segment_between(
-    points: np.ndarray, lam: float, end: float, b: np.ndarray, b_end: np.ndarray, bias: float, bias_end: float
+    points: np.ndarray,
+    lam: float,
+    end: float,
+    b: np.ndarray,
+    b_end: np.ndarray,
+    bias: float,
+    bias_end: float,
+    *,
+    about_beginning: bool = False,
 ) -> Segment:
-    """Return the straight line between the solutions at two lam, (53)."""
+    """Return the straight line between the solutions at two lam, (53), about its end or its beginning.
+
+    There nothing is rounded, and at the other a little is.
+    """
     width = end - lam or 1.0  # the slope of a segment without length is not used
-    return Segment(points, b_end, (b_end - b) / width, bias_end, (bias_end - bias) / width, end)
+    v, v0 = (b_end - b) / width, (bias_end - bias) / width
+    return Segment(points, b, v, bias, v0, lam) if about_beginning else Segment(points, b_end, v, bias_end, v0, end)
 
 
 class Transition(NamedTuple):

@@ -191,8 +191,3 @@ class Family:
     def clipped(self, b: np.ndarray) -> np.ndarray:
         """Return b within the box."""
         return np.clip(b, *self.box)
-
-    def clipped_at(self, points: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the b of some points within their boxes."""
-        lower, upper = self.box
-        return np.clip(b, lower[points], upper[points])

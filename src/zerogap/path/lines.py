@@ -43,6 +43,7 @@ from zerogap.path.tolerances import (
     OUTSIDE_STEEP,
     REFRESH_BELOW,
     ROUNDS,
+    SEEN_LEFT_OVER,
     SEEN_OUTSIDE,
     SHORT,
     UNIT_ERROR,
@@ -95,6 +96,11 @@ class Lines:
         """Whether all margins of the elbow move alike, as those of one class: then only the bias does, and rounding no b."""
         m1 = self.sets.m1[self.points]
         return self.sets.family.total1 == 0.0 and bool((m1 == m1[0]).all())
+
+    @property
+    def about_beginning(self) -> bool:
+        """Whether a line between two solutions is exact at the first: as the tube gets wider the objective falls to zero."""
+        return not self.sets.family.is_over_C
 
     def segment(self) -> Segment:
         """Return the elbow's lines as they are."""
@@ -208,11 +214,11 @@ class Lines:
         allowed = OPEN * (objective + family.floor(lam, self.largest)) / weight  # in decision values
         if not family.is_over_C:
             box = self.largest * float(family.cost[E].max()) or 1.0
-            self.outside = min(max(SEEN_OUTSIDE * allowed / box, OUTSIDE), OUTSIDE_STEEP)
+            self.outside = min(SEEN_OUTSIDE * allowed / box, OUTSIDE_STEEP)
         if family.total1 != 0.0:
             return False
-        self.left_over = min(LEFT_OVER, allowed / lam)
-        return self.scale.unit_error * size > allowed
+        self.left_over = min(LEFT_OVER, SEEN_LEFT_OVER * allowed / lam)
+        return self.scale.unit_error * size + self.sets.rounding > SEEN_LEFT_OVER * allowed
 
     def _refine(
         self, x: np.ndarray, bias: np.ndarray, margins: np.ndarray, totals: np.ndarray, rests: tuple[bool, bool]
@@ -254,7 +260,7 @@ class Lines:
             part = (bound - x[1, position]) / way[position]
             x[1], bias[1] = x[1] + part * way, bias[1] + part * shift
             x[1, position] = bound
-        return segment_between(E, lam, end, *x, *bias.tolist())
+        return segment_between(E, lam, end, *x, *bias.tolist(), about_beginning=self.about_beginning)
 
     def _clear_margins(self) -> None:
         """Stretch the last segment by about its rounding error, so that every margin is met however large C becomes.

@@ -793,6 +793,36 @@ class Path:
 
         return of_path(self)
 
+    def explore(
+        self, file: str | File | None = None, *, curve: Any = None, labels: Any = None, feature_names: Any = None,
+        title: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Show the solution at every C: a page with a slider, or without a file a widget in a notebook.
+
+        Parameters
+        ----------
+        file : str or path, optional
+            The page to write, such as "page.html"; it needs nothing else, and no network.  Without it a widget is returned.
+        curve : ScoreCurve, optional
+            The score on held-out data, drawn with its best intervals.
+        labels : tuple of str, optional
+            Names of the negative and of the positive class.
+        feature_names : list of str, optional
+            Names of the features.
+        title : str, optional
+            Title of the page.
+
+        Returns
+        -------
+        pathlib.Path or widget
+            The file; or the widget, whose ``C`` is the one under the slider.
+        """
+        from zerogap.explorer.page import of_paths, shown
+
+        negative, positive = labels or ("class -1", "class +1")
+        names = [(str(negative), str(positive))]
+        return shown(of_paths([self], names, curve=curve, feature_names=feature_names, title=title), file)
+
     # Storing.
 
     def to_dict(self) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class Change(NamedTuple):
     dv: float
 
 
-@jit
+@inline
 def change_lines(K, E, i, d, d0, du, dv, p, q):
     """Change p and q by du and dv times what a rise of one coefficient by one, with the elbow's response d, d0, does to F.
 

@@ -154,7 +154,7 @@ class SingleEngine(Engine):
         violations = np.where(self.status == RIGHT, -excess, np.where(self.status == LEFT, excess, 0.0))
         low, w = self.low[E], self.w[E]
         is_inside = (np.maximum(low - a, a - w) <= TIED * (w - low)).all()
-        sets.b[E] = self.y[E] * np.clip(a, low, w)
+        sets.b[E] = self._inside(E, self.y[E] * a)
         return bool(is_inside and violations.max() <= TIED * self.lam)
 
     def _excess(self) -> np.ndarray:
@@ -321,9 +321,14 @@ class SingleEngine(Engine):
         """
         E, b = segment.points, self.sets.b.copy()
         b[before.points] = before.coefficients(self.lam)
-        begin = self.y[E] * np.clip(self.y[E] * b[E], self.low[E], self.w[E])
-        bias, bias_end = before.bias(self.lam), segment.bias(end)
-        return segment_between(E, self.lam, end, begin, segment.coefficients(end), bias, bias_end)
+        begin = self._inside(E, b[E])
+        biases = before.bias(self.lam), segment.bias(end)
+        first = self.lines.about_beginning
+        return segment_between(E, self.lam, end, begin, segment.coefficients(end), *biases, about_beginning=first)
+
+    def _inside(self, E: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return coefficients of some points within their boxes, and on their side of zero."""
+        return self.y[E] * np.clip(self.y[E] * b, self.low[E], self.w[E])
 
     def _jump(self, lam_end: float) -> list[Step]:
         """Leave ties that are not resolved: solve anew a little further on, and go back from there if its sets reach as far.
@@ -349,8 +354,9 @@ class SingleEngine(Engine):
         E, end_bias = self.segment().points, self.segment().bias(lam)
         if reaches:
             segment = self.lines.between(began_at, lam, NO_POINT, ELBOW)
-            begin, finish = (self.family.clipped_at(E, segment.coefficients(at)) for at in (began_at, lam))
-            segment = segment_between(E, began_at, lam, begin, finish, segment.bias(began_at), segment.bias(lam))
+            begin, finish = (self._inside(E, segment.coefficients(at)) for at in (began_at, lam))
+            biases = segment.bias(began_at), segment.bias(lam)
+            segment = segment_between(E, began_at, lam, begin, finish, *biases, about_beginning=self.lines.about_beginning)
             self.counts.events += 1
         else:
             warnings.warn(

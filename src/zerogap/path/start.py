@@ -21,6 +21,9 @@ from zerogap.path.tolerances import AT_CAP, OPTIMAL
 from zerogap.problem import DualProblem
 
 
+LEAST = float(np.finfo(float).tiny)  # decision values below this are zero
+
+
 class Start(NamedTuple):
     """An optimal point: its coefficients and sets, the system of its elbow, and whether it is optimal but for rounding."""
 
@@ -58,7 +61,9 @@ def _optimum(problem: DualProblem, active: ActiveSet, system: DenseFreeSystem, f
     tolerance = OPTIMAL * min(lam, float(np.abs(problem.gram.dot(active.beta)).max()))
     active.optimise(problem, tolerance)
     limits.check()
-    is_optimal = active.worst(problem, active.tolerances(problem, tolerance)) == NO_POINT
+    # Where they cancel, as those of classes at the same places do, the bias has the rounding of the free points.
+    of_bias = float(problem.roundings(active.beta)[active.free].max(initial=LEAST))
+    is_optimal = active.worst(problem, active.tolerances(problem, max(tolerance, of_bias))) == NO_POINT
     if not active.free.size and family.total1 == 0.0:
         active.free_an_end(problem)
     elif not active.free.size:  # the sum is about to fall

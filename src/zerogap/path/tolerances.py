@@ -21,6 +21,7 @@ LEFT_OVER = 1e-11  # what they may leave of p_E = 0 and q_E = y_E, relative to l
 # Part of the objective that this may cost, the promise: where it would be more they may leave less.  They leave a hundredth of
 # what they may as a rule.  Where even their rounding may cost more they are exact at every event, which takes ten times as long.
 OPEN = 1e-9
+SEEN_LEFT_OVER = 0.1  # part of that for what stays on the margins
 ROUGH = 10.0  # lines that were so many times steeper in between have left their rounding, and are solved for afresh
 UNSURE = 1e-10  # a coefficient that refinement changes by more than this part of its box is refined more precisely
 VISIBLE = 0.1  # part of what they may leave: more of it, and all points are evaluated again once it is made up for

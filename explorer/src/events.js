@@ -1,0 +1,54 @@
+// The list of events: all of them can be scrolled to, those in sight are in the document.
+
+import { change, number } from "./words.js";
+
+const ROW = 30; // pixels
+
+export class EventList {
+  constructor(place, path, jump) {
+    Object.assign(this, { place, path, jump, now: -1 });
+    place.innerHTML = `<div class="zg-list-all"></div>`;
+    this.all = place.firstElementChild;
+    this.all.style.height = `${ROW * path.point.length}px`;
+    place.addEventListener("scroll", () => this.draw(), { passive: true });
+    // Rows are drawn anew while the path plays: what counts is the one that was pressed.
+    let pressed = null;
+    const rowOf = (event) => event.target.closest("[data-event]")?.dataset.event ?? null;
+    place.addEventListener("pointerdown", (event) => (pressed = rowOf(event)));
+    place.addEventListener("click", (event) => {
+      const row = rowOf(event) ?? pressed;
+      if (row !== null) this.jump(Number(row));
+    });
+    this.draw();
+  }
+
+  /** Show which event was the last; bring it into sight, unless someone is scrolling the list. */
+  mark(event, { follow = true } = {}) {
+    if (event === this.now) return;
+    this.now = event;
+    const { place } = this;
+    if (follow && !place.matches(":hover")) {
+      const top = ROW * Math.max(event, 0);
+      if (top < place.scrollTop + ROW || top > place.scrollTop + place.clientHeight - 2 * ROW) {
+        place.scrollTop = top - place.clientHeight / 2;
+      }
+    }
+    this.draw();
+  }
+
+  draw() {
+    const { place, path } = this;
+    const first = Math.max(Math.floor(place.scrollTop / ROW) - 2, 0);
+    const last = Math.min(first + Math.ceil((place.clientHeight || 300) / ROW) + 4, path.point.length);
+    let html = "";
+    for (let e = first; e < last; e++) {
+      const { [e]: i } = path.point;
+      html +=
+        `<button type="button" class="zg-event" data-event="${e}" aria-current="${e === this.now}" style="top:${ROW * e}px">` +
+        `<span class="zg-event-c">${number(1 / path.eventLam[e], 4)}</span>` +
+        `<span><i class="zg-dot zg-set-${path.origin[e]}"></i>→<i class="zg-dot zg-set-${path.target[e]}"></i></span>` +
+        `<span class="zg-event-what">point ${path.rows[i]} ${change(path.origin[e], path.target[e])}</span></button>`;
+    }
+    this.all.innerHTML = html;
+  }
+}

@@ -1,0 +1,73 @@
+"""``zerogap explore``: a page on which the solution moves through every C."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from zerogap.cli import arguments, path, solving
+from zerogap.cli.data import check_classes, load, source_of, split
+from zerogap.cli.report import STANDARD, Report, check_output
+from zerogap.wording import count
+
+EXAMPLES = """\
+  zerogap explore                                         breast cancer, to explorer.html
+  zerogap explore data.csv --target kind --output page.html
+  zerogap explore iris --kernel linear --C-max 100 --open"""
+OUTPUT = "explorer.html"
+
+
+def add(commands: Any) -> None:
+    """Add the command."""
+    parser = arguments.add_command(
+        commands, "explore", run, "write a page to look at the solution for every C, with a slider", EXAMPLES
+    )
+    arguments.add_file(parser)
+    arguments.add_columns(parser)
+    arguments.add_kernel(parser)
+    path.add_range(parser)
+    arguments.add_split(parser)
+    parser.add_argument("--output", metavar="FILE", default=OUTPUT, help=f"the page to write (default {OUTPUT})")
+    parser.add_argument("--title", help="title of the page (default: the name of the data)")
+    parser.add_argument("--open", action="store_true", help="open it in a browser")
+    parser.add_argument("--quiet", action="store_true", help="no progress on the terminal")
+    parser.set_defaults(json=None, engine="single", linear_system=None)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Follow the path, score it, and write the page."""
+    settings = path.settings_of(options)
+    if options.output == STANDARD:
+        raise arguments.UsageError("--output is a file, such as page.html")
+    check_output("--output", options.output)
+    source_of(options.data)
+    report = Report(quiet=options.quiet, save_to=options.output)
+    data = load(options, report)
+    check_classes(data, "explore")
+    parts = split(data, 1 / 3 if options.test_size is None else options.test_size, not options.raw, report)
+    report.say(
+        f"{parts.name}: {count(parts.y_train.size, 'point')} to train, {count(parts.y_test.size)} to test, "
+        f"{count(data.X.shape[1], 'feature')}"
+    )
+    model, _ = path.followed(options, settings, parts, report)
+    status = path.status_of(model)
+    if not all(found.has_segments for found in model.paths_):
+        report.say(f"no solution yet at C = {options.C_min:g}: {status}")
+        return solving.ended(status == "interrupted")
+    held_out = {"X": parts.test, "y": parts.y_test} if parts.y_test.size else {}
+    with report.working("writing the page"):
+        written = model.explore(
+            options.output, **held_out, feature_names=parts.preparation.feature_names, title=options.title or parts.name
+        )
+    C = model.breakpoints_
+    report.say(f"every C from {C[0]:g} to {C[-1]:g}: {count(model.n_events_, 'event')}, {status}")
+    report.say(f"{written} ({written.stat().st_size / 1e6:.1f} MB): open it in a browser")
+    if options.open:
+        _open(written)
+    report.end_if_cut()
+    return solving.ended(status == "interrupted")
+
+
+def _open(page: Path) -> None:
+    import webbrowser
+
+    webbrowser.open(page.resolve().as_uri())

@@ -1,0 +1,336 @@
+"""Pages of the explorer: what they hold, against the path itself."""
+
+import json
+import re
+import sys
+from types import ModuleType
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from test_docs import DOCS, run
+
+from zerogap import DualProblem, Gram, Path, RelativeGap, SVCPath, compare, datasets, svm_path, svr_path
+from zerogap.comparison import Frame, _Film
+from zerogap.explorer import geometry, lines, page
+from zerogap.explorer.encoding import array, decoded, text_of
+from zerogap.kernels import RBF, Function, Linear
+
+
+def payload_of(text):
+    """Return the payload of a page."""
+    return json.loads(
+        re.search(r'<script id="zerogap-payload" type="application/json">(.*?)</script>', text, re.DOTALL)[1]
+    )
+
+
+def opened(value):
+    """Return a payload with its arrays, as the browser has it."""
+    if isinstance(value, dict) and set(value) == {"type", "data"}:
+        return decoded(value)
+    if isinstance(value, dict):
+        return {key: opened(item) for key, item in value.items()}
+    return [opened(item) for item in value] if isinstance(value, list) else value
+
+
+def scaled_at(found, lam):
+    """Return b at lam from what a page holds, and the scaled bias: the obvious version of explorer/src/path.js."""
+    cap, status = found["y"] * found["weight"], found["start"].copy()
+    b, done, at = np.where(status == 2, cap, 0.0), 0, 0
+    for k, size in enumerate(found["sizes"]):
+        for e in range(done, found["before"][k]):
+            i, status[found["point"][e]] = found["point"][e], found["target"][e]
+            b[i] = {0: 0.0, 1: b[i], 2: cap[i]}[int(status[i])]
+        done = found["before"][k]
+        E = np.array(found["elbows"].get(str(k), np.flatnonzero(status == 1)))
+        begin, end = found["begins"].get(str(k), b[E]), found["end"][at : at + size]
+        at += size
+        first, last = found["lam"][k : k + 2]
+        if last <= lam or k == found["sizes"].size - 1:
+            share = (first - lam) / (first - last)
+            b[E] = (1 - share) * begin + share * end
+            return b, (1 - share) * found["biasBegin"][k] + share * found["biasEnd"][k]
+        b[E] = end
+    raise AssertionError("the path has no such lam")
+
+
+def blobs(n=60, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    return rng.standard_normal((n, d)) + 1.2 * y[:, None], y
+
+
+def grid_of_points(n=81, seed=1):
+    """Points on a grid, many of them repeated and dependent: ties at nearly every event."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, size=(n, 2)).astype(float)
+    return X, (X.sum(axis=1) + rng.integers(0, 2, n) > 2).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "options"),
+    [
+        (*blobs(), {}),
+        (*blobs(30, 5), {"kernel": "linear"}),
+        (*blobs(30, 2), {"kernel": "poly", "degree": 2, "coef0": 1.0}),
+        (*grid_of_points(), {"kernel": "linear"}),
+        (*grid_of_points(), {"gamma": 0.7}),
+        (*grid_of_points(), {"gamma": 0.7, "merge_duplicates": False}),
+        (1e4 + blobs(30)[0], blobs(30)[1], {"kernel": "linear"}),
+        (np.array([[0.0], [1.0]]), np.array([0, 1]), {}),
+        (np.array([[0.0, 0.0]] * 4 + [[1.0, 1.0]]), np.array([0, 0, 1, 1, 1]), {}),
+    ],
+    ids=["blobs", "linear", "poly", "grid", "grid-rbf", "duplicates", "far", "two-points", "conflict"],
+)
+def test_a_page_holds_the_solution_at_every_C(X, y, options):
+    path = svm_path(X, y, C_min=1e-3, C_max=1e4, **options)
+    found = opened(json.loads(text_of(lines.encoded(path))))
+    C = np.unique(np.concatenate([path.C[[0, -1]], np.sqrt(path.C[1:] * path.C[:-1])[:: max(1, len(path) // 40)]]))
+    for c in C:
+        b, bias = scaled_at(found, 1.0 / c)
+        # Lines that meet within SAME of a cap are joined, and rounding is a few units of that.
+        assert np.abs(b - path.scaled_at(1.0 / c)).max() <= 2 * lines.SAME * path.points.weight.max()
+        assert abs(bias - path.bias_in_gram(c) / c) <= 1e-12 * (1.0 + abs(bias))
+
+
+def test_a_segment_that_begins_elsewhere_is_kept_and_few_do():
+    path = svm_path(*grid_of_points(), kernel="linear", C_max=1e3)
+    found = lines.encoded(path)
+    begins = {int(k) for k in found["begins"]}
+    assert len(begins) < len(path) / 2  # the others go on where the one before has ended
+    plain = svm_path(*blobs(), C_max=1e3)
+    assert set(lines.encoded(plain)["begins"]) <= {0, 1}
+
+
+def test_large_paths_are_kept_in_single_precision_and_say_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(lines, "FLOAT64_BYTES", 1000)
+    path = svm_path(*blobs(), C_max=1e3)
+    data = payload_of(path.explore(tmp_path / "page.html").read_text())["paths"][0]
+    assert data["path"]["end"]["type"] == "f4"
+    assert "single precision" in data["note"]
+
+
+def test_a_page_needs_nothing_else(tmp_path):
+    file = tmp_path / "page.html"
+    assert svm_path(*blobs(), C_max=10).explore(str(file), title="</script><b>&") == file
+    text = file.read_text()
+    assert len(text) < 300_000
+    assert not re.search(r"""(src|href)\s*=|url\(\s*['"]?http|@import|import\s*\(|fetch\(|XMLHttpRequest""", text)
+    assert "default-src 'none'" in text
+    assert payload_of(text)["title"] == "</script><b>&"
+    assert "<title>&lt;/script&gt;&lt;b&gt;&amp;</title>" in text
+
+
+def test_labels_names_and_the_score_are_those_of_the_model(tmp_path):
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    X = (X - X.mean()) / X.std()
+    kinds = np.where(y, "benign", "malignant")
+    model = SVCPath(C_max=10.0).fit(X[::4], kinds[::4])
+    data = payload_of(model.explore(tmp_path / "page.html", X[1::4], kinds[1::4]).read_text())["paths"][0]
+    curve = model.score_curve(X[1::4], kinds[1::4])
+    assert data["labels"] == ["benign", "malignant"]
+    assert data["features"]["names"] == X.columns.tolist()
+    assert data["best"] == [list(interval) for interval in curve.best_intervals]
+    assert data["bestScore"] == curve.best_score
+    np.testing.assert_array_equal(decoded(data["curve"]["score"]), curve.score)
+    assert data["largestGap"] == model.largest_gap_
+    names = [f"f{k}" for k in range(30)]
+    given = payload_of(model.explore(tmp_path / "page.html", curve=curve, feature_names=names).read_text())
+    assert given["paths"][0]["bestScore"] == curve.best_score
+    assert given["paths"][0]["features"]["names"] == names
+
+
+def test_several_classes_are_a_path_for_each_pair(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = SVCPath(C_max=10.0).fit(X, y)
+    paths = payload_of(model.explore(tmp_path / "page.html", X, y).read_text())["paths"]
+    assert [data["labels"] for data in paths] == [["1", "0"], ["2", "0"], ["2", "1"]]
+    for data, path in zip(paths, model.paths_, strict=True):
+        assert data["n"] == path.y.size
+        np.testing.assert_array_equal(decoded(data["path"]["y"]), path.y)
+
+
+def test_of_many_features_some_are_shown(monkeypatch):
+    monkeypatch.setattr(geometry, "COORDINATES", 300)
+    X, y = blobs(60, 7)
+    X[:, 4] += 5 * y
+    found = geometry.described(Gram(X), X, y - 0.5)
+    assert found["features"]["names"][0] == "x5"
+    assert len(found["features"]["columns"]) == 5
+    assert "5 of 7 features" in found["note"]
+    assert "gram" in found  # without all features a browser cannot compute kernel values among the points
+
+
+def test_planes_are_orthonormal_and_distances_are_kept():
+    X, _ = blobs(50, 6)
+    axes, shares = geometry.principal_axes(X)
+    np.testing.assert_allclose(axes @ axes.T, np.eye(2), atol=1e-12)
+    variance = np.linalg.eigvalsh(np.cov(X.T))
+    np.testing.assert_allclose(shares, variance[:-3:-1] / variance.sum())
+    plane = opened(geometry.described(Gram(X, gamma=0.3), X, np.ones(50))["principal"])
+    square = np.square(X - X.mean(axis=0)).sum(axis=1)
+    np.testing.assert_allclose(plane["px"] ** 2 + plane["py"] ** 2 + plane["rest"], square)
+
+
+def test_many_points_with_many_features_have_the_same_planes(monkeypatch):
+    X, _ = blobs(40, 30)
+    whole, shares = geometry.principal_axes(X)
+    monkeypatch.setattr(geometry, "MANY", 10)
+    np.testing.assert_allclose(geometry.principal_axes(X)[0], whole, atol=1e-8)
+    np.testing.assert_allclose(geometry.principal_axes(X)[1], shares)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.5) + 0.3 * Linear(), Function(lambda X, Z: (X @ Z.T + 1.0) ** 2)])
+def test_of_a_kernel_that_browsers_do_not_know_values_are_kept(kernel, monkeypatch):
+    X, y = blobs(40)
+    gram = Gram(X, kernel)
+    found = opened(geometry.described(gram, X, y - 0.5))
+    assert found["kernel"]["name"] == "other"
+    np.testing.assert_array_equal(found["gram"].reshape(40, 40), gram.full())
+    grid = found["features"]["grid"]
+    s = np.linspace(*grid["xRange"], grid["columns"])[3] + X[:, 0].mean()
+    t = np.linspace(*grid["yRange"][::-1], grid["rows"])[5] + X[:, 1].mean()
+    values = grid["values"].reshape(40, grid["rows"], grid["columns"])[:, 5, 3]
+    np.testing.assert_allclose(values, gram.kernel(X, np.array([[s, t]]))[:, 0])
+    monkeypatch.setattr(geometry, "GRID_VALUES", 1000)
+    monkeypatch.setattr(geometry, "KERNEL_VALUES", 1000)
+    found = geometry.described(gram, X, y - 0.5)
+    assert "no boundary is drawn" in found["note"]
+    assert "no decision axis" in found["note"]
+
+
+def test_a_precomputed_kernel_has_a_decision_axis(tmp_path):
+    X, y = blobs(20)
+    path = svm_path(np.exp(-np.square(X[:, None] - X).sum(axis=2)), y, kernel="precomputed", C_max=10)
+    data = payload_of(path.explore(tmp_path / "page.html").read_text())["paths"][0]
+    assert "features" not in data
+    assert decoded(data["gram"]).size == 400
+
+
+# What is refused.
+
+
+def test_what_cannot_be_shown_is_refused_with_what_to_do(tmp_path, monkeypatch):
+    X, y = blobs()
+    with pytest.raises(TypeError, match=r"paths of two classes over C.*RegressionPath"):
+        svr_path(X, y.astype(float), C_max=1.0).explore(tmp_path / "page.html")
+    path = svm_path(X, y, C_max=10)
+    with pytest.raises(ValueError, match="a name for each of the 2 features; got 1"):
+        path.explore(tmp_path / "page.html", feature_names=["a"])
+    path.save(tmp_path / "path")
+    with pytest.raises(ValueError, match=r"loaded without its data.*Set path.gram"):
+        Path.load(tmp_path / "path").explore(tmp_path / "page.html")
+    with pytest.raises(ValueError, match="pass both X and y"):
+        SVCPath(C_max=1.0).fit(X, y).explore(tmp_path / "page.html", X)
+    monkeypatch.setattr(page, "LARGEST", 1000)
+    with pytest.raises(ValueError, match="a browser is slow beyond"):
+        path.explore(tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_loaded_path_is_shown_with_its_gram(tmp_path):
+    X, y = blobs()
+    path = svm_path(X, y, C_max=10, gamma=0.5)
+    path.save(tmp_path / "path")
+    again = Path.load(tmp_path / "path", Gram(X[path.points.rows], gamma=0.5))
+    assert again.explore(tmp_path / "a.html").read_text() == path.explore(tmp_path / "b.html").read_text()
+
+
+# Widgets.
+
+
+def test_without_anywidget_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "anywidget", None)
+    with pytest.raises(ImportError, match=r'pip install "zerogap\[explorer\]".*page.html'):
+        svm_path(*blobs(), C_max=1.0).explore()
+
+
+def test_a_widget_holds_the_page_and_its_C():
+    pytest.importorskip("anywidget", reason='the widget needs anywidget: pip install "zerogap[explorer]"')
+    path = svm_path(*blobs(), C_max=1.0)
+    widget = path.explore()
+    assert json.loads(widget.payload)["kind"] == "path"
+    assert widget.C is None
+    widget.C = 0.5
+    assert widget.get_state()["C"] == 0.5
+    assert "render" in widget._esm
+    widget.close()
+
+
+# Solvers step by step.
+
+
+def frame(k):
+    return Frame(k, 0.0, 0, 0.0, 0.0, np.zeros(0, dtype=int), np.zeros(0))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 9, 10, 11, 57, 1000])
+@pytest.mark.parametrize("most", [2, 3, 10])
+def test_a_film_keeps_first_rows_even_ones_and_the_last(rows, most):
+    film = _Film(most)
+    for k in range(rows):
+        film.add(lambda k=k: frame(k))
+    steps = [kept.step for kept in film.all]
+    assert len(steps) <= most
+    assert steps[: most // 3] == list(range(min(rows, most // 3)))
+    assert steps[-1] == rows - 1
+    assert steps == sorted(set(steps))
+    assert rows >= most or steps == list(range(rows))
+    middle = np.diff(steps[most // 3 : -1])
+    assert middle.size == 0 or (middle == middle[0]).all()
+
+
+def replayed(solver, n, at):
+    """Return the coefficients of a frame from what a page holds."""
+    beta, edges = np.zeros(n), np.concatenate([[0], np.cumsum(solver["sizes"])])
+    for k in range(at + 1):
+        some = slice(edges[k], edges[k + 1])
+        beta[solver["index"][some]] = solver["value"][some]
+    return beta
+
+
+@pytest.mark.parametrize("formulation", ["hinge", "squared_hinge"])
+def test_the_frames_of_a_comparison_are_the_iterates(formulation, tmp_path):
+    X, y = datasets.two_spirals()
+    problem = getattr(DualProblem, formulation)(Gram(X[::3]), y[::3], C=1.0)
+    comparison = compare(problem, ["smo", "simple-svm", "cholesky"], frames=25, stop=RelativeGap(1e-8))
+    found = opened(payload_of(comparison.explore(tmp_path / "race.html").read_text()))
+    assert [solver["name"] for solver in found["solvers"]] == ["smo", "simple-svm"]
+    for solver in found["solvers"]:
+        run, n = comparison[solver["name"]], problem.n
+        assert 2 <= solver["sizes"].size <= 25
+        assert len(run.trace["step"]) > solver["step"].size or len(run.trace["step"]) <= 25
+        places = np.searchsorted(run.trace["step"], solver["step"])
+        np.testing.assert_array_equal(run.trace["step"][places], solver["step"])
+        np.testing.assert_array_equal(run.trace["gap"][places], solver["gap"])
+        last = replayed(solver, n, solver["sizes"].size - 1)
+        np.testing.assert_allclose(last, run.solution.beta, atol=1e-9 * np.abs(last).max())
+        for at in (0, solver["sizes"].size // 2):
+            beta = replayed(solver, n, at)
+            row = np.flatnonzero(run.trace["step"] == solver["step"][at])[0]
+            assert -problem.objective(beta) == pytest.approx(run.trace["dual"][row], rel=1e-9, abs=1e-12)
+            assert solver["bias"][at] == pytest.approx(problem.certify(beta).bias, rel=1e-6, abs=1e-6)
+
+
+def test_a_comparison_without_frames_or_of_a_regression_is_refused(tmp_path):
+    X, y = blobs()
+    problem = DualProblem.hinge(Gram(X), 2.0 * y - 1, C=1.0)
+    with pytest.raises(ValueError, match=re.escape("compare(..., frames=200)")):
+        compare(problem, ["smo"]).explore(tmp_path / "race.html")
+    with pytest.raises(ValueError, match="frames must be a whole number above 0"):
+        compare(problem, ["smo"], frames=0)
+    regression = DualProblem.epsilon_insensitive(Gram(X), X[:, 0], 1.0, 0.1)
+    with pytest.raises(TypeError, match="two classes"):
+        compare(regression, ["smo"], frames=5).explore(tmp_path / "race.html")
+
+
+@pytest.mark.long
+def test_the_code_of_its_page_in_the_docs_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(DOCS / "explorer.md", ModuleType("explorer_page"))
+    assert {file.name for file in tmp_path.iterdir()} == {"moons.html", "race.html"}
+
+
+def test_arrays_come_back_as_they_were():
+    for kind, values in (("f8", [0.1, np.inf, -0.0]), ("f4", [0.5]), ("i4", [-7, 2**31 - 1]), ("i1", [-1, 2])):
+        np.testing.assert_array_equal(decoded(array(values, kind)), np.array(values, dtype=f"<{kind}"))

@@ -1,0 +1,334 @@
+"""Pages of the explorer in a browser: what they draw is what Python computes, and everything that can be pressed works."""
+
+import shutil
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, make_moons
+
+from zerogap import DualProblem, Gram, RelativeGap, SVCPath, compare, svm_path
+from zerogap.explorer.encoding import text_of
+from zerogap.explorer.geometry import principal_axes
+from zerogap.explorer.page import of_paths, part
+from zerogap.kernels import RBF, Linear
+
+NEEDED = 'a browser is driven by playwright: pip install "zerogap[browser]"'
+playwright = pytest.importorskip("playwright.sync_api", reason=NEEDED)
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="there is no Chromium; apt-get install chromium, or another way to it"
+)
+
+QUIET = (
+    "no-sandbox",
+    "disable-gpu",
+    "disable-background-networking",
+    "disable-extensions",
+    "disable-sync",
+    "no-first-run",
+)
+PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1440, "height": 900}
+CLOSE = 1e-6
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=CHROMIUM, args=[f"--{option}" for option in QUIET])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def show(browser):
+    """Open a file; at the end nothing may have gone wrong, and nothing may have been asked of a network."""
+    contexts, wrong = [], []
+
+    def opened(file, size=DESKTOP, scheme="light"):
+        context = browser.new_context(viewport=size, color_scheme=scheme, has_touch=size is PHONE)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith("file:") else None)
+        page.goto(file.as_uri())
+        wait(page, "globalThis.zerogap !== undefined")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def wait(page, condition, seconds=30):
+    """Wait until a condition holds; playwright's own way would evaluate a string in the page, which its policy forbids."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, condition
+        page.wait_for_timeout(15)
+
+
+def moons(n=80):
+    return make_moons(n, noise=0.3, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return SVCPath(gamma=1.0, C_min=0.01, C_max=1e3).fit(*moons())
+
+
+@pytest.fixture(scope="module")
+def file(model, tmp_path_factory):
+    X, y = make_moons(60, noise=0.3, random_state=1)
+    return model.explore(tmp_path_factory.mktemp("pages") / "moons.html", X, y)
+
+
+def on_grid(page, C):
+    """Return what the page draws at C: points of the plane, (m, 2), and f."""
+    found = page.evaluate("(C) => { zerogap.setC(C); zerogap.drawPicture(); return zerogap.gridValues(); }", C)
+    x, y = np.meshgrid(found["x"], found["y"])
+    return np.stack([x.ravel(), y.ravel()], axis=1), np.array(found["f"])
+
+
+def test_the_boundary_is_that_of_python_at_any_C_in_any_order(show, file, model):
+    page = show(file)
+    for C in (3.0, 0.02, 1000.0, 0.7, model.path_.C[40]):
+        points, f = on_grid(page, float(C))
+        assert f.size > 5000
+        assert np.abs(f - model.decision_function(points, C=C)).max() <= CLOSE * max(1.0, np.abs(f).max())
+
+
+def now(page):
+    return page.evaluate("zerogap.C")
+
+
+def test_everything_that_can_be_pressed_works(show, file, model):
+    page, path = show(file), model.path_
+    curve = model.score_curve(*make_moons(60, noise=0.3, random_state=1))
+    low, high = max(curve.best_intervals, key=lambda ends: ends[1] / ends[0])
+    assert now(page) == pytest.approx(np.sqrt(low * high))  # it begins in the widest of the best intervals
+    page.locator("input[type=range]").fill("0.5")
+    assert now(page) == pytest.approx(10**0.5)
+    wait(page, "document.querySelector('.zg-c').textContent === 'C = 3.162'")
+    sets = np.bincount(path.sets_at(path._position(1 / 10**0.5)), minlength=3)
+    assert page.locator("[data-stat=support]").inner_text() == str(sets[1] + sets[2])
+    assert page.locator("[data-stat=left]").inner_text() == str(sets[2])
+    assert page.locator("[data-stat=score]").inner_text() == f"{float(curve(10**0.5)):.4g}"
+    # Keys go from breakpoint to breakpoint.
+    k = int(np.searchsorted(path.C, 10**0.5))
+    for key, expected in (
+        ("ArrowRight", k),
+        ("ArrowRight", k + 1),
+        ("ArrowLeft", k),
+        ("Home", 0),
+        ("End", len(path) - 1),
+    ):
+        page.keyboard.press(key)
+        assert now(page) == pytest.approx(path.C[expected], rel=1e-12), key
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    wait(page, "zerogap.playing && zerogap.C > 0.0101")
+    page.keyboard.press("Space")
+    assert not page.evaluate("zerogap.playing")
+    page.locator(".zg-play").click()
+    wait(page, "zerogap.playing")
+    page.locator(".zg-play").click()
+    stopped = now(page)
+    assert 0.01 < stopped < 1000
+    # An event: the picture is that right behind it, and its point is marked.
+    page.locator(".zg-list").evaluate("(list) => { list.scrollTop = 30 * 50; }")
+    page.locator("[data-event='52']").click()
+    event = path.events[52]
+    assert now(page) == pytest.approx(event.C, rel=1e-12)
+    assert page.evaluate("zerogap.path.rows[zerogap.selected]") == event.index
+    status = page.evaluate("zerogap.cursor.status[zerogap.selected]")
+    assert path.sets[status] == event.target
+    # Another view, and another theme.
+    page.locator(".zg-way").select_option("decision")
+    wait(page, "zerogap.way === 'decision' && zerogap.known && !zerogap.isMoving")
+    f = np.array(page.evaluate("Array.from(zerogap.decisions)"))
+    np.testing.assert_allclose(f, model.decision_function(moons()[0][path.points.rows], C=event.C), atol=1e-9)
+    ground = "getComputedStyle(document.querySelector('.zg-root')).backgroundColor"
+    before = page.evaluate(ground)
+    page.locator(".zg-theme").click()
+    assert page.evaluate("document.querySelector('.zg-root').dataset.theme") == "dark"
+    assert page.evaluate(ground) != before
+    certificate = path.certificate_at(event.C)
+    known = page.evaluate("zerogap.known")
+    assert known["primal"] == pytest.approx(certificate.primal, rel=1e-9)
+    assert known["dual"] == pytest.approx(certificate.dual, rel=1e-9)
+    assert known["gap"] <= 1e-9
+    wrong = np.sum(np.sign(f) != path.y)
+    assert known["errors"] == wrong
+
+
+DRAWN = "(k) => { zerogap.drawRun(zerogap.runs[k], zerogap.scenes[k]); return zerogap.gridValues(k); }"
+
+
+def test_solvers_are_replayed_step_by_step(show, tmp_path):
+    X, y = moons(40)
+    problem = DualProblem.hinge(Gram(X, gamma=1.0), 2.0 * y - 1, C=10.0)
+    comparison = compare(problem, ["smo", "simple-svm"], frames=60, stop=RelativeGap(1e-8))
+    page = show(comparison.explore(tmp_path / "race.html"))
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("zerogap.runs[0].step[zerogap.runs[0].at]") >= 1
+    page.keyboard.press("End")
+    for k, name in enumerate(comparison.solutions):
+        found = page.evaluate(DRAWN, k)
+        x, t = np.meshgrid(found["x"], found["y"])
+        solution = comparison[name].solution
+        K = problem.gram.kernel(np.stack([x.ravel(), t.ravel()], axis=1), X)
+        np.testing.assert_allclose(found["f"], K @ solution.beta + solution.bias, atol=CLOSE)
+        assert page.evaluate("(k) => zerogap.runs[k].gap.at(-1)", k) <= 1e-8
+    page.keyboard.press("Home")  # backwards, to where they started
+    for k, name in enumerate(comparison.solutions):
+        start = comparison[name].frames[0]
+        beta = np.array(page.evaluate("(k) => Array.from(zerogap.runs[k].beta)", k))
+        np.testing.assert_array_equal(np.flatnonzero(beta), start.support)
+        np.testing.assert_array_equal(beta[start.support], start.values)
+    page.locator(".zg-tools select").select_option("evaluations")
+    page.locator(".zg-play").click()
+    wait(page, "zerogap.measure === 'evaluations' && zerogap.value > zerogap.low")
+
+
+WIDGET = """async ([script, payload]) => {
+  const { default: widget } = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+  const state = { payload, C: 2.0 }, listeners = [];
+  globalThis.model = {
+    get: (name) => state[name], set: (name, value) => { state[name] = value; }, save_changes: () => { state.saved = state.C; },
+    on: (_, f) => listeners.push(f), off: (_, f) => listeners.splice(listeners.indexOf(f), 1),
+    change: (C) => { state.C = C; listeners.forEach((f) => f()); }, state, listeners,
+  };
+  globalThis.end = widget.render({ model, el: document.body });
+  globalThis.view = document.querySelector(".zg-root").zerogap;
+}"""
+
+
+def test_a_widget_and_python_move_each_other(browser, model):
+    page = browser.new_page()
+    page.add_style_tag(content=part("bundle.css"))
+    page.evaluate(WIDGET, [part("bundle.js"), text_of(of_paths([model.path_], [("0", "1")]))])
+    assert page.evaluate("view.C") == 2.0
+    page.locator("input[type=range]").fill("1")
+    assert page.evaluate("[model.state.C, model.state.saved]") == [10.0, 10.0]
+    page.evaluate("model.change(0.5)")  # by Python
+    assert page.evaluate("view.C") == 0.5
+    assert float(page.locator("input[type=range]").input_value()) == pytest.approx(np.log10(0.5))
+    page.evaluate("end()")
+    assert page.evaluate("[document.querySelectorAll('.zg-root').length, model.listeners.length]") == [0, 0]
+    page.close()
+
+
+# Longer.
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kernel": "linear"},
+        {"kernel": "poly", "degree": 3, "coef0": 1.0},
+        {"gamma": 0.05},
+        {"kernel": RBF(0.1) + 0.2 * Linear()},
+    ],
+    ids=["linear", "poly", "rbf", "sum"],
+)
+@pytest.mark.parametrize("shift", [0.0, 1e4], ids=["near", "far"])
+def test_slices_of_many_features_are_those_of_python(show, tmp_path, options, shift):
+    if shift and options.get("kernel", "linear") != "linear":
+        pytest.skip("products of points so far from the origin have few digits, unless the kernel moves it")
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X[::4, :6] - X[::4, :6].mean(axis=0)) / X[::4, :6].std(axis=0) + shift
+    model = SVCPath(C_min=0.01, C_max=100, **options).fit(X, y[::4])
+    page = show(model.explore(tmp_path / "page.html"))
+    distinct = X[model.path_.points.rows]
+    mean, axes = distinct.mean(axis=0), principal_axes(distinct)[0]
+    ways = [("principal", 0, 1, axes, np.zeros(2))]
+    if isinstance(options.get("kernel", ""), str):  # of others values are kept on one plane
+        ways.append(("features", 4, 1, np.eye(6)[[4, 1]], mean[[4, 1]]))
+    for way, a, b, directions, centre in ways:
+        page.evaluate("([way, a, b]) => zerogap.setWay(way, a, b)", [way, a, b])
+        for C in (0.03, 1.0, 80.0):
+            place, f = on_grid(page, C)
+            points = mean + (place - centre) @ directions
+            expected = model.decision_function(points, C=C)
+            assert np.abs(f - expected).max() <= CLOSE * max(1.0, np.abs(expected).max()), (way, C)
+
+
+@pytest.mark.long
+def test_pairs_of_classes_can_be_chosen(show, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = SVCPath(C_max=100.0).fit(X, y)
+    page = show(model.explore(tmp_path / "page.html", X, y))
+    page.locator(".zg-tools select").select_option("2")
+    wait(page, "zerogap.data.labels[0] === '2' && zerogap.data.labels[1] === '1'")
+    page.locator("input[type=range]").fill("1")
+    place, f = on_grid(page, 10.0)
+    path = model.paths_[2]
+    distinct = X[path.points.rows]
+    points = distinct.mean(axis=0) + place @ principal_axes(distinct)[0]
+    expected = path.gram.kernel(points, distinct) @ path.beta_at(10.0) + path.bias_in_gram(10.0)
+    np.testing.assert_allclose(f, expected, atol=CLOSE)
+    page.keyboard.press("End")
+    assert now(page) == pytest.approx(path.C[-1])
+
+
+@pytest.mark.long
+def test_a_precomputed_kernel_is_seen_on_its_decision_axis(show, tmp_path):
+    X, y = moons(40)
+    K = np.exp(-np.square(X[:, None] - X).sum(axis=2))
+    path = svm_path(K, y, kernel="precomputed", C_max=100)
+    page = show(path.explore(tmp_path / "page.html"))
+    page.evaluate("zerogap.setC(7)")
+    wait(page, "zerogap.known && !zerogap.isMoving")
+    assert page.evaluate("zerogap.way") == "decision"
+    f = K @ path.coefficients_at(7.0) + path.bias_at(7.0)
+    np.testing.assert_allclose(page.evaluate("Array.from(zerogap.decisions)"), f, atol=1e-9)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_it_fits_the_screen_in_light_and_dark(show, file, tmp_path, size, scheme):
+    page = show(file, size, scheme)
+    page.wait_for_timeout(400)
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+    assert page.evaluate("document.querySelector('.zg-root').dataset.theme") == scheme
+    bar, picture, story = (
+        page.locator(name).bounding_box() for name in (".zg-bar", ".zg-picture >> nth=0", ".zg-story")
+    )
+    assert bar["y"] + bar["height"] == pytest.approx(size["height"], abs=1)  # the slider is always in sight
+    for box in (picture, story):  # and so are the picture and what is said about it, without scrolling
+        assert box["y"] + 0.9 * box["height"] <= bar["y"]
+        assert box["width"] >= 0.25 * size["width"]
+    for name in (".zg-play", ".zg-slide"):  # large enough for a thumb
+        assert page.locator(name).bounding_box()["height"] >= 44
+    shot = tmp_path / "page.png"
+    page.screenshot(path=shot)
+    assert shot.stat().st_size > 20_000
+
+
+@pytest.mark.long
+def test_five_thousand_points_and_ten_thousand_events_stay_smooth(show, tmp_path):
+    X, y = make_moons(5000, noise=0.35, random_state=0)
+    model = SVCPath(gamma=1.8, C_min=0.01, C_max=1e3).fit(X, y)
+    assert model.n_events_ >= 10_000
+    file = model.explore(tmp_path / "page.html", X[::10], y[::10])
+    assert file.stat().st_size < 15_000_000
+    page = show(file)
+    wait(page, "zerogap.known && !zerogap.isMoving", 60)
+    for C in (0.05, 30.0, 900.0):
+        points, f = on_grid(page, C)
+        assert np.abs(f - model.decision_function(points, C=C)).max() <= CLOSE * max(1.0, np.abs(f).max())
+    for way in ("features", "decision"):
+        page.evaluate("(way) => { zerogap.setWay(way); zerogap.set(zerogap.low); zerogap.play(); }", way)
+        wait(page, "zerogap.C > 0.2", 60)
+        page.evaluate("zerogap.frames.length = 0")
+        wait(page, "zerogap.frames.length > 60", 60)
+        frames = np.sort(page.evaluate("zerogap.frames"))
+        page.evaluate("zerogap.pause()")
+        # Sixty frames a second are 16.7 ms each.  Another process may have the processor in any of them, but not in a quarter.
+        assert frames[frames.size // 4] <= 1000 / 60, frames
