@@ -185,6 +185,18 @@ def _slow(v, largest):
     return SLOW * fastest, SLOW * (1.0 + total * largest)
 
 
+@inline
+def _rounded(anchor, t, leaves):
+    """Return anchor + t, rounded so that lines that end or begin there do it inside the box, however steep they are.
+
+    A point that leaves the elbow does so a little early, and one that enters a little late.
+    """
+    lam = anchor + t
+    if leaves:
+        return np.nextafter(lam, np.inf) if lam - anchor < t else lam
+    return np.nextafter(lam, -np.inf) if lam - anchor > t else lam
+
+
 @jit
 def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
     """Return the first end of a set that is reached as lam falls; t is lam counted from the anchor."""
@@ -229,7 +241,7 @@ def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
                 last = second if point != NO_POINT else best
                 bar = last - ROUNDED * abs(last)
     turn = departure(m1, slope_of_total, elbow, reference, candidates)
-    first = lam_end if point == NO_POINT else min(points.anchor + best, lam)
+    first = lam_end if point == NO_POINT else min(_rounded(points.anchor, best, position != NO_POINT), lam)
     return FirstEnd(first, position, point, points.anchor + second, left_over, size, turn, outside)
 
 
