@@ -204,7 +204,6 @@ def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
     y, w, low, status, slope_of_total = points.y, points.w, points.low, points.status, points.tube.total1
     E, u, v, _ = elbow
     m0, m1, p, q = points.m0, points.m1, candidates.p, candidates.q
-    left_over, size = line_residual(t, m0, m1, elbow, candidates)
     slow, tiny = _slow(v, largest)
     if points.tube.is_two_sided:
         choose_sides(t, points, candidates, tiny)
@@ -241,6 +240,8 @@ def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
                 last = second if point != NO_POINT else best
                 bar = last - ROUNDED * abs(last)
     turn = departure(m1, slope_of_total, elbow, reference, candidates)
+    # About the anchor itself slopes do not show: at the farther end of the segment they do.
+    left_over, size = line_residual(max(abs(t), abs(best)), m0, m1, elbow, candidates)
     first = lam_end if point == NO_POINT else min(_rounded(points.anchor, best, position != NO_POINT), lam)
     return FirstEnd(first, position, point, points.anchor + second, left_over, size, turn, outside)
 
