@@ -189,6 +189,18 @@ def _slow(v, largest):
     return SLOW * fastest, SLOW * (1.0 + total * largest)
 
 
+@inline
+def _rounded(anchor, t, leaves):
+    """Return anchor + t, rounded so that lines that end or begin there do it inside the box, however steep they are.
+
+    A point that leaves the elbow does so a little early, and one that enters a little late.
+    """
+    lam = anchor + t
+    if leaves:
+        return np.nextafter(lam, np.inf) if lam - anchor < t else lam
+    return np.nextafter(lam, -np.inf) if lam - anchor > t else lam
+
+
 @jit
 def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
     """Return the first end of a set that is reached as lam falls; t is lam counted from the anchor."""
@@ -196,7 +208,6 @@ def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
     y, w, low, status, slope_of_total = points.y, points.w, points.low, points.status, points.tube.total1
     E, u, v, _ = elbow
     m0, m1, p, q = points.m0, points.m1, candidates.p, candidates.q
-    left_over, size = line_residual(t, m0, m1, elbow, candidates)
     slow, tiny = _slow(v, largest)
     if points.tube.is_two_sided:
         choose_sides(t, points, candidates, tiny)
@@ -233,7 +244,9 @@ def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
                 last = second if point != NO_POINT else best
                 bar = last - ROUNDED * abs(last)
     turn = departure(m1, slope_of_total, elbow, reference, candidates)
-    first = lam_end if point == NO_POINT else min(points.anchor + best, lam)
+    # About the anchor itself slopes do not show: at the farther end of the segment they do.
+    left_over, size = line_residual(max(abs(t), abs(best)), m0, m1, elbow, candidates)
+    first = lam_end if point == NO_POINT else min(_rounded(points.anchor, best, position != NO_POINT), lam)
     return FirstEnd(first, position, point, points.anchor + second, left_over, size, turn, outside)
 
 
