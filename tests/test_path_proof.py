@@ -12,7 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from zerogap import SVC, Gram, Path, SVCPath, svm_path
 from zerogap.kernels import as_kernel
-from zerogap.path import LP, Single, proof
+from zerogap.limits import Exceeded
+from zerogap.path import LP, Single, proof, proving
 from zerogap.path._svm_path import TwoClasses, follow
 from zerogap.path.engine import Segment, Transition
 from zerogap.path.family import Family
@@ -557,3 +558,68 @@ def test_a_ratio_of_numbers_whose_products_are_beyond_float64_is_found_or_bounde
     D = size * np.array([1.0, 1.0, 1.0])
     ratio, _ = maximum(0.5 * D, D, nothing, nothing, nothing)
     assert ratio >= 0.5 * (1 - 1e-15)  # and nothing warns
+
+
+# On a thread beside the engine.
+
+
+class Watched(list):
+    """A list of segments that sees whether all else that a proof reads of them is there when they come."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path, self.is_whole = path, True
+
+    def append(self, segment):
+        self.extend([segment])
+
+    def extend(self, segments):
+        super().extend(segments)
+        path = self.path
+        begun = len(path._before) == len(self) == path.lam.size - 1 + len(path._tail)
+        self.is_whole &= begun and max(path._before) <= len(path._transitions)
+
+
+def test_a_segment_comes_when_all_else_of_it_is_there(cancer):
+    X, y = cancer
+    data, made = TwoClasses(X, y, as_kernel("rbf", "scale", 3, 0.0), None, True), []
+
+    def begin():
+        path = data.begin(1e-2)
+        path._segments = Watched(path)
+        made.append(path._segments)
+        return path
+
+    path = follow(begin, None, 1e3, Single(), None, None, False)
+    assert len(made[0]) > 500
+    assert made[0].is_whole
+    assert path.largest_gap_ <= 1e-9
+
+
+@pytest.mark.parametrize("is_beside", [False, True])
+def test_what_ends_a_proof_ends_the_path(cancer, cancer_path, monkeypatch, is_beside):
+    """A limit leaves the rest of the proof for later, an error is raised, wherever the proof runs."""
+    if not is_beside:
+        monkeypatch.setattr(proving, "beside", lambda *work: None)
+    whole, blocks = Proof._follow, []
+
+    def cut(self, stacked):
+        blocks.append(stacked)
+        if len(blocks) == 3:
+            raise failure
+        whole(self, stacked)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Proof, "_follow", cut)
+        failure = Exceeded()
+        path = svm_path(*cancer)
+        assert path.status == "max_time"
+        assert path.n_unproved
+        blocks.clear()
+        failure = FloatingPointError("no digits")
+        with pytest.raises(FloatingPointError, match="no digits"):
+            svm_path(*cancer)
+    svm_path(*cancer, resume=path)
+    assert path.status == "complete"
+    assert path.largest.gap == pytest.approx(cancer_path.largest.gap, rel=1e-6)
+    assert path.n_events == cancer_path.n_events
