@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from zerogap import limits
-from zerogap.certificate import TINY, Residual
+from zerogap.certificate import Residual
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
@@ -32,10 +32,14 @@ from zerogap.wording import count
 
 SHARE = 0.5  # of the gap that is guaranteed, to which solutions are solved: the rest is left for what is between them
 FIRST_STEP = math.log(4.0)  # the first line, in log C
-# The gap of a line is about as the cube of its length, or somewhat more: points that change sets on it, times how far
-# coefficients and decision values depart from it.  The next line is as long as that allows, less a little, and not much longer
-# than the last.
-POWER, CAUTION, SHORTER, LONGER = 0.3, 0.9, 0.1, 3.0
+# The gap of a line is about as the cube of its length: points that change sets on it, times how far coefficients and decision
+# values depart from it.  The next line is as long as that allows, less a little, and not much longer than the last that was too
+# long should have been.
+POWER, CAUTION, RELAXED = 1.0 / 3.0, 0.9, 1.2
+NOISE = 0.05  # of the gap: less than this is not told from what solutions have of their own
+SHORTER = 0.1  # a line is cut into so many parts at most, as a share of it
+FAR_OFF = 10.0  # times the gap: a line with more is no place to start from
+KNOWN = 1e-3  # of the gap: by how much of a margin a product may be off that is not computed anew
 ENOUGH = 0.75  # of the gap: where rounding keeps solutions themselves above this, lines need not be much better than they are
 SHORTEST = 1e-6  # relative: lines are not cut any shorter
 
@@ -97,7 +101,7 @@ class ApproximatePath(Path):
         super().__init__(family, points, status, lam, gram)
         self.gap = gap
         self._front: Anchor | None = None  # the solution where the path ends, with all that is known of it
-        self._step = FIRST_STEP
+        self._step, self._limit = FIRST_STEP, math.inf  # length of the next line, and what it may be at most
         self._now = status  # the sets on the last line
 
     # Growing.
@@ -252,20 +256,28 @@ class Walk:
         if path._front is None:
             path._front = self._first()
         if not self.ahead:
-            self.ahead.append(self._beyond(path._front))
+            self.ahead.append(self._beyond(path._front, self._next(path._front)))
         first, last = path._front, self.ahead[-1]
         ratio, lam = largest_ratio(first, last, self.points)
         gap, reached, length = relative(ratio), max(first.gap, last.gap), math.log(first.lam / last.lam)
         allowed = path.gap if reached <= ENOUGH * path.gap else max(path.gap, 2.0 * reached)
         # How much longer a line could be for the gap that is left to it.
-        share = (max(allowed - reached, 0.0) / max(gap - reached, TINY)) ** POWER
+        share = ((allowed - reached) / max(gap - reached, NOISE * allowed)) ** POWER
         if gap <= allowed or length <= SHORTEST:
             path.append(first, self.ahead.pop(), LargestGap(gap, 1.0 / lam))
-            path._step = max(length * min(max(CAUTION * share, SHORTER), LONGER), SHORTEST)
+            path._limit *= RELAXED
+            path._step = max(min(CAUTION * share * length, path._limit), SHORTEST)
             self.before = first
-        else:
-            parts = max(2, math.ceil(1.0 / max(share, SHORTER)))
-            self.ahead.append(self._between(first, last, first.lam * math.exp(-length / parts)))
+            return
+        path._limit = CAUTION * share * length
+        middle = first.lam * math.exp(-length / max(2, math.ceil(1.0 / max(share, SHORTER))))
+        is_near = gap <= FAR_OFF * allowed
+        self.ahead.append(self._between(first, last, middle) if is_near else self._beyond(first, middle))
+
+    def _next(self, front: Anchor) -> float:
+        """Return where the next line is to end."""
+        lam, step = front.lam * math.exp(-self.path._step), self.path._step
+        return self.lam_end if lam < self.lam_end * math.exp(0.1 * step) else lam  # no short line at the end
 
     # Solutions.
 
@@ -275,17 +287,16 @@ class Walk:
         start = path.reached if not path.has_segments else path.scaled_at(lam) / lam
         return self._solved(lam, None if start is None else lam * start)
 
-    def _beyond(self, front: Anchor) -> Anchor:
-        """Solve a step further: from where the last line would lead to, or from the last solution."""
-        lam = max(front.lam * math.exp(-self.path._step), self.lam_end)
-        if lam < self.lam_end * math.exp(0.1 * self.path._step):  # no short line at the end
-            lam = self.lam_end
-        # Its product is taken from the last solution alone: that of a longer line would be off by a multiple of what those of
-        # its ends are, and so on from line to line.
-        known, before = (front.b, front.product, front.error), self.before
-        t = 0.0 if before is None else (front.lam - lam) / (before.lam - front.lam)
-        b = front.b if before is None else front.b + t * (front.b - before.b)
-        return self._solved(lam, self._feasible(b), known)
+    def _beyond(self, front: Anchor, lam: float) -> Anchor:
+        """Solve further on: from where the last line would lead to, or from the last solution."""
+        before = self.before
+        if before is None:
+            return self._solved(lam, front.b, (front.b, front.product, front.error))
+        t = (front.lam - lam) / (before.lam - front.lam)
+        b, product = front.b + t * (front.b - before.b), front.product + t * (front.product - before.product)
+        size = np.abs(front.product) + np.abs(before.product)
+        error = (1.0 + t) * (front.error + 8.0 * UNIT * size) + t * before.error
+        return self._solved(lam, self._feasible(b), (b, product, error))
 
     def _between(self, first: Anchor, last: Anchor, lam: float) -> Anchor:
         """Solve on a line, from the point there."""
@@ -312,7 +323,9 @@ class Walk:
         """Solve at lam, from b if there is one; ``known`` are coefficients, their product with K and how far that is off."""
         C = 1.0 / lam
         problem = DualProblem.hinge(self.gram, self.y, C, sample_weight=self.w)
-        if known is not None and not self.gram.is_complete and not self.gram.kernel.is_linear:
+        # What a product is off by grows from line to line: where that is too much it is computed anew.
+        is_cheap = self.gram.is_complete or self.gram.kernel.is_linear
+        if known is not None and not is_cheap and C * known[2].max() <= KNOWN * self.path.gap:
             problem = replace(problem, known=Known(*(C * part for part in known)))
         solution = solve(
             problem,
