@@ -72,9 +72,11 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(autouse=True)
 def _ctrl_c_is_of_one_test():
-    """Ctrl-C that ended the last fit of a test does not concern the first of the next."""
+    """Ctrl-C that ended the last fit of a test does not concern the first of the next, nor what a module prepares for it."""
     from zerogap import limits
 
+    limits.heard()
+    yield
     limits.heard()
 
 

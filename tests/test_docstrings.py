@@ -27,7 +27,7 @@ MORE = (
     "path.Event", "path.SampledScoreCurve", "path.ScoreCurve", "path.SolutionSet", "path.score_curve", "comparison.Run",
     "estimators.loo.LeaveOneOut", "solution.TraceRow", "solvers.get_solver", "kernels.as_kernel", "path.RegressionPath",
     "plots.decision_boundary", "plots.plot_comparison", "plots.plot_error_curve", "plots.plot_pairs", "plots.plot_path",
-    "plots.plot_score_curve", "plots.plot_solution",
+    "plots.plot_score_curve", "plots.plot_solution", "plots.plot_cv", "plots.plot_cv_curve",
     "path.EpsilonPath", "path.NuPath", "path.EpsilonEvent", "path.NuEvent", "path.ErrorCurve", "path.error_curve",
     "comparison.Frame",
 )  # fmt: skip

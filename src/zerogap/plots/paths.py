@@ -124,7 +124,7 @@ def _draw_coefficients(path: "Path", ax: Any, rows: Any, classes: Sequence[Any] 
         C = values[:, None] if path.parameter == "C" else path.cost  # type: ignore[attr-defined]
         lines, title = lines / C, "coefficient / C"
     chosen = _moving(path, lines) if rows is None else validation.check_indices("rows", rows, lines.shape[1])
-    sides = _sides(path, lines, chosen)
+    sides = _sides(lines, chosen)
     opacity = float(np.clip(20.0 / max(chosen.size, 1), 0.55 if look.is_dark(ax) else 0.4, 0.9))
     for side, colour, name in zip((1.0, -1.0), look.palette(ax), _side_names(path, classes), strict=False):
         some = chosen[sides == side]
@@ -144,8 +144,8 @@ def _moving(path: "Path", lines: np.ndarray) -> np.ndarray:
     return np.sort(path.points.rows[order[moved[order] > 0.0]])
 
 
-def _sides(path: "Path", lines: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the class of rows, or of a regression the side of zero that a coefficient is mostly on."""
+def _sides(lines: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the side of zero that coefficients are on, or of a regression mostly on: of two classes it is the class."""
     return np.where(lines[:, rows].sum(axis=0) >= 0.0, 1.0, -1.0)
 
 
