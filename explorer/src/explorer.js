@@ -145,7 +145,10 @@ export class Explorer extends View {
     }
     const first = ways.find(([way]) => way === (data.features?.d === 2 ? "features" : "principal")) ?? ways[0];
     if (first) this.setWay(first[0], 0, 1);
-    else this.find(".zg-scene").classList.add("zg-empty");
+    else {
+      this.find(".zg-scene").classList.add("zg-empty");
+      this.note("");
+    }
   }
 
   /** Look at it in another way: "features" (with two of them), "principal" or "decision". */
@@ -235,6 +238,7 @@ export class Explorer extends View {
     write(this.find(".zg-value"), `C = ${number(cursor.C, 3)}`);
     write(this.find("h2"), title);
     write(this.find(".zg-say"), text);
+    if (!this.isMoving) this.scene.canvas.setAttribute("aria-label", `C = ${number(cursor.C, 4)}. ${title}. ${text}`);
     this.stat("support", `${count(cursor.counts[1] + cursor.counts[2])}`);
     this.stat("left", count(cursor.counts[2]));
     const { curve } = this.data;
