@@ -5,9 +5,11 @@ import time
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 
 from zerogap import DualProblem, Gram, RelativeGap, SVCPath, compare, svm_path
+from zerogap.explorer import geometry
 from zerogap.explorer.encoding import text_of
 from zerogap.explorer.geometry import principal_axes
 from zerogap.explorer.page import of_paths, part
@@ -264,6 +266,48 @@ def test_slices_of_many_features_are_those_of_python(show, tmp_path, options, sh
             points = mean + (place - centre) @ directions
             expected = model.decision_function(points, C=C)
             assert np.abs(f - expected).max() <= CLOSE * max(1.0, np.abs(expected).max()), (way, C)
+
+
+def awkward():
+    """Paths that have little to show."""
+    rng = np.random.default_rng(0)
+    one, two = rng.standard_normal((20, 1)), np.array([[0.0, 0.0], [1.0, 1.0]])
+    constant = np.column_stack([rng.standard_normal(30), np.ones(30), np.zeros(30)])
+    y = np.arange(30) % 2
+    return {
+        "one-feature": svm_path(one, one[:, 0] > 0, C_max=10),
+        "two-points": svm_path(two, [0, 1], C_max=10),
+        "no-events": svm_path(two, [0, 1], C_min=1e-4, C_max=1e-3),
+        "one-place": svm_path(np.zeros((6, 2)), [0, 0, 1, 1, 1, 0], C_max=10),
+        "constant": svm_path(constant, y, C_max=10),
+        "huge": svm_path(1e150 * rng.standard_normal((20, 2)), np.arange(20) % 2, C_max=10),
+        "sparse": svm_path(sp.csr_matrix(constant), y, kernel="linear", C_max=10),
+    }
+
+
+@pytest.mark.long
+def test_awkward_paths_are_shown_without_an_error(show, tmp_path):
+    for name, path in awkward().items():
+        page = show(path.explore(tmp_path / f"{name}.html"))
+        for way in page.locator(".zg-way option").evaluate_all("(all) => all.map((one) => one.value)"):
+            page.locator(".zg-way").select_option(way)
+            for key in ("Home", "ArrowRight", "End", "ArrowLeft"):
+                page.keyboard.press(key)
+            wait(page, "!zerogap.isMoving && zerogap.known !== null")
+            assert page.evaluate("zerogap.known.gap") <= 1e-9, (name, way)
+        assert page.locator(".zg-say").inner_text()
+
+
+@pytest.mark.long
+def test_a_page_says_where_it_has_nothing_to_draw(show, tmp_path, monkeypatch):
+    monkeypatch.setattr(geometry, "KERNEL_VALUES", 100)
+    X, y = moons(40)
+    path = svm_path(X @ X.T, y, kernel="precomputed", C_max=10)
+    page = show(path.explore(tmp_path / "page.html"))
+    assert "no decision axis" in page.locator(".zg-note").inner_text()
+    assert not page.locator(".zg-picture").first.is_visible()
+    page.keyboard.press("End")
+    assert now(page) == pytest.approx(path.C[-1])
 
 
 @pytest.mark.long

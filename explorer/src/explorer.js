@@ -89,7 +89,7 @@ export class Explorer extends View {
     this.training = amongPoints(data);
     this.training &&= new Sum(this.training, path.n);
     this.trainingCost = 1;
-    this.selected = this.decisions = this.known = null;
+    this.selected = this.decisions = null;
     this.listed = 0;
     const features = data.features ? ` · ${count(data.features.d)} features` : "";
     const points =
@@ -98,11 +98,13 @@ export class Explorer extends View {
       `${points}${features} · ${data.kernel.words} · ${count(path.point.length)} events · ` +
       `C from ${number(path.C[0])} to ${number(path.C[path.segments])}`;
     this.find(".zg-main").innerHTML = BODY;
-    this.scene = new Scene(this.find(".zg-picture"), () => this.draw());
+    this.scene = new Scene(this.find(".zg-picture"), path.n, () => this.draw());
     const [low, high] = [Math.log10(path.C[0]), Math.log10(path.C[path.segments])];
     this.setRange(low, high, "C, on a logarithmic scale", () => this.moveTo(10 ** this.value));
     this.list = new EventList(this.find(".zg-list"), path, (e) => this.jump(e));
     this.find(".zg-events small").textContent = `${count(path.point.length)}, click to jump`;
+    const proved = `at most ${number(data.largestGap, 2)}`;
+    this.find(".zg-proved").textContent = `Proven by zerogap for every C of this path, rounding included: ${proved}.`;
     this.fillLegend();
     this.fillWays();
     this.makeCharts();
@@ -143,7 +145,10 @@ export class Explorer extends View {
     }
     const first = ways.find(([way]) => way === (data.features?.d === 2 ? "features" : "principal")) ?? ways[0];
     if (first) this.setWay(first[0], 0, 1);
-    else this.find(".zg-scene").classList.add("zg-empty");
+    else {
+      this.find(".zg-scene").classList.add("zg-empty");
+      this.note("");
+    }
   }
 
   /** Look at it in another way: "features" (with two of them), "principal" or "decision". */
@@ -233,6 +238,7 @@ export class Explorer extends View {
     write(this.find(".zg-value"), `C = ${number(cursor.C, 3)}`);
     write(this.find("h2"), title);
     write(this.find(".zg-say"), text);
+    if (!this.isMoving) this.scene.canvas.setAttribute("aria-label", `C = ${number(cursor.C, 4)}. ${title}. ${text}`);
     this.stat("support", `${count(cursor.counts[1] + cursor.counts[2])}`);
     this.stat("left", count(cursor.counts[2]));
     const { curve } = this.data;
@@ -243,32 +249,28 @@ export class Explorer extends View {
     write(this.find(`[data-stat=${name}]`), text);
   }
 
-  /** Compute the decision values of all training points, when there is time. */
+  /** Tell what follows from the decision values of all training points. */
   evaluate() {
-    const { training, cursor } = this;
-    const isNeeded = this.way === "decision";
-    if (training && (isNeeded || !this.isMoving || this.trainingCost < AFFORDABLE)) {
-      const began = performance.now();
-      const values = training.follow(cursor, began + AFFORDABLE);
-      this.trainingCost += 0.2 * (performance.now() - began - this.trainingCost);
-      if (values === null) return this.isMoving || this.draw(); // a little more of it in the next frame
-      this.known = certificate(cursor, values);
-      this.decisions = Float64Array.from(values, (F) => F / cursor.lam);
-    } else if (training) {
-      return;
+    const known = (this.known = this.training ? this.evaluated() : null);
+    const unknown = this.training ? "…" : "–";
+    this.stat("errors", known ? count(known.errors) : unknown);
+    this.stat("margin", known ? number(known.margin) : unknown);
+    write(this.find(".zg-gap"), known ? gapInWords(known) : this.training ? "Evaluating the gap at this C …" : "");
+  }
+
+  /** Return the certificate at this C; null if there was no time for it in this frame, and the next ones will go on. */
+  evaluated() {
+    const { training, cursor, isMoving } = this;
+    if (isMoving && this.way !== "decision" && this.trainingCost > AFFORDABLE) return null;
+    const began = performance.now();
+    const values = training.follow(cursor, began + (isMoving ? AFFORDABLE : 2 * AFFORDABLE));
+    this.trainingCost += 0.2 * (performance.now() - began - this.trainingCost);
+    if (values === null) {
+      if (!isMoving) this.draw();
+      return null;
     }
-    const { known } = this;
-    this.stat("errors", known ? count(known.errors) : "–");
-    this.stat("margin", known ? number(known.margin) : "–");
-    const gap = known ? `Relative duality gap ${known.gap > 0 ? number(known.gap, 2) : "0"}` : "";
-    const objectives = known
-      ? ` at this C: primal ${number(known.primal, 6)}, dual ${number(known.dual, 6)}, evaluated here in float64.`
-      : "";
-    write(this.find(".zg-gap"), gap + objectives);
-    write(
-      this.find(".zg-proved"),
-      `Proven by zerogap for every C of this path, rounding included: at most ${number(this.data.largestGap, 2)}.`,
-    );
+    this.decisions = Float64Array.from(values, (F) => F / cursor.lam);
+    return certificate(cursor, values);
   }
 
   drawPicture() {
@@ -479,6 +481,11 @@ export class Explorer extends View {
 
 function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
+}
+
+function gapInWords({ gap, primal, dual }) {
+  const objectives = `primal ${number(primal, 6)}, dual ${number(dual, 6)}`;
+  return `Relative duality gap ${number(Math.max(gap, 0), 2)} at this C: ${objectives}, evaluated here in float64.`;
 }
 
 /** Return the interval of ascending edges that a value is in. */

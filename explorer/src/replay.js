@@ -86,7 +86,7 @@ export class Replay extends View {
       this.find(".zg-runs").append(card);
       return {
         card,
-        scene: new Scene(card.querySelector("canvas"), () => this.draw()),
+        scene: new Scene(card.querySelector("canvas"), this.problem.n, () => this.draw()),
         status: new Int8Array(this.problem.n),
         grids: null,
       };

@@ -20,8 +20,9 @@ export function paletteOf(element) {
 }
 
 export class Scene {
-  constructor(canvas, resized) {
+  constructor(canvas, n, resized) {
     this.canvas = canvas;
+    this.scale = Math.min(Math.max((500 / n) ** 0.25, 0.6), 1); // many points are small, so that they are seen apart
     this.mayDiffer = true;
     new ResizeObserver(() => {
       this.mayDiffer = true;
@@ -168,7 +169,7 @@ export class Scene {
     const key = 2 * set + (side > 0);
     if (this.stamps.has(key)) return this.stamps.get(key);
     const { ratio, colours } = this;
-    const radius = RADIUS[set];
+    const radius = this.scale * RADIUS[set];
     const half = Math.ceil((radius + 2.5) * ratio);
     const picture = Object.assign(document.createElement("canvas"), { width: 2 * half, height: 2 * half });
     const context = picture.getContext("2d");
@@ -179,7 +180,7 @@ export class Scene {
     context.globalAlpha = set === RIGHT ? 0.75 : 1;
     context.fill();
     context.globalAlpha = 1;
-    context.lineWidth = set === ELBOW ? 1.8 : 0.9;
+    context.lineWidth = set === ELBOW ? 1.8 * Math.sqrt(this.scale) : 0.9 * this.scale;
     context.strokeStyle = set === ELBOW ? colours.ink : colours.paper;
     context.stroke();
     const { data } = context.getImageData(0, 0, 2 * half, 2 * half);
