@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
-from zerogap import DualProblem, Solution, Status
+from zerogap import DualProblem, Path, Solution, Status
 
 UNIT = 2.0**-53  # unit roundoff
 
@@ -125,3 +125,10 @@ def violation(problem: DualProblem, beta: np.ndarray) -> float:
     if problem.total is None:
         below, above = max(below, 0.0), min(above, 0.0)
     return max(below - above, 0.0)
+
+
+def values_along(path: Path, count: int, seed: int = 0) -> np.ndarray:
+    """Values of all sizes within a path, its ends among them."""
+    share = np.append(np.random.default_rng(seed).uniform(size=count), [0.0, 1.0])
+    first, last = path.value_of(path.lam[[0, -1]])
+    return first * (last / first) ** share if path.parameter == "C" else first + share * (last - first)

@@ -210,6 +210,12 @@ def test_path_chooses_by_folds_of_its_training_points_and_draws(run, tmp_path, m
     model = make_pipeline(StandardScaler(), sklearn.svm.SVC(C=found["C"], gamma=1.0, tol=1e-8))
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     assert found["score"] == pytest.approx(cross_val_score(model, X[train], KIND[train], cv=folds).mean(), abs=1e-12)
+    edges = np.array(found["curve"]["C"])
+    middles, means = np.sqrt(edges[:-1] * edges[1:])[::4], found["curve"]["score"][::4]
+    for C, mean in zip(middles, means, strict=True):  # folds that are not scaled anew differ in some of them
+        one = make_pipeline(StandardScaler(), sklearn.svm.SVC(C=C, gamma=1.0, tol=1e-8))
+        assert mean == pytest.approx(cross_val_score(one, X[train], KIND[train], cv=folds).mean(), abs=1e-12)
+    assert f"{found['score_of_choice']:.4f}  at C = {found['C']:.4g}, chosen so" in out
     assert found["score_of_choice"] == pytest.approx(model.fit(X[train], KIND[train]).score(X[test], KIND[test]))
     assert found["score_of_choice"] <= results["best_score"]
     ((axes, name),) = drawn

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import naive
 import numpy as np
 import pytest
 
@@ -37,20 +38,13 @@ def paths():
     return {name: follow() for name, follow in FOLLOW.items()}
 
 
-def some_values(path, count, seed=0):
-    """Values of all sizes within a path, its ends among them."""
-    share = np.append(np.random.default_rng(seed).uniform(size=count), [0.0, 1.0])
-    first, last = path.value_of(path.lam[[0, -1]])
-    return first * (last / first) ** share if path.parameter == "C" else first + share * (last - first)
-
-
 def assert_exact(path, most=1e-9):
     """Complete, without a backup, without a bias, and certified at breakpoints and in between."""
     assert path.status == "complete"
     assert path.n_backups == 0
     assert not path.fit_intercept
     assert path.largest_gap_ <= most
-    values = np.concatenate([path.value_of(path.lam), some_values(path, 10)])
+    values = np.concatenate([path.value_of(path.lam), naive.values_along(path, 10)])
     gaps = [path.relative_gap(*pair) for pair in zip(path.certificate_at(values), values, strict=True)]
     assert max(gaps) <= most
     assert not np.any(path.bias_at(values))
@@ -63,7 +57,7 @@ def test_it_is_what_solve_finds(paths, over, kernel, is_weighted):
     weight = np.random.default_rng(1).uniform(0.5, 2.0, 40) if is_weighted else None
     path = paths[over] if kernel == "rbf" and not is_weighted else FOLLOW[over](kernel=kernel, sample_weight=weight)
     assert_exact(path)
-    for value in some_values(path, 2)[:-1]:
+    for value in naive.values_along(path, 2)[:-1]:
         problem, certificate, beta = path.problem_at(value), path.certificate_at(value), path.beta_at(value)
         assert problem.total is None
         solution = solve(problem, stop=RelativeGap(1e-6), max_steps=200_000)
@@ -151,10 +145,7 @@ def test_awkward_points(over, kind):
     kernel = "rbf" if kind in ("duplicates", "one point a class") else "linear"
     data = labels if over == "classes" else target
     scale = {"large": 1e-8, "small": 1e8}.get(kind, 1.0)
-    if over == "epsilon":
-        options = {"C": 2.0 * scale}
-    else:
-        options = {"C_min": 1e-3 * scale, "C_max": 10.0 * scale}
+    options = {"C": 2.0 * scale} if over == "epsilon" else {"C_min": 1e-3 * scale, "C_max": 10.0 * scale}
     for merge in (True, False):
         assert_exact(FOLLOW[over](Z, data, kernel=kernel, merge_duplicates=merge, **options))
 
@@ -182,14 +173,14 @@ def test_stored_and_resumed(paths, over, tmp_path):
     for begun in (part, again):
         path = FOLLOW[over](resume=begun)
         assert path.status == "complete"
-        for value in some_values(whole, 4):
+        for value in naive.values_along(whole, 4):
             scale = np.abs(whole.coefficients_at(value)).max()
             np.testing.assert_allclose(
                 path.coefficients_at(value), whole.coefficients_at(value), atol=1e-8 * (scale + 1e-300)
             )
     data = whole.to_dict()
     copied = cls.from_dict(data, whole.gram)
-    values = some_values(whole, 5)
+    values = naive.values_along(whole, 5)
     np.testing.assert_array_equal(copied.coefficients_at(values), whole.coefficients_at(values))
     assert copied.largest_gap_ == whole.largest_gap_
 

@@ -29,7 +29,7 @@ from zerogap.path.rows import ElbowLines, add_exactly
 from zerogap.path.screening import Candidates, Reference, Screening, departure
 from zerogap.path.single import SingleEngine
 from zerogap.path.tie import entering_points
-from zerogap.path.tolerances import FRESH_EVERY
+from zerogap.path.tolerances import FRESH_EVERY, REFRESH_EVERY
 
 
 @pytest.fixture(scope="module")
@@ -336,7 +336,7 @@ def test_ctrl_c_keeps_the_part_computed(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         path = svm_path(X, y)
     assert path.status == "interrupted"
-    assert 100 <= path.n_events <= 100 + 2 * FRESH_EVERY
+    assert 100 <= path.n_events <= REFRESH_EVERY  # so many events are passed at a time, or fewer if each takes long
     assert path.worst_certificate().relative_gap <= 1e-9
 
 
@@ -352,9 +352,9 @@ def test_the_compiled_loop_passes_the_same_events_as_single_steps(kind, kernel, 
     passed = []
 
     def counted(*arguments):
-        log, count, now = pass_ordinary(*arguments)
+        log, count, *now = pass_ordinary(*arguments)
         passed.append(count)
-        return log, count, now
+        return log, count, *now
 
     with monkeypatch.context() as patch:
         patch.setattr(lines_module, "pass_ordinary", counted)
@@ -362,7 +362,7 @@ def test_the_compiled_loop_passes_the_same_events_as_single_steps(kind, kernel, 
     request.getfixturevalue("one_by_one")
     slow = svm_path(X, y, kernel=kernel, sample_weight=weight, C_max=100.0)
     assert sum(passed) > (0.3 if kind == "grid" else 0.5) * path.n_events
-    assert max(passed) <= FRESH_EVERY
+    assert max(passed) > FRESH_EVERY or kind == "grid"  # lines are solved for afresh in between
     assert [event[1:] for event in path.events] == [event[1:] for event in slow.events]
     assert pytest.approx(slow.C, rel=1e-9) == path.C
     assert path.largest_gap_ <= 1e-9

@@ -211,8 +211,8 @@ def test_entering_and_leaving_keep_the_lines_of_all_candidates(is_screened):
     screening = Screening(K, Sets(K, Family.hinge(y, np.ones(n)), np.zeros(n, dtype=np.int64)), 25)
     screening.evaluate_all(Segment(E.copy(), u, v, u0, v0), g)
     if is_screened:
-        screening._since, screening._moves = Displacement(10.0, 10.0, 10.0), 25
-        screening._norm[12:] = 0.0  # as if these could not be reached
+        screening.kept = screening.kept._replace(since=Displacement(10.0, 10.0, 10.0), moves=25)
+        screening.room.norm[12:] = 0.0  # as if these could not be reached
         screening.p[12:], screening.q[12:] = 1e3 * y[12:], 0.0
         screening.screen(1.0, Displacement(0.0, 0.0, 0.0))
         assert screening.is_screened

@@ -140,10 +140,8 @@ def test_without_capped_points_nothing_is_left_of_their_contribution(engine):
 def test_screening_is_safe_for_displacements_it_allows():
     screening = Screening(np.eye(3), np.ones(3), 25)
     assert screening.is_safe(Displacement(1e9, 1e9, 1e9))  # all are evaluated
-    screening.is_screened, screening._allowed, screening._since = (
-        True,
-        Displacement(1.0, 1.0, 1.0),
-        Displacement(0.5, 0.5, 0.5),
+    screening.kept = screening.kept._replace(
+        is_screened=True, allowed=Displacement(1.0, 1.0, 1.0), since=Displacement(0.5, 0.5, 0.5)
     )
     assert screening.is_safe(Displacement(0.5, 0.5, 0.5))
     for k in range(3):

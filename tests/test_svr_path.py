@@ -42,19 +42,12 @@ def paths():
     return {name: follow() for name, follow in FOLLOW.items()}
 
 
-def some_values(path, count, seed=0):
-    """Values of all sizes within a path, its ends among them."""
-    share = np.append(np.random.default_rng(seed).uniform(size=count), [0.0, 1.0])
-    first, last = path.value_of(path.lam[[0, -1]])
-    return first * (last / first) ** share if path.parameter == "C" else first + share * (last - first)
-
-
 def assert_exact(path, count=20, *, at_breakpoints=True):
     """Complete, without a backup, and certified at breakpoints and in between."""
     assert path.status == "complete"
     assert path.n_backups == 0
     assert path.largest_gap_ <= 1e-9
-    for values in (path.value_of(path.lam)[:: 1 if at_breakpoints else 20], some_values(path, count)):
+    for values in (path.value_of(path.lam)[:: 1 if at_breakpoints else 20], naive.values_along(path, count)):
         assert max(path.relative_gap(*pair) for pair in zip(path.certificate_at(values), values, strict=True)) <= 1e-9
 
 
@@ -62,7 +55,7 @@ def assert_exact(path, count=20, *, at_breakpoints=True):
 def test_it_is_what_solve_finds(paths, over):
     path = paths[over]
     assert_exact(path)
-    for value in some_values(path, 3):
+    for value in naive.values_along(path, 3):
         problem, certificate, beta = path.problem_at(value), path.certificate_at(value), path.beta_at(value)
         solution = solve(problem, stop=RelativeGap(1e-9))
         # Both are above the least objective by no more than their gaps, and half the squared distance of the normal vectors
@@ -84,7 +77,7 @@ def test_tiny_problems_have_the_objective_of_a_general_solver(over, kernel):
         points, targets = rng.integers(0, 3, size=(7, 2)).astype(float), rng.integers(-2, 3, size=7).astype(float)
         weight = rng.integers(1, 3, size=7).astype(float)
         path = FOLLOW[over](points, targets, kernel=kernel, sample_weight=weight)
-        for value in some_values(path, 2, seed):
+        for value in naive.values_along(path, 2, seed):
             problem = path.problem_at(value)
             reference = naive.reference_objective(problem)
             beta = path.beta_at(value)
@@ -190,11 +183,11 @@ def test_where_all_are_capped():
 def test_very_few_points(over, rows):
     path = FOLLOW[over](X[rows], y[rows])
     assert_exact(path)
-    beta = path.coefficients_at(some_values(path, 2))
+    beta = path.coefficients_at(naive.values_along(path, 2))
     assert np.isfinite(beta).all()
     if over != "nu" and len(set(rows)) == 1:
         assert not beta.any()
-        assert path.bias_at(some_values(path, 1)[0]) == y[rows[0]]
+        assert path.bias_at(naive.values_along(path, 1)[0]) == y[rows[0]]
 
 
 def test_one_class_at_the_origin():
@@ -207,7 +200,7 @@ def test_one_class_at_the_origin():
 def test_a_constant_target(follow):
     path = follow(X, np.full(40, 3.5))
     assert path.status == "complete"
-    values = some_values(path, 3)
+    values = naive.values_along(path, 3)
     assert not path.coefficients_at(values).any()
     assert all(abs(bias - 3.5) <= (FIXED[1] if follow is over_C else values.max()) for bias in path.bias_at(values))
 
@@ -217,7 +210,7 @@ def test_weights_are_repetitions(over):
     weight = np.arange(40) % 3
     rows = np.repeat(np.arange(40), weight)
     weighted, repeated = FOLLOW[over](sample_weight=weight, gamma=0.4), FOLLOW[over](X[rows], y[rows], gamma=0.4)
-    for value in some_values(weighted, 3):
+    for value in naive.values_along(weighted, 3):
         together = np.bincount(rows, repeated.coefficients_at(value), 40)
         np.testing.assert_allclose(
             weighted.coefficients_at(value), together, rtol=0, atol=1e-12 * np.abs(together).max()
@@ -313,7 +306,7 @@ def test_where_the_solution_is_not_unique(over):
 
 @pytest.mark.parametrize("over", FOLLOW)
 def test_progress_is_shown(paths, over, monkeypatch, capsys):
-    monkeypatch.setattr("zerogap.progress._delay", lambda: 0.0)
+    monkeypatch.setattr("zerogap.progress.bar_delay", lambda: 0.0)
     path = FOLLOW[over](max_events=0, verbose=True)
     progress = PathProgress(path, paths[over].value_of(paths[over].lam[-1]))
     progress(20, 0.5, 3)
@@ -339,7 +332,7 @@ def test_a_path_that_was_ended_goes_on(paths, over, stored, tmp_path):
     again = FOLLOW[over](resume=path)
     assert again is path
     assert_exact(again, 5, at_breakpoints=False)
-    values = some_values(whole, 3)
+    values = naive.values_along(whole, 3)
     np.testing.assert_allclose(again.coefficients_at(values), whole.coefficients_at(values), rtol=0, atol=1e-9)
 
 
@@ -396,7 +389,7 @@ def test_stored_and_read(paths, over, tmp_path):
     assert type(same) is type(path)
     assert repr(same) == repr(path)
     assert same.events == path.events
-    for value in some_values(path, 3):
+    for value in naive.values_along(path, 3):
         np.testing.assert_array_equal(same.coefficients_at(value), path.coefficients_at(value))
         assert same.bias_at(value) == path.bias_at(value)
         assert same.certificate_at(value) == path.certificate_at(value)

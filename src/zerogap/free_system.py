@@ -120,7 +120,7 @@ class FreeSystem:
         The factor has seen many updates: call it a second time with what the solution leaves over, for refinement.
         """
         x, bias = rhs.copy(), totals.copy()
-        _solve_two(self._factor, self._forward_ones, self.size, self.has_border, x, bias)
+        solve_two(self._factor, self._forward_ones, self.size, self.has_border, x, bias)
         return x, bias + self.tau * totals
 
     def solve_one(self, rhs: np.ndarray, total: float = 0.0) -> tuple[np.ndarray, float]:
@@ -149,9 +149,9 @@ class FreeSystem:
         twin._factor[:m, :m] = self._factor[:m, :m]
         return twin
 
-    def reserve(self) -> None:
-        """Make room for another point."""
-        if self.size == self._points.size:
+    def reserve(self, more: int = 1) -> None:
+        """Make room for another point, or several."""
+        if self.size + more > self._points.size:
             self._grow()
 
     def _grow(self) -> None:
@@ -348,7 +348,7 @@ def _response(factor, forward_ones, m, d):
 
 
 @jit_sums
-def _solve_two(factor, forward_ones, m, has_border, rhs, totals):
+def solve_two(factor, forward_ones, m, has_border, rhs, totals):
     """Solve with the factor and its transpose for both rows of ``rhs``, in place; ``totals`` become the biases."""
     x, y = rhs[0], rhs[1]
     for i in range(m):

@@ -10,8 +10,9 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from functools import cache
 from typing import Any
 
@@ -100,6 +101,13 @@ def several_at_once() -> Iterator[None]:
     """Work of which threads of the caller's do several parts at once: BLAS takes one thread, and finds the same digits."""
     with _blas().held():
         yield
+
+
+def beside(work: Callable[..., Any], *arguments: Any) -> Future[Any] | None:
+    """Begin work on another thread, under the limits of this one; None where one thread is all there may be: do it here."""
+    if _blas().threads() < 2:
+        return None
+    return _helpers().submit(copy_context().run, work, *arguments)
 
 
 def share(work: Callable[[Any], None], pieces: Iterable[Any]) -> None:

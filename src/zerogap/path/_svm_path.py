@@ -5,7 +5,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -25,10 +25,11 @@ from zerogap.path.engine import NotStarted, Options, Segment, Step, Transition
 from zerogap.path.family import RIGHT, Family
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
-from zerogap.path.proof import BLOCK
+from zerogap.path.proving import Proving, proving
 from zerogap.path.result import Path, digest_of
 from zerogap.path.single import Single
 from zerogap.progress import PathProgress
+from zerogap.threads import UNTHREADED, alone
 
 EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have, at any C
 
@@ -96,8 +97,8 @@ def svm_path(
     linear_system : str, optional
         "svd", "qr" or "qr-update", for engine "lp".
     fit_intercept : bool, default True
-        Whether the bias is free; without it f(x) = sum_i beta_i k(x_i, x), and nothing constrains the sum of coefficients.  Engine
-        "single" only.
+        Whether the bias is free; without it f(x) = sum_i beta_i k(x_i, x), and nothing constrains the sum of coefficients.
+        Engine "single" only.
     merge_duplicates : bool, default True
         Whether rows that agree in every feature and label become one weighted point; the result is the same.
     max_events : int, optional
@@ -178,7 +179,7 @@ def follow(
     """
     if begun is not None:  # who goes on with a path that was interrupted knows of that
         heard()
-    with limits(max_time) as limit:
+    with limits(max_time) as limit, small_products():
         path = begin() if begun is None else begun
         try:
             _refuse_overflow(path, end)
@@ -227,6 +228,11 @@ def approximated(begin: Callable[[], Any], C_max: float, max_time: float | None,
             stacklevel=validation.callers_level(),
         )
     return path
+
+
+def small_products() -> AbstractContextManager[None]:
+    """Hold BLAS to one thread for a whole path: of the many products of a proof each is small."""
+    return alone(UNTHREADED)
 
 
 def _check_result(path: Path, options: Options) -> None:
@@ -289,8 +295,8 @@ def _options(engine: str | Options, linear_system: str | None, fit_intercept: bo
     options = ENGINES[engine] if isinstance(engine, str) else engine
     if not fit_intercept and not isinstance(options, Single):
         raise ValueError(
-            f"fit_intercept=False is followed by engine 'single' alone; got engine={str(engine)!r}, whose elbow is never without "
-            "the equation of the bias."
+            f"fit_intercept=False is followed by engine 'single' alone; got engine={str(engine)!r}, whose elbow is never "
+            "without the equation of the bias."
         )
     if linear_system is None:
         return options
@@ -518,13 +524,15 @@ def _two_classes(y: Any, n: int) -> np.ndarray:
 
 def _follow(path: Path, C_max: float, max_events: int | None, verbose: bool, *, prove: bool = True) -> str:
     """Step from event to event until C_max or a limit, and prove what was passed; return the path's status."""
-    status = _follow_events(path, C_max, max_events, verbose, prove=prove)
-    if prove:
-        path.prove()
-    return status
+    if not prove:
+        return _follow_events(path, C_max, max_events, verbose)
+    with proving(path) as proof:
+        return _follow_events(path, C_max, max_events, verbose, proof)
 
 
-def _follow_events(path: Path, C_max: float, max_events: int | None, verbose: bool, *, prove: bool) -> str:
+def _follow_events(
+    path: Path, C_max: float, max_events: int | None, verbose: bool, proof: Proving | None = None
+) -> str:
     engine, counts, lam_end, unit = path.engine, path.counts, path.lam_of(C_max), path.unit
     assert engine is not None
     progress = PathProgress(path, C_max) if verbose else None
@@ -547,8 +555,8 @@ def _follow_events(path: Path, C_max: float, max_events: int | None, verbose: bo
             else:
                 for segment, lam, transitions in steps:
                     path.add(segment, max(lam, lam_end), transitions)
-            if prove:
-                path.prove(BLOCK)
+            if proof is not None:
+                proof.go_on()
             if progress is not None:
                 progress(counts.events, path.value_of(path.end), engine.elbow_size)
         return "complete"
@@ -623,8 +631,10 @@ def _warn_if_rough(path: Path) -> None:
     known = 10.0 * path.largest_gap_  # what the engine may leave
     if gaps.max() > EXACT_ROUNDED:  # the bounds count the rounding of coefficients, and more
         primal = [abs(certificate.primal) + path.floor_at(C) for certificate, C in zip(coarse, samples, strict=True)]
-        noise = [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
-        if max(noise) > max(EXACT_ROUNDED, known):  # it may be, and some of it is seen
+        least = max(EXACT_ROUNDED, known)
+        is_quiet = all(_relative(_most_noise(path, C), size) <= least for C, size in zip(samples, primal, strict=True))
+        noise = [] if is_quiet else [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
+        if max(noise, default=0.0) > least:  # it may be, and some of it is seen
             lost = [_relative(_gap_as_read(path, C), size) for C, size in zip(samples, primal, strict=True)]
             many = _dense_samples(path)  # what is rounding at one C is nothing at the next
             for C, at in zip(many, path.certificates(many, from_data=False), strict=True):
@@ -680,6 +690,12 @@ def _noise(path: Path, C: float) -> float:
     near = path.on_margin_at(C)
     off = np.abs(path.gram.full()[near]) @ np.abs(path.beta_at(C))
     return UNIT * path.scale_at(C) * float(path.family.w[near] @ off)
+
+
+def _most_noise(path: Path, C: float) -> float:
+    """Return a bound on that without a product: all points are on the margin, and |K_ij| is at most norm_i norm_j."""
+    w, norm = path.family.w, path.norm
+    return 2.0 * UNIT * path.scale_at(C) * float(w @ norm) * float(norm @ np.abs(path.beta_at(C)))
 
 
 def _gap_as_read(path: Path, C: float, *, from_data: bool = True) -> float:

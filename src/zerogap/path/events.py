@@ -15,18 +15,23 @@ from zerogap.compiled import HUGE, NO_POINT, inline, jit
 from zerogap.free_system import append_point, remove_point
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, Step, Transition
 from zerogap.path.family import Tube
+from zerogap.path.renewal import renew
 from zerogap.path.rows import ElbowLines, add_row
 from zerogap.path.screening import (
     SCREENED_OUT,
     Candidates,
     Displacement,
+    Kept,
     change_candidates,
     departure,
+    screened,
 )
 from zerogap.path.tolerances import FRESH_EVERY, LONG, ROUGH, SLOW, TIE
 
 NEVER = -HUGE  # no lam, about whatever anchor
 ROUNDED = 1e-15  # more than a product and a quotient round
+LOG = 100_000  # coefficients that a log of segments has room for
+WORK = 20_000_000  # multiplications between two questions whether a limit is over: hundredths of a second
 
 
 class PointArrays(NamedTuple):
@@ -54,6 +59,7 @@ class ElbowFactor(NamedTuple):
     factor: np.ndarray
     forward_ones: np.ndarray
     tau: float
+    has_border: bool
 
 
 class Moving(NamedTuple):
@@ -69,9 +75,7 @@ class Moving(NamedTuple):
     largest_rounding: float  # of the steepest lines since then
     capped_sum: float  # of the b_L
     n_capped: int
-    n_candidates: int
-    filled: int  # kernel rows that are kept
-    since: Displacement  # since all points were evaluated
+    kept: Kept  # who is screened out
 
 
 class Scale(NamedTuple):
@@ -105,18 +109,18 @@ class Log(NamedTuple):
     points: np.ndarray
     u: np.ndarray
     v: np.ndarray
-    numbers: np.ndarray  # lam at the end, u0, v0
+    numbers: np.ndarray  # lam at the end, u0, v0, anchor
     moves: np.ndarray  # point, origin, target
 
 
-def steps_of(log: Log, count: int, anchor: float) -> list[Step]:
-    """Return the first steps of a log of lines about an anchor."""
+def steps_of(log: Log, count: int) -> list[Step]:
+    """Return the first steps of a log."""
     edges = log.edges[: count + 1].tolist()
     points, u, v = (x[: edges[-1]].copy() for x in (log.points, log.u, log.v))
     numbers, moves = log.numbers[:count].tolist(), log.moves[:count].tolist()
     return [
-        Step(Segment(points[begin:end], u[begin:end], v[begin:end], u0, v0, anchor), lam, [Transition(lam, *move)])
-        for begin, end, (lam, u0, v0), move in zip(edges[:-1], edges[1:], numbers, moves, strict=True)
+        Step(Segment(points[begin:end], u[begin:end], v[begin:end], *line), lam, [Transition(lam, *move)])
+        for begin, end, (lam, *line), move in zip(edges[:-1], edges[1:], numbers, moves, strict=True)
     ]
 
 
@@ -277,9 +281,9 @@ def lines_hold(left_over, size, lam, largest_rounding, scale):
 
 
 @inline
-def _is_ordinary(first, lam, n_capped, points, size, room, outside):
-    """Whether an event is alone, near, within the box, and leaves room, a point of the elbow, and one at rest off zero."""
-    if first.point == NO_POINT or first.lam < LONG * lam or first.outside > outside:
+def _is_ordinary(first, lam, n_capped, points, size, room):
+    """Whether an event is alone, near, and leaves room, a point of the elbow, and one at rest off zero."""
+    if first.point == NO_POINT or first.lam < LONG * lam:
         return False
     if first.second >= first.lam - TIE * lam or first.lam > (1.0 - TIE) * lam:
         return False
@@ -296,47 +300,87 @@ def _bound(i, target, points):
     return points.y[i] * (points.w[i] if target == LEFT else points.low[i])
 
 
-@jit
-def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale):
-    """Pass up to so many ordinary events; return a log of them, how many they are, and what is moving behind the last.
+@inline
+def _continue(lam, k, position, points, E, u, v, edges, numbers):
+    """Let segment k of a log begin where the one before has ended, within the box; see ``SingleEngine._continued``.
 
-    Lines that are no longer good enough, or lead to where screening is not safe, are returned as old as lines can be.
+    ``position`` is that of the point which has left the elbow in between; NO_POINT if one has entered it, as the last.
+    """
+    begin, size, old = edges[k], edges[k + 1] - edges[k], edges[k - 1]
+    end, u0, v0, _ = numbers[k]
+    _, old_u0, old_v0, anchor = numbers[k - 1]
+    for j in range(size):
+        i, e = E[begin + j], old + j + (position != NO_POINT and j >= position)
+        b = points.b[i] if position == NO_POINT and j == size - 1 else u[e] + (lam - anchor) * v[e]
+        a, b_end = min(max(points.y[i] * b, points.low[i]), points.w[i]), u[begin + j] + end * v[begin + j]
+        u[begin + j], v[begin + j] = b_end, (b_end - points.y[i] * a) / (end - lam)
+    bias, bias_end = old_u0 + (lam - anchor) * old_v0, u0 + end * v0
+    numbers[k, 1], numbers[k, 2], numbers[k, 3] = bias_end, (bias_end - bias) / (end - lam), end
+
+
+@jit
+def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scale):
+    """Pass up to so many ordinary events, and solve for the lines in between; return a log of them, how many they are, what
+    is moving behind the last, and whether the next is known not to be ordinary.
+
+    Lines that are no longer good enough, or lead to where screening is not safe, are solved for afresh.  Those that this leaves
+    unsure are returned as old as lines can be.
     """
     y, status, b, g, sides = points.y, points.status, points.b, points.g, points.tube.is_two_sided
-    K, E_all, factor, forward_ones, tau = system
-    lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since = moving
-    size_of_log = max_events * (m + max_events)
+    K, E_all, factor, forward_ones, tau, _ = system
+    lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, kept = moving
+    size_of_log = min(max_events * (m + max_events), LOG + m)
     log_E, log_u, log_v = np.empty(size_of_log, dtype=np.int64), np.empty(size_of_log), np.empty(size_of_log)
-    edges, numbers = np.zeros(max_events + 1, dtype=np.int64), np.empty((max_events, 3))
-    moves, count = np.empty((max_events, 3), dtype=np.int64), 0
-    while count < max_events and age < FRESH_EVERY and lam >= scale.least:
-        elbow, values = ElbowLines(E_all[:m], u, v, v0), screening.values
-        p, q = values[0, :n_candidates], values[1, :n_candidates]
-        candidates = Candidates(screening.columns[:n_candidates], screening.place_of, p, q)
-        first = ratio_test(lam_end, lam, points, elbow, candidates, screening.reference, scale.largest)
+    edges, numbers, last_position = np.zeros(max_events + 1, dtype=np.int64), np.empty((max_events, 4)), NO_POINT
+    moves, count, is_special, work = np.empty((max_events, 3), dtype=np.int64), 0, False, 0
+    while count < max_events and lam >= scale.least and edges[count] + m <= size_of_log and work < WORK:
+        if age >= FRESH_EVERY:
+            if not whole.is_hinge:
+                break  # their anchor moves, and their tolerances with it
+            new = renew(lam, E_all[:m], points, system, capped_sum, n_capped, whole, scale, kept, room)
+            u, v, u0, v0, kept, work = new.u, new.v, new.u0, new.v0, new.kept, work + 2 * m * (m + g.size)
+            if not new.is_good:
+                break
+            age, largest_rounding = 0, scale.unit_error * new.size
+        elbow = ElbowLines(E_all[:m], u, v, v0)
+        p, q = room.values[0, : kept.n_candidates], room.values[1, : kept.n_candidates]
+        candidates = Candidates(room.columns[: kept.n_candidates], room.place_of, p, q)
+        first = ratio_test(lam_end, lam, points, elbow, candidates, kept.reference, scale.largest)
         is_good, rounding = lines_hold(first.left_over, first.size, lam, largest_rounding, scale)
         if not is_good and age > 0:
             age = FRESH_EVERY
-        if not is_good or not _is_ordinary(first, lam, n_capped, points, m, E_all.size, scale.outside):
+            continue
+        is_outside = first.outside > scale.outside
+        is_special = not is_good or not _is_ordinary(first, lam, n_capped, points, m, E_all.size)
+        # Where the segment before has ended is not known here; and what is steep is continued about where it begins.
+        is_special |= is_outside and (count == 0 or not whole.is_hinge)
+        if is_special:
             break
-        fall, i, allowed = lam - first.lam, first.point, screening.allowed
-        after = Displacement(
-            since.decrease + fall,
-            since.normal + fall * first.departure,
-            since.bias + fall * abs(v0 - screening.reference.v0),
-        )
+        fall, i = lam - first.lam, first.point
+        way = Displacement(fall, fall * first.departure, fall * abs(v0 - kept.reference.v0))
+        if age == 0 and not kept.is_screened:  # all have just been evaluated
+            kept = screened(K, y, points.m0, points.m1, status, points.tube, lam, points.anchor, way, kept, room)
+        since, allowed = kept.since, kept.allowed
+        after = Displacement(since.decrease + way.decrease, since.normal + way.normal, since.bias + way.bias)
         is_safe = after.decrease <= allowed.decrease and after.normal <= allowed.normal and after.bias <= allowed.bias
-        if screening.is_screened and not is_safe:
-            age = FRESH_EVERY if age > 0 else age
-            break
+        if kept.is_screened and not is_safe:
+            is_special = age == 0
+            if is_special:
+                break
+            age = FRESH_EVERY
+            continue
         begin, origin = edges[count], status[i]
         for k in range(m):
             log_E[begin + k], log_u[begin + k], log_v[begin + k] = E_all[k], u[k], v[k]
-        edges[count + 1], numbers[count, 0], numbers[count, 1], numbers[count, 2] = begin + m, first.lam, u0, v0
+        edges[count + 1] = begin + m
+        numbers[count, 0], numbers[count, 1], numbers[count, 2], numbers[count, 3] = first.lam, u0, v0, points.anchor
+        if is_outside:
+            _continue(lam, count, last_position, points, log_E, log_u, log_v, edges, numbers)
         if first.position == NO_POINT:
             target, d = ELBOW, np.empty(m)
             is_in, d0 = append_point(K, i, E_all, factor, forward_ones, m, tau, d)
             if not is_in:
+                is_special = True
                 break
             E_all[m] = i
         else:
@@ -357,10 +401,15 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
             v,
             d,
             d0,
-            screening,
-            n_candidates,
-            filled,
+            room,
+            kept.is_screened,
+            kept.rows,
+            kept.n_candidates,
+            kept.filled,
         )
+        kept = Kept(
+            kept.is_screened, kept.rows, kept.store, n_candidates, filled, kept.reference, allowed, after, kept.moves + 1
+        )  # fmt: skip
         m += first.position == NO_POINT
         before, behind = _bound(i, origin, points), _bound(i, target, points)
         if before != behind:
@@ -371,11 +420,9 @@ def pass_ordinary(lam_end, max_events, points, system, screening, moving, scale)
         sign = -1 if sides and y[i] < 0.0 else 1
         moves[count, 0], moves[count, 1], moves[count, 2] = i, sign * origin, sign * target
         u0, v0 = u0 + du * d0, v0 + dv * d0
-        age, largest_rounding, lam, since = age + 1, rounding, first.lam, after
+        age, largest_rounding, lam, work = age + 1, rounding, first.lam, work + m * (2 * m + n_candidates)
+        last_position = first.position
         count += 1
     log = Log(edges, log_E, log_u, log_v, numbers, moves)
-    return (
-        log,
-        count,
-        Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, n_candidates, filled, since),
-    )
+    moving = Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, kept)
+    return log, count, moving, is_special

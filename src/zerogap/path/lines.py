@@ -2,12 +2,14 @@
 
 Symbols: as in ``engine``.  On a segment b_E = u + t v, the scaled bias is u0 + t v0, and F = p + t q, t = lam - anchor; all are
 determined by the sets alone.  Over C the anchor is zero: where C is large b is in proportion to lam.  Elsewhere it is where the
-lines were solved for last: they may be so steep that of u at zero nothing would be left at lam.  When a point changes sets, the lines change by a multiple of its response: one solve, and one combination of
-kernel rows.  What they leave of p_E = m0_E and q_E = m1_E is tested every time, and now and then they are solved for afresh, so
-nothing drifts.  ``screening`` knows which p and q are needed.
+lines were solved for last: they may be so steep that of u at zero nothing would be left at lam.
+When a point changes sets, the lines change by a multiple of its response: one solve, and one combination of kernel rows.  What
+they leave of p_E = m0_E and q_E = m1_E is tested every time, and now and then they are solved for afresh, so nothing drifts.
+``screening`` knows which p and q are needed.
 """
 
 import math
+from functools import cached_property
 
 import numpy as np
 
@@ -28,6 +30,7 @@ from zerogap.path.events import (
     steps_of,
     tied_candidates,
 )
+from zerogap.path.renewal import Whole
 from zerogap.path.rows import Change, ElbowLines, add_exactly
 from zerogap.path.screening import Screening
 from zerogap.path.sets import Sets
@@ -137,6 +140,11 @@ class Lines:
             REFRESH_BELOW * sets.summed_at,
         )  # fmt: skip
 
+    @cached_property
+    def _whole(self) -> Whole:
+        family = self.sets.family
+        return Whole(family.total0, family.total1, family.is_hinge)
+
     # Solving for them.
 
     def ensure(self, lam: float) -> None:
@@ -205,18 +213,16 @@ class Lines:
         leave more than others.  Returns whether their rounding alone may cost more.
         """
         E, sets, family = self.points, self.sets, self.sets.family
-        if family.is_hinge:
+        if family.is_hinge or family.total1 != 0.0:
             return False
         b = sets.at_rest
         b[E] = self.coefficients(lam)
-        objective = abs(float(b @ (sets.margins(lam) - 0.5 * self.decision_values(lam))))
+        objective = float(b @ (sets.margins(lam) - 0.5 * self.decision_values(lam)))
         weight = float(family.cost[E].sum()) or 1.0
         allowed = OPEN * (objective + family.floor(lam, self.largest)) / weight  # in decision values
         if not family.is_over_C:
             box = self.largest * float(family.cost[E].max()) or 1.0
             self.outside = min(SEEN_OUTSIDE * allowed / box, OUTSIDE_STEEP)
-        if family.total1 != 0.0:
-            return False
         self.left_over = min(LEFT_OVER, SEEN_LEFT_OVER * allowed / lam)
         return self.scale.unit_error * size + self.sets.rounding > SEEN_LEFT_OVER * allowed
 
@@ -330,24 +336,29 @@ class Lines:
             point = int(entering[np.argmax(self.system.distances(entering))])
         return position, point
 
-    def pass_ordinary(self, lam: float, lam_end: float, max_events: int) -> tuple[list[Step], float]:
-        """Pass up to so many ordinary events in a compiled loop; return the steps, and the lam it came to."""
+    def pass_ordinary(self, lam: float, lam_end: float, max_events: int) -> tuple[list[Step], float, bool]:
+        """Pass up to so many ordinary events in a compiled loop.
+
+        Return the steps, the lam it came to, and whether the next event is known not to be ordinary.
+        """
         system, sets, screening = self.system, self.sets, self.screening
-        log, count, moving = pass_ordinary(
-            lam_end, min(max_events, FRESH_EVERY), self._point_arrays,
-            ElbowFactor(self.K, system._points, system._factor, system._forward_ones, system.tau), screening.arrays(),
+        system.reserve(FRESH_EVERY)
+        log, count, moving, is_special = pass_ordinary(
+            lam_end, max_events, self._point_arrays,
+            ElbowFactor(self.K, system._points, system._factor, system._forward_ones, system.tau, system.has_border),
+            screening.room, self._whole,
             Moving(
                 lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped_sum,
-                sets.n_capped, *screening.progress(),
+                sets.n_capped, screening.kept,
             ),
             self.scale,
         )  # fmt: skip
         (
             lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped_sum,
-            sets.n_capped, *progress,
+            sets.n_capped, kept,
         ) = moving  # fmt: skip
-        screening.take(count, *progress)
-        return steps_of(log, count, sets.anchor), lam
+        screening.take(kept)
+        return steps_of(log, count), lam, bool(is_special)
 
     # Changes of the elbow.
 

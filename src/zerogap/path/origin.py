@@ -42,6 +42,6 @@ def without(segment: Segment, origin: int) -> Segment:
     if E.size and E[0] == origin:  # as a rule it was the first in the elbow
         E, u, v = E[1:], u[1:], v[1:]
     else:
-        own = E != origin
+        own = np.flatnonzero(E - origin)
         E, u, v = E[own], u[own], v[own]
     return Segment(E, u, v, 0.0, 0.0, segment.anchor)

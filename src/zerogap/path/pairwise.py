@@ -11,7 +11,7 @@ import numpy as np
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.limits import Exceeded, limits
-from zerogap.path._svm_path import _check_result, _follow, _refuse_indefinite, _refuse_overflow, _start
+from zerogap.path._svm_path import _check_result, _follow, _refuse_indefinite, _refuse_overflow, _start, small_products
 from zerogap.path.engine import LEFT, Options
 from zerogap.path.family import Family
 from zerogap.path.result import Path
@@ -99,7 +99,7 @@ class PairPath(Path):
 
         Without ``prove`` the largest gap is left open: ``largest_gap_`` proves it when it is asked for.
         """
-        with limits(max_time) as limit:
+        with limits(max_time) as limit, small_products():
             try:
                 _refuse_overflow(self, C_max)
                 _refuse_indefinite(self)
@@ -167,10 +167,11 @@ def centre_biases(path: Path) -> None:
     if not path.family.has_bias:
         return
     lam, w = path.lam.tolist(), path.points.weight
-    for k, segment in enumerate(path._segments):
+    slopes = np.array([segment.v0 if segment.points.size else 1.0 for segment in path._segments])
+    # Else the bias keeps a point on its margin: y_i lam - F_i.
+    for k in np.flatnonzero(np.abs(np.abs(slopes) - 1.0) <= SLOPE).tolist():
+        segment = path._segments[k]
         begin, end, E = lam[k], lam[k + 1], segment.points
-        if E.size and abs(abs(segment.v0) - 1.0) > SLOPE:  # then the bias keeps a point on its margin: y_i lam - F_i
-            continue
         a_first, a_last = path.y[E] * segment.coefficients(begin), path.y[E] * segment.coefficients(end)
         is_low = np.maximum(a_first, a_last) <= AT_BOUND * w[E]
         if not (is_low | (np.minimum(a_first, a_last) >= (1.0 - AT_BOUND) * w[E])).all():

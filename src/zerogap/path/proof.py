@@ -327,9 +327,18 @@ def _parts(piece: Piece) -> list[Piece]:
     return [*parts, Piece(cut, beyond, segment, [] if parts else transitions)] if cut > beyond else parts
 
 
-def _spread(x: np.ndarray, K: np.ndarray, rounding: float) -> np.ndarray:
+@jit
+def _spread(x, K, rounding):
     """Return what rounding leaves in any row of x K."""
-    return rounding * (np.abs(x).max(axis=0) @ np.abs(K))
+    largest, spread = np.zeros(len(K)), np.zeros(K.shape[1])
+    for k in range(len(x)):
+        for i in range(largest.size):
+            largest[i] = max(largest[i], abs(x[k, i]))
+    for i in range(largest.size):
+        row, factor = K[i], rounding * largest[i]
+        for j in range(spread.size):
+            spread[j] += factor * abs(row[j])
+    return spread
 
 
 def _from_zero(at_ends: np.ndarray) -> np.ndarray:

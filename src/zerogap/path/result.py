@@ -264,19 +264,20 @@ class Path:
                 self._segments.pop()
                 self._before.pop()
                 self._tail.pop()
-            self._segments.append(segment)
+            # A proof may read along on another thread: a segment comes last, when all else of it is there.
             self._before.append(len(self._transitions))
             self._tail.append(lam)
+            self._segments.append(segment)
         self.note(transitions)
 
     def add_all(self, steps: list[Step]) -> None:
         """Append segments of some length, with one transition at the end of each."""
         self.add(*steps[0])
         segments, lam, transitions = zip(*steps[1:], strict=True) if len(steps) > 1 else ((), (), ())
-        self._segments.extend(segments)
         self._before.extend(range(len(self._transitions), len(self._transitions) + len(segments)))
         self._tail.extend(lam)
         self._transitions.extend(transition for (transition,) in transitions)
+        self._segments.extend(segments)
 
     def _goes_on(self, segment: Segment) -> bool:
         """Whether this is the second of two segments at the beginning on which b does not change."""
@@ -837,7 +838,8 @@ class Path:
         empty = [np.zeros(0)]
         joined = [np.concatenate(empty + [getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
         return {
-            "kind": self.kind, "fit_intercept": self.fit_intercept, "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
+            "kind": self.kind, "fit_intercept": self.fit_intercept,
+            "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
             "centre_products": self.centre_products,
             "squared_centre": self.squared_centre, "share": self.points.share, "norm": self.norm,
             "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,

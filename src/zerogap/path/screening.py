@@ -1,5 +1,5 @@
-"""The decision values F = p + lam q, lam counted from an anchor, of the points whose margin can be reached before all are evaluated again:
-safe screening of the others.
+"""The decision values F = p + lam q, lam counted from an anchor, of the points whose margin can be reached before all are
+evaluated again: safe screening of the others.
 
 Symbols: as in ``engine``; N = sum of b_i phi(x_i), the normal vector (w where w is not the weights); dN = sum of v_i phi(x_i)
 and v0 are the derivatives of N and of the scaled bias in lam.
@@ -45,17 +45,29 @@ class Reference(NamedTuple):
     m1: np.ndarray  # of the points, on the side they were on
 
 
-class ScreeningArrays(NamedTuple):
-    """The arrays of a ``Screening``, for compiled code."""
+class Room(NamedTuple):
+    """Arrays that a ``Screening`` keeps for good; more of them is there than is in use."""
+
+    slots: np.ndarray  # which rows are the elbow's, in its order
+    columns: np.ndarray  # the candidates
+    values: np.ndarray  # their p and q
+    place_of: np.ndarray  # of a point among the candidates
+    norm: np.ndarray  # |phi(x)|
+    ahead: int  # changes of the elbow that a screening is to last for
+
+
+class Kept(NamedTuple):
+    """Who is screened out, and for how long: what changes along the path."""
 
     is_screened: bool
     rows: np.ndarray  # kernel rows over the candidates; all of K if none is screened out
-    slots: np.ndarray  # which of them are the elbow's, in its order
-    columns: np.ndarray  # the candidates; more than are in use
-    values: np.ndarray  # their p and q
-    place_of: np.ndarray  # of a point among the candidates
+    store: np.ndarray  # memory for such rows
+    n_candidates: int
+    filled: int  # rows that are there
     reference: Reference
     allowed: Displacement
+    since: Displacement  # since all points were evaluated
+    moves: int  # since then
 
 
 class Candidates(NamedTuple):
@@ -71,81 +83,53 @@ class Screening:
     """The points that are not screened out, their p and q, and the kernel rows of the elbow over them."""
 
     def __init__(self, K: np.ndarray, sets: Sets, ahead: int):
-        self.n = n = len(K)
-        self.K, self.sets, self._ahead = K, sets, ahead  # ahead: changes of the elbow that a screening is to last for
-        self._indices, self._norm = np.arange(n), np.sqrt(np.maximum(np.diagonal(K), 0.0))
-        self._all, self._store = np.empty((2, n)), np.empty(0)
-        self.place_of = np.arange(n)  # of a candidate among them
-        self._since, self._allowed, self._moves = NO_DISPLACEMENT, NO_LIMIT, 0
-        self._keep_all()
+        n = len(K)
+        self.K, self.sets = K, sets
+        self.place_of, norm = np.arange(n), np.sqrt(np.maximum(np.diagonal(K), 0.0))
+        size = n + ahead
+        self.room = Room(
+            np.zeros(size, dtype=np.int64), np.arange(size), np.empty((2, size)), self.place_of, norm, ahead
+        )
+        nothing = np.zeros(0)
+        reference = Reference(np.zeros(0, dtype=np.int64), nothing, 0.0, nothing)
+        self.take(Kept(False, K, nothing, n, 0, reference, NO_LIMIT, NO_DISPLACEMENT, 0))
 
-    def _keep_all(self) -> None:
-        self.points, self._rows, self.is_screened = self._indices, self.K, False
-        self.p, self.q = self._all
-        self.place_of[:] = self._indices
+    @property
+    def is_screened(self) -> bool:
+        """Whether some points are screened out."""
+        return self.kept.is_screened
+
+    def take(self, kept: Kept) -> None:
+        """Take over what compiled code has made of the arrays."""
+        room, count = self.room, kept.n_candidates
+        self.kept = kept
+        self.points, self.p, self.q = room.columns[:count], room.values[0, :count], room.values[1, :count]
 
     def evaluate_all(self, segment: Segment, g: np.ndarray) -> None:
         """Evaluate the lines of all points; ``g`` is the bound contribution K_L b_L."""
-        if self.is_screened:
-            self._keep_all()
         E, u, v, u0, v0, _ = segment
-        lines(self.K, E, u, v, u0, v0, g, self.p, self.q)
-        self.line, self._line_m1, self._allowed = segment, self.sets.m1[E], NO_LIMIT
+        evaluate(self.K, E, u, v, u0, v0, g, self.room)
+        kept, reference = self.kept, Reference(E, v, v0, self.sets.m1[E])
+        self.take(Kept(False, self.K, kept.store, len(self.K), 0, reference, NO_LIMIT, kept.since, kept.moves))
 
     def screen(self, lam: float, displacement: Displacement) -> None:
         """Screen: keep the points whose margin can be reached in the displacement to come, and in some more as last time."""
-        if self.is_screened:
-            return
-        before, moves = self._since, self._moves
-        self._since, self._moves = NO_DISPLACEMENT, 0
-        if moves < 2:  # too little is known of what is to come
-            return
-        times = self._ahead / moves  # as many moves are to come as were made since the last screening
-        # With every event lam falls about as much as of late.  Departures grow from event to event, so that their sum grows
-        # like the square of the number of events.
-        allowed = Displacement(
-            displacement.decrease + times * before.decrease,
-            displacement.normal + times**2 * before.normal,
-            displacement.bias + times**2 * before.bias,
-        )
-        E, sets = self.line.points, self.sets
-        near = _reachable(
-            sets.y, sets.m0, sets.m1, sets.status, sets.tube, self.p, self.q, lam, sets.anchor, self._norm, E, allowed
-        )
-        if near.size > MAX_CANDIDATES * self.n:
-            return
-        self.is_screened, self._allowed, self._n_candidates = True, allowed, near.size
-        self._columns = np.concatenate([near, np.zeros(self._ahead, dtype=np.int64)])
-        self._values = np.zeros((2, self._columns.size))
-        self._values[:, : near.size] = self._all[:, near]
-        self.place_of[:] = SCREENED_OUT
-        self.place_of[near] = self._indices[: near.size]
-        self._show()
-        size = (E.size + self._ahead) * self._columns.size
-        if self._store.size < size:
-            self._store = np.empty(2 * size)
-        self._rows = self._store[:size].reshape(-1, self._columns.size)
-        self._slots, self._filled = np.arange(E.size + self._ahead), E.size
-        gather(self.K, E, near, self._rows)
-
-    def _show(self) -> None:
-        self.points, (self.p, self.q) = self._columns[: self._n_candidates], self._values[:, : self._n_candidates]
+        if not self.is_screened:
+            sets = self.sets
+            arrays = sets.y, sets.m0, sets.m1, sets.status, sets.tube
+            self.take(screened(self.K, *arrays, lam, sets.anchor, displacement, self.kept, self.room))
 
     def is_safe(self, displacement: Displacement) -> bool:
         """Whether no point that is screened out can be reached by a displacement."""
         if not self.is_screened:
             return True
-        return all(d <= limit for d, limit in zip(self._after(displacement), self._allowed, strict=True))
+        after = farther(self.kept.since, displacement)
+        return all(d <= limit for d, limit in zip(after, self.kept.allowed, strict=True))
 
     def accumulate(self, displacement: Displacement) -> None:
         """Add a displacement to those since the last screening."""
-        self._since, self._moves = self._after(displacement), self._moves + 1
-
-    def _after(self, displacement: Displacement) -> Displacement:
-        since = self._since
-        return Displacement(
-            since.decrease + displacement.decrease, since.normal + displacement.normal, since.bias + displacement.bias
-        )
+        kept = self.kept
+        self.kept = kept._replace(since=farther(kept.since, displacement), moves=kept.moves + 1)
 
     @property
     def candidates(self) -> Candidates:
@@ -155,27 +139,7 @@ class Screening:
     @property
     def reference(self) -> Reference:
         """The elbow's line when all points were evaluated."""
-        return Reference(self.line.points, self.line.v, self.line.v0, self._line_m1)
-
-    def arrays(self) -> ScreeningArrays:
-        """Return the arrays, which compiled code may change: it tells what came of it by ``take``."""
-        slots, columns, values = self._indices, self._indices, self._all
-        if self.is_screened:
-            slots, columns, values = self._slots, self._columns, self._values
-        return ScreeningArrays(
-            self.is_screened, self._rows, slots, columns, values, self.place_of, self.reference, self._allowed
-        )
-
-    def progress(self) -> tuple[int, int, Displacement]:
-        """Return how many candidates there are, the rows that are filled, and the displacement since all were evaluated."""
-        return (self._n_candidates, self._filled, self._since) if self.is_screened else (self.n, 0, self._since)
-
-    def take(self, moves: int, n_candidates: int, filled: int, since: Displacement) -> None:
-        """Take over what compiled code has made of the arrays in so many moves."""
-        self._since, self._moves = since, self._moves + moves
-        if self.is_screened:
-            self._n_candidates, self._filled = n_candidates, filled
-            self._show()
+        return self.kept.reference
 
     def enter(self, elbow: ElbowLines, response: Response, i: int, bound: float) -> Change:
         """Let point i, which the elbow answers with ``response``, leave its bound."""
@@ -186,44 +150,58 @@ class Screening:
         return self._change(elbow, response, i, position, bound)
 
     def _change(self, elbow: ElbowLines, response: Response, i: int, position: int, bound: float) -> Change:
-        n_candidates, filled, since = self.progress()
-        m0, m1, (d, d0) = float(self.sets.m0[i]), float(self.sets.m1[i]), response
+        m0, m1, (d, d0), kept = float(self.sets.m0[i]), float(self.sets.m1[i]), response, self.kept
         *change, n_candidates, filled = change_candidates(
-            self.K, i, m0, m1, bound, position, *elbow[:3], d, d0, self.arrays(), n_candidates, filled
-        )
-        self.take(0, n_candidates, filled, since)
+            self.K, i, m0, m1, bound, position, *elbow[:3], d, d0, self.room, kept.is_screened, kept.rows,
+            kept.n_candidates, kept.filled,
+        )  # fmt: skip
+        self.take(kept._replace(n_candidates=n_candidates, filled=filled))
         return Change(*change)
 
 
+def farther(since: Displacement, more: Displacement) -> Displacement:
+    """Return the sum of two displacements."""
+    return Displacement(since.decrease + more.decrease, since.normal + more.normal, since.bias + more.bias)
+
+
 @jit
-def change_candidates(K, i, m0, m1, bound, position, E, u, v, d, d0, screening, n_candidates, filled):
+def evaluate(K, E, u, v, u0, v0, g, room):
+    """Evaluate the lines of all points, which are candidates then."""
+    n = g.size
+    for i in range(n):
+        room.columns[i] = room.place_of[i] = i
+    lines(K, E, u, v, u0, v0, g, room.values[0, :n], room.values[1, :n])
+
+
+@jit
+def change_candidates(K, i, m0, m1, bound, position, E, u, v, d, d0, room, is_screened, rows, n_candidates, filled):
     """Let point i leave its bound for the elbow, or, if it has a position there, the elbow for its bound.
 
     E are the others, which respond with d, d0; u and v are those of before.  When it enters, F = m0 + lam m1 there.
     Return new u and v, the change du + lam dv of its coefficient, and how many candidates and filled rows there are now.
     """
-    m, enters, rows, slots, slot = d.size, position == NO_POINT, screening.rows, E, i
-    p, q = screening.values[0], screening.values[1]
-    if screening.is_screened:
-        slots = screening.slots
+    m, enters, slots, slot = d.size, position == NO_POINT, E, i
+    p, q = room.values[0], room.values[1]
+    if is_screened:
+        slots = room.slots
         if enters:
             slot, slots[m] = filled, filled
             filled += 1
             for k in range(n_candidates):
-                rows[slot, k] = K[i, screening.columns[k]]
+                rows[slot, k] = K[i, room.columns[k]]
         else:
             slot = slots[position]
             for k in range(position, m):
                 slots[k] = slots[k + 1]
-            if screening.place_of[i] == SCREENED_OUT:  # it was on the elbow, where p = m0 and q = m1
+            if room.place_of[i] == SCREENED_OUT:  # it was on the elbow, where p = m0 and q = m1
                 for j in range(m):
                     rows[slots[j], n_candidates] = K[i, E[j]]
                 rows[slot, n_candidates] = K[i, i]
-                screening.columns[n_candidates], screening.place_of[i] = i, n_candidates
+                room.columns[n_candidates], room.place_of[i] = i, n_candidates
                 p[n_candidates], q[n_candidates] = m0, m1
                 n_candidates += 1
     if enters:
-        slope, column = K[i, i] + d0, screening.place_of[i]  # slope: of F at i over its b
+        slope, column = K[i, i] + d0, room.place_of[i]  # slope: of F at i over its b
         for k in range(m):
             slope += K[i, E[k]] * d[k]
         du, dv = (m0 - p[column]) / slope, (m1 - q[column]) / slope
@@ -240,12 +218,50 @@ def change_candidates(K, i, m0, m1, bound, position, E, u, v, d, d0, screening, 
 
 
 @jit
-def _reachable(y, m0, m1, status, tube, p, q, lam, anchor, norm, E, allowed):
-    """Return some of E, and the points that reach a margin within a displacement, on their line or by their departure."""
+def screened(K, y, m0, m1, status, tube, lam, anchor, displacement, kept, room):
+    """Keep the points whose margin can be reached in the displacement to come, and in some more as last time."""
+    since, n, E = kept.since, len(K), kept.reference.points
+    all_of_them = Kept(False, K, kept.store, n, 0, kept.reference, NO_LIMIT, NO_DISPLACEMENT, 0)
+    if kept.moves < 2:  # too little is known of what is to come
+        return all_of_them
+    times = room.ahead / kept.moves  # as many moves are to come as were made since the last screening
+    # With every event lam falls about as much as of late.  Departures grow from event to event, so that their sum grows
+    # like the square of the number of events.
+    allowed = Displacement(
+        displacement.decrease + times * since.decrease,
+        displacement.normal + times**2 * since.normal,
+        displacement.bias + times**2 * since.bias,
+    )
+    p, q = room.values[0], room.values[1]
+    count = _find_reachable(y, m0, m1, status, tube, p, q, lam, anchor, E, allowed, room)
+    if count > MAX_CANDIDATES * n:
+        for i in range(n):
+            room.columns[i] = i
+        return all_of_them
+    width = count + room.ahead
+    size, store = (E.size + room.ahead) * width, kept.store
+    if store.size < size:
+        store = np.empty(2 * size)
+    rows = store[:size].reshape((E.size + room.ahead, width))
+    for i in range(n):
+        room.place_of[i] = SCREENED_OUT
+    for k in range(count):
+        i = room.columns[k]
+        room.place_of[i], p[k], q[k] = k, p[i], q[i]
+    for k in range(E.size + room.ahead):
+        room.slots[k] = k
+    gather(K, E, room.columns[:count], rows)
+    return Kept(True, rows, store, count, E.size, kept.reference, allowed, NO_DISPLACEMENT, 0)
+
+
+@inline
+def _find_reachable(y, m0, m1, status, tube, p, q, lam, anchor, E, allowed, room):
+    """List some of E, and the points that reach a margin within a displacement, on their line or by their departure."""
     t = lam - anchor
-    is_near, near, floor = (
+    is_near, near, norm, floor = (
         np.empty(y.size, dtype=np.bool_),
-        np.empty(y.size, dtype=np.int64),
+        room.columns,
+        room.norm,
         allowed.bias + ON_MARGIN * lam,
     )
     for i in range(y.size):
@@ -261,7 +277,7 @@ def _reachable(y, m0, m1, status, tube, p, q, lam, anchor, norm, E, allowed):
     for i in range(y.size):
         near[count] = i
         count += is_near[i]
-    return near[:count].copy()
+    return count
 
 
 @inline

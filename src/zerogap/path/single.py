@@ -185,12 +185,11 @@ class SingleEngine(Engine):
             return self._jump(lam_end)
         made = []
         if self._degenerate_steps == 0 and not self._is_special:
-            if self.lines.is_stale:
-                self._renew(lam_end)
             most = min(max_events, REFRESH_EVERY - self.counts.events % REFRESH_EVERY)
+            if self.lines.is_stale and not self.family.is_hinge:  # else the compiled loop solves for them
+                self._renew(lam_end)
             # Where lines have to be exact at every event, each is a step of its own.
             made = [] if self.lines.is_fine else self._pass_ordinary(lam_end, most)
-            self._is_special = 0 < len(made) < most and not self.lines.is_stale
         if not made:
             self._is_special = False
             made = super().steps(lam_end, max_events)
@@ -203,7 +202,7 @@ class SingleEngine(Engine):
             self.lines.screening.screen(self.lam, event.displacement)
 
     def _pass_ordinary(self, lam_end: float, max_events: int) -> list[Step]:
-        made, self.lam = self.lines.pass_ordinary(self.lam, lam_end, max_events)
+        made, self.lam, self._is_special = self.lines.pass_ordinary(self.lam, lam_end, max_events)
         if made:
             self.counts.events += len(made)
             largest = max(step.segment.points.size for step in made) - self.n_hidden
@@ -286,7 +285,7 @@ class SingleEngine(Engine):
         if position != NO_POINT:
             target = RIGHT if self.y[point] * lines.v[position] > 0 else LEFT
         t = self.lam - lam
-        displacement = Displacement(t, t * first.departure, t * abs(lines.v0 - lines.screening.line.v0))
+        displacement = Displacement(t, t * first.departure, t * abs(lines.v0 - lines.screening.reference.v0))
         return NextEvent(lam, point, position, target, displacement, first.outside)
 
     def _move_to(self, lam: float, displacement: Displacement) -> None:
@@ -356,7 +355,9 @@ class SingleEngine(Engine):
             segment = self.lines.between(began_at, lam, NO_POINT, ELBOW)
             begin, finish = (self._inside(E, segment.coefficients(at)) for at in (began_at, lam))
             biases = segment.bias(began_at), segment.bias(lam)
-            segment = segment_between(E, began_at, lam, begin, finish, *biases, about_beginning=self.lines.about_beginning)
+            segment = segment_between(
+                E, began_at, lam, begin, finish, *biases, about_beginning=self.lines.about_beginning
+            )
             self.counts.events += 1
         else:
             warnings.warn(

@@ -185,7 +185,8 @@ def _is_definite(K: np.ndarray, *, has_sum: bool = True) -> bool:
     """Whether a Cholesky factor proves that no direction is null; a twentieth of the work of the eigenvalues.
 
     With K + 11' less a shift, which on directions that leave the sum alone is K less the shift; without a sum that is fixed,
-    with K itself.  Its diagonal is at most 2, so the factor is that of a matrix no farther than m (m + 1) spacings of one (Higham, Accuracy and Stability, 10.1).
+    with K itself.  Its diagonal is at most 2, so the factor is that of a matrix no farther than m (m + 1) spacings of one
+    (Higham, Accuracy and Stability, 10.1).
     """
     m = K.shape[0]
     shifted = K + float(has_sum)

@@ -20,7 +20,6 @@ from zerogap.path.family import Family
 from zerogap.path.tolerances import AT_CAP, OPTIMAL
 from zerogap.problem import DualProblem
 
-
 LEAST = float(np.finfo(float).tiny)  # decision values below this are zero
 
 

@@ -19,7 +19,7 @@ AT_CAP = (
 FRESH_EVERY = 25  # events after which they are solved for afresh: that is then a small part of all work
 LEFT_OVER = 1e-11  # what they may leave of p_E = 0 and q_E = y_E, relative to lam
 # Part of the objective that this may cost, the promise: where it would be more they may leave less.  They leave a hundredth of
-# what they may as a rule.  Where even their rounding may cost more they are exact at every event, which takes ten times as long.
+# what they may as a rule.  Where even their rounding may cost more they are exact at every event: that takes ten times as long.
 OPEN = 1e-9
 SEEN_LEFT_OVER = 0.1  # part of that for what stays on the margins
 ROUGH = 10.0  # lines that were so many times steeper in between have left their rounding, and are solved for afresh

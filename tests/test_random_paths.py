@@ -1,0 +1,75 @@
+"""Random small problems of whole numbers, most points of which tie or are duplicates: every path is exact, without a backup."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from zerogap import one_class_path, svm_path, svr_path
+
+KINDS = ("classes", "classes without a bias", "C", "C without a bias", "epsilon", "epsilon without a bias", "nu")
+LONG = 300
+
+
+def drawn(seed):
+    """Few points on a coarse grid, half of the time with most features zero, and some options."""
+    rng = np.random.default_rng(seed)
+    n, d, reach = (int(rng.integers(*ends)) for ends in ((4, 41), (1, 4), (1, 4)))
+    X = rng.integers(-reach, reach + 1, size=(n, d)).astype(float)
+    if rng.random() < 0.5:
+        X *= rng.random(X.shape) < 0.5
+    y = rng.integers(0, rng.integers(2, 5), size=n).astype(float)
+    kernel = rng.choice(["rbf", "linear", "poly"])
+    options = {"kernel": kernel, "gamma": 0.5, "coef0": 1.0, "degree": 2, "merge_duplicates": bool(rng.random() < 0.7)}
+    if rng.random() < 0.4:
+        options["sample_weight"] = rng.integers(1, 4, size=n).astype(float)
+    return rng, X, y, options
+
+
+def followed(kind, seed):
+    """Return the path of one problem, and the generator."""
+    rng, X, y, options = drawn(seed)
+    over = kind.split()[0]
+    if over == "nu":
+        return one_class_path(X, **options), rng
+    options["fit_intercept"] = "without" not in kind
+    if over == "classes":
+        labels = np.where(y > 0, 1, -1)
+        labels[:2] = -1, 1
+        return svm_path(X, labels, C_min=1e-3, C_max=100.0, **options), rng
+    if over == "C":
+        epsilon = float(rng.choice([0.0, 0.1, 0.3]))
+        return svr_path(X, y, epsilon=epsilon, C_min=1e-3, C_max=100.0, **options), rng
+    return svr_path(X, y, over="epsilon", C=float(rng.choice([0.01, 0.1, 1.0, 10.0])), **options), rng
+
+
+def worst_gap(kind, seed):
+    """Return the largest relative gap of a path: as it is proved, at every breakpoint, and at random values."""
+    path, rng = followed(kind, seed)
+    assert path.status == "complete"
+    assert path.n_backups == 0
+    ends = path.value_of(path.lam[[0, -1]])
+    some = np.clip(path.value_of(rng.uniform(path.lam[-1], path.lam[0], 5)), *sorted(ends))
+    values = np.concatenate([path.value_of(path.lam), some])
+    gaps = [path.relative_gap(*pair) for pair in zip(path.certificate_at(values), values, strict=True)]
+    return max(path.largest_gap_, *gaps)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_paths_of_heavy_ties_are_exact(kind):
+    for seed in range(12):
+        assert worst_gap(kind, seed) <= 1e-9, seed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_paths_of_heavy_ties_are_exact(kind):
+    for seed in range(12, LONG):
+        assert worst_gap(kind, seed) <= 1e-9, seed
+
+
+if __name__ == "__main__":  # python tests/test_random_paths.py 5000 [kind ...]
+    for kind in sys.argv[2:] or KINDS:
+        found = {seed: worst_gap(kind, seed) for seed in range(int(sys.argv[1]))}
+        above = {seed: gap for seed, gap in found.items() if gap > 1e-9}
+        print(f"{kind}: {len(found)} problems, largest gap {max(found.values()):.1e}, above 1e-9: {above}", flush=True)
