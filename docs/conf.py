@@ -25,6 +25,7 @@ exclude_patterns = [
     "src",
     "tests",
     "examples",
+    "explorer",
     "build",
     "dist",
     "docs/_*",

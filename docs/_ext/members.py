@@ -10,9 +10,14 @@ from sphinx.application import Sphinx
 SECTIONS = ("Parameters\n", "Returns\n", "Yields\n")
 
 
+def owner(function: Any) -> Any:
+    """Return the class that a method was written in; None if it is no method."""
+    return getattr(importlib.import_module(function.__module__), function.__qualname__.split(".")[0], None)
+
+
 def classes_with(getter: Any) -> list[type]:
     """Return the class that a property was written in, and those made of it."""
-    found = [getattr(importlib.import_module(getter.__module__), getter.__qualname__.split(".")[0])]
+    found = [owner(getter)]
     for cls in found:
         found += cls.__subclasses__()
     return found
@@ -31,7 +36,14 @@ def is_for_users(member: Any) -> bool:
         return bool(member.fget) and member.fget.__module__.startswith("zerogap") and is_attribute(member.fget)
     if not getattr(function, "__module__", "").startswith("zerogap"):
         return False
-    return any(section in (inspect.getdoc(function) or "") for section in SECTIONS)
+    return is_explained(function)
+
+
+def is_explained(function: Any) -> bool:
+    """Return whether a method, or the one that it overrides, says what it takes or returns."""
+    versions = [vars(base).get(function.__name__) for base in getattr(owner(function), "__mro__", ())]
+    texts = [inspect.getdoc(version) or "" for version in (function, *versions) if version is not None]
+    return any(section in text for text in texts for section in SECTIONS)
 
 
 def skip(app: Sphinx, what: str, name: str, member: Any, is_skipped: bool, options: Any) -> bool | None:
