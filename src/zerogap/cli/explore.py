@@ -6,7 +6,7 @@ from typing import Any
 
 from zerogap.cli import arguments, path, solving
 from zerogap.cli.data import check_classes, load, source_of, split
-from zerogap.cli.report import STANDARD, Report, check_output
+from zerogap.cli.report import Report
 from zerogap.wording import count
 
 EXAMPLES = """\
@@ -36,9 +36,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Follow the path, score it, and write the page."""
     settings = path.settings_of(options)
-    if options.output == STANDARD:
-        raise arguments.UsageError("--output is a file, such as page.html")
-    check_output("--output", options.output)
+    path.check_page("--output", options.output)
     source_of(options.data)
     report = Report(quiet=options.quiet, save_to=options.output)
     data = load(options, report)
@@ -53,14 +51,9 @@ def run(options: argparse.Namespace) -> int:
     if not all(found.has_segments for found in model.paths_):
         report.say(f"no solution yet at C = {options.C_min:g}: {status}")
         return solving.ended(status == "interrupted")
-    held_out = {"X": parts.test, "y": parts.y_test} if parts.y_test.size else {}
-    with report.working("writing the page"):
-        written = model.explore(
-            options.output, **held_out, feature_names=parts.preparation.feature_names, title=options.title or parts.name
-        )
     C = model.breakpoints_
     report.say(f"every C from {C[0]:g} to {C[-1]:g}: {count(model.n_events_, 'event')}, {status}")
-    report.say(f"{written} ({written.stat().st_size / 1e6:.1f} MB): open it in a browser")
+    written = path.write_page(options.output, model, parts, options.title or parts.name, report)
     if options.open:
         _open(written)
     report.end_if_cut()

@@ -11,7 +11,7 @@ import numpy as np
 from zerogap.cli import arguments, folds, pictures, solving
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.data import Split, check_classes, load, pair_names, source_of, split
-from zerogap.cli.report import Report, check_output
+from zerogap.cli.report import STANDARD, Report, check_output
 from zerogap.wording import count
 
 EXAMPLES = """\
@@ -46,6 +46,7 @@ def add(commands: Any) -> None:
         help="write the path itself, to be read by zerogap.Path.load, and that of several classes by zerogap.load",
     )
     pictures.add_option(parser, "the score and the path over C")
+    parser.add_argument("--explore", metavar="FILE", help="write a page to look at it, with a slider over C")
     arguments.add_output(parser)
 
 
@@ -62,6 +63,7 @@ def run(options: argparse.Namespace) -> int:
     check_output("--json", options.json)
     check_output("--save", options.save)
     pictures.check(options.plot)
+    check_page("--explore", options.explore)
     source_of(options.data)
     report = Report(options.json, options.quiet, save_to=options.save)
     data = load(options, report)
@@ -94,11 +96,29 @@ def run(options: argparse.Namespace) -> int:
     if options.plot:
         pictures.save(_drawn(model, curve, f"{which} accuracy", not options.no_grid), options.plot)
         report.say(f"\ndrawn: {options.plot}")
+    if options.explore:
+        write_page(options.explore, model, parts, parts.name, report)
     if is_saved:
         reader = "zerogap.load" if len(model.paths_) > 1 else "zerogap.Path.load"
         report.say(f"\nsaved: {options.save}; {reader}({options.save!r}) in Python")
     report.write(results)
     return solving.ended(is_interrupted)
+
+
+def check_page(option: str, file: str | None) -> None:
+    """Refuse a page that cannot be written."""
+    if file == STANDARD:
+        raise UsageError(f"{option} is a file, such as page.html")
+    check_output(option, file)
+
+
+def write_page(file: str, model: Any, parts: Split, title: str, report: Report) -> Any:
+    """Write the explorer of a path with its held-out points, and say where it is; return the file."""
+    held_out = {"X": parts.test, "y": parts.y_test} if parts.y_test.size else {}
+    with report.working("writing the page"):
+        page = model.explore(file, **held_out, feature_names=parts.preparation.feature_names, title=title)
+    report.say(f"\n{page} ({page.stat().st_size / 1e6:.1f} MB): open it in a browser")
+    return page
 
 
 def settings_of(options: argparse.Namespace) -> dict[str, Any]:
