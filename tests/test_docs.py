@@ -19,9 +19,15 @@ from zerogap.solvers import Entry
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
-    "add-a-kernel.md", "add-a-loss.md", "add-a-solver.md", "certify.md", "incremental.md", "plots.md", "scikit-learn.md",
+    "add-a-kernel.md",
+    "add-a-loss.md",
+    "add-a-solver.md",
+    "certify.md",
+    "incremental.md",
+    "plots.md",
+    "scikit-learn.md",
     "tuning.md",
-]  # fmt: skip
+]
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:

@@ -20,6 +20,8 @@ from tqdm.auto import tqdm
 from zerogap import threads
 from zerogap.progress import FORM, bar_delay
 
+CHECKS = 3  # C at which the gap of a path is computed, in equal steps of log C, the last of them its end
+
 
 class Fold(NamedTuple):
     """Rows to follow the path with, and rows to score it on."""
@@ -52,6 +54,7 @@ class FoldPath(NamedTuple):
     C_end: float
     n_events: int
     status: str
+    gap: float  # the largest relative duality gap at a few C
     seconds: float
 
 
@@ -73,8 +76,9 @@ class Task(NamedTuple):
         except ValueError as error:
             raise ValueError(f"{self.fold}: {error}") from error
         short = [path.status for path in paths_of(model) if path.status != "complete"]
-        events, end = model.n_events_, end_of(model)
-        return FoldPath(curve, end, events, short[0] if short else "complete", time.perf_counter() - began)
+        gap = max(gap_of(path) for path in paths_of(model))
+        status = short[0] if short else "complete"
+        return FoldPath(curve, end_of(model), model.n_events_, status, gap, time.perf_counter() - began)
 
     def _followed(self, rows: Rows) -> tuple[Any, Any]:
         fold, model = self.fold, copy(self.model)
@@ -99,6 +103,15 @@ def paths_of(model: Any) -> list[Any]:
 def end_of(model: Any) -> float:
     """Return the largest C that all paths of a model have."""
     return min((float(path.C[-1]) for path in paths_of(model) if path.has_segments), default=0.0)
+
+
+def gap_of(path: Any) -> float:
+    """Return the largest relative gap at a few C: an engine that has lost its way would not come back to the optimum."""
+    if not path.has_segments:
+        return 0.0
+    some = path.value_of(np.geomspace(path.lam[0], path.lam[-1], CHECKS + 1)[1:])
+    found = zip(path.certificates(np.unique(some), precisely=False), np.unique(some), strict=True)
+    return max(max(at.gap, 0.0) / (abs(at.primal) + path.floor_at(C) or 1.0) for at, C in found)
 
 
 def run(tasks: Sequence[Task], rows: Rows, n_jobs: int | None, *, verbose: bool) -> list[FoldPath]:

@@ -25,6 +25,7 @@ from zerogap.path._svm_path import check_limits, check_range
 from zerogap.wording import count, number
 
 SELECTIONS = ("best", "one_se")
+INEXACT = 1e-6  # a relative gap that an exact path has nowhere, whatever rounding does to kernel values
 
 
 class Candidate(NamedTuple):
@@ -158,6 +159,7 @@ class PathCV(KernelMachine):
         self.n_splits_ = len(folds)
         self.n_events_ = sum(path.n_events for paths in found for path in paths)
         self.cv_results_ = self._results(kept)
+        self._warn_if_inexact()
         short = [path for paths in found for path in paths if path.status != "complete"]
         if short:
             ends = [path.C_end for paths in kept for path in paths]
@@ -170,6 +172,17 @@ class PathCV(KernelMachine):
                 f"C={number(min(ends))}, and the best C is of those that all folds have.{lost} Allow more time, or ask for "
                 "fewer C.",
                 ConvergenceWarning,
+                stacklevel=validation.callers_level(),
+            )
+
+    def _warn_if_inexact(self) -> None:
+        gaps = self.cv_results_["largest_gap"]
+        worst, allowed = int(gaps.argmax()), INEXACT if self.gap is None else self.gap
+        if gaps[worst] > allowed:
+            warnings.warn(
+                f"The paths of {self._tried[worst]} are not exact: at some C a relative gap of {gaps[worst]:.1e} is left. "
+                "Scaled features and a smaller C_max help.",
+                RuntimeWarning,
                 stacklevel=validation.callers_level(),
             )
 
@@ -191,6 +204,7 @@ class PathCV(KernelMachine):
         results["rank_test_score"] = scipy.stats.rankdata(-np.nan_to_num(means, nan=-np.inf), "min").astype(np.int32)
         results["n_intervals"] = np.array([curve.edges.size - 1 for curve in self.cv_curves_])
         results["n_events"] = np.array([sum(path.n_events for path in paths) for paths in kept])
+        results["largest_gap"] = np.array([max(path.gap for path in paths) for paths in kept])
         results["fit_time"] = np.array([sum(path.seconds for path in paths) for paths in kept])
         return results
 
