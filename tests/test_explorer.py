@@ -161,6 +161,12 @@ def test_of_many_features_some_are_shown(monkeypatch):
     assert "gram" in found  # without all features a browser cannot compute kernel values among the points
 
 
+def test_columns_that_are_numbered_are_called_features():
+    X, y = blobs(20, 3)
+    found = geometry.described(Gram(X), X, y - 0.5, ["1", 2, "width"])
+    assert found["features"]["names"] == ["feature 1", "feature 2", "width"]
+
+
 def test_planes_are_orthonormal_and_distances_are_kept():
     X, _ = blobs(50, 6)
     axes, shares = geometry.principal_axes(X)

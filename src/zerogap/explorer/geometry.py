@@ -66,7 +66,7 @@ def _names(names: Any, d: int) -> list[str]:
         return [f"x{k + 1}" for k in range(d)]
     if len(names) != d:
         raise ValueError(f"feature_names must have a name for each of the {d} features; got {len(names)}.")
-    return [str(name) for name in names]
+    return [f"feature {name}" if str(name).isdigit() else str(name) for name in names]
 
 
 def _features(X: np.ndarray, kernel: Kernel, y: np.ndarray, names: list[str], *, is_known: bool) -> dict[str, Any]:
