@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from zerogap.limits import Exceeded, check, heard, is_over, limits, unlimited
+from zerogap.limits import Exceeded, check, heard, interruptible, is_over, limits, unlimited
 
 
 def test_without_a_limit_nothing_is_over():
@@ -78,3 +78,23 @@ def test_time_passes(monkeypatch):
         assert not limit.is_over
         now = 100.03
         assert limit.is_over
+
+
+@pytest.mark.parametrize("module", ["numba.core.serialize", "namedtuple_Moving"])
+def test_ctrl_c_never_raises_while_compiled_code_hands_over_its_results(module):
+    """Numba has no test of what Python calls return there: it crashes.  The next question raises in their place."""
+    hands_over = eval(
+        "lambda: press(signal.SIGINT)", {"press": signal.raise_signal, "signal": signal, "__name__": module}
+    )
+    reached = []
+    with pytest.raises(KeyboardInterrupt), interruptible(), limits():
+        hands_over()
+        reached.append("after")
+        is_over()
+        reached.append("too far")
+    assert reached == ["after"]
+    with limits():
+        signal.raise_signal(signal.SIGINT)
+        hands_over()  # the second one neither
+        assert is_over()
+    heard()

@@ -27,10 +27,18 @@ class Exceeded(Exception):
     """Raised by work that is of no use half done, such as a product with the kernel matrix; the loop above it catches it."""
 
 
+class Pressed(threading.Event):
+    """Set by Ctrl-C; with ``at_once`` that is to raise as soon as it can."""
+
+    def __init__(self, *, at_once: bool):
+        super().__init__()
+        self.at_once = at_once
+
+
 class Limit:
     """A deadline, and whether Ctrl-C was pressed."""
 
-    def __init__(self, deadline: float, pressed: threading.Event):
+    def __init__(self, deadline: float, pressed: Pressed):
         self.deadline, self._pressed = deadline, pressed
 
     @property
@@ -40,8 +48,12 @@ class Limit:
 
     @property
     def is_over(self) -> bool:
-        """Whether the work is to end now."""
-        return self._pressed.is_set() or time.perf_counter() >= self.deadline
+        """Whether the work is to end now; raises where Ctrl-C is to, and could not when it was pressed."""
+        if self._pressed.is_set():
+            if self._pressed.at_once and threading.current_thread() is threading.main_thread():
+                raise KeyboardInterrupt
+            return True
+        return time.perf_counter() >= self.deadline
 
 
 _current: ContextVar[Limit | None] = ContextVar("limit", default=None)
@@ -142,13 +154,25 @@ def _entered(limit: Limit) -> Iterator[Limit]:
         _current.reset(token)
 
 
+def _is_between(frame: Any) -> bool:
+    """Whether a frame is between compiled code and ours: Numba makes named tuples there, and crashes if that raises."""
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if module == "numba.core.serialize" or module.startswith("namedtuple_"):
+            return True
+        if module.startswith("zerogap."):
+            return False
+        frame = frame.f_back
+    return False
+
+
 @contextmanager
-def _ctrl_c(*, at_once: bool = False) -> Iterator[threading.Event]:
+def _ctrl_c(*, at_once: bool = False) -> Iterator[Pressed]:
     """Let the first Ctrl-C set a flag, so that it never falls in the middle of an update; a second one raises.
 
-    ``at_once``: the first one raises too.
+    ``at_once``: the first one raises too.  Where it cannot, the next question whether the work is over does.
     """
-    pressed = threading.Event()
+    pressed = Pressed(at_once=at_once)
     if threading.current_thread() is not threading.main_thread():
         yield pressed
         return
@@ -156,7 +180,7 @@ def _ctrl_c(*, at_once: bool = False) -> Iterator[threading.Event]:
     def press(signum: int, frame: Any) -> None:
         is_second = pressed.is_set()
         pressed.set()
-        if at_once or is_second:
+        if (at_once or is_second) and not _is_between(frame):
             raise KeyboardInterrupt
 
     if not at_once:

@@ -214,10 +214,6 @@ class SVCPathCV(ClassifierMixin, PathCV):
         X, y = self._check_points(X, y)
         validation.check_labels(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.gap is not None and self.classes_.size > 2:
-            raise ValueError(
-                f"gap={self.gap} is for two classes; y has {self.classes_.size}. Leave it out: exact paths."
-            )
         check_present(type(self).__name__, self.classes_, codes, validation.check_weights(sample_weight, y.size))
         return self._fit_rows(X, y, sample_weight, groups, stratified=True)
 
