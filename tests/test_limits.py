@@ -87,11 +87,16 @@ def test_ctrl_c_never_raises_while_compiled_code_hands_over_its_results(module):
         "lambda: press(signal.SIGINT)", {"press": signal.raise_signal, "signal": signal, "__name__": module}
     )
     reached = []
-    with pytest.raises(KeyboardInterrupt), interruptible(), limits():
-        hands_over()
-        reached.append("after")
-        is_over()
-        reached.append("too far")
+
+    def work():
+        with interruptible(), limits():
+            hands_over()
+            reached.append("after")
+            is_over()
+            reached.append("too far")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
     assert reached == ["after"]
     with limits():
         signal.raise_signal(signal.SIGINT)
