@@ -7,13 +7,16 @@ import threading
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
 from joblib import parallel_config
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.metrics import f1_score, get_scorer, make_scorer, matthews_corrcoef
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
@@ -28,7 +31,7 @@ from sklearn.model_selection import (
     cross_val_score,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import zerogap
@@ -238,7 +241,6 @@ def test_among_candidates_the_best_is_taken(cancer):
     assert results["rank_test_score"][best] == 1
     assert results["params"][best] == ours.best_params_ == {"C": ours.C_, "kernel": "rbf", "gamma": gammas[best]}
     assert all(len(column) == 4 for column in results.values())
-    import pandas as pd
 
     assert pd.DataFrame(results).shape[0] == 4
     assert pd.DataFrame(ours.cv_curve_.table()).shape[0] == ours.cv_curve_.edges.size - 1
@@ -677,3 +679,37 @@ def test_a_curve_that_is_sampled_keeps_the_samples_all_folds_have():
     curve = cv_curve(folds)
     np.testing.assert_array_equal(curve.mean.samples, samples[:6])
     assert curve.best_C == samples[5]
+
+
+def test_a_transformer_sees_the_points_as_they_are(cancer):
+    """Gaps that an imputer fills, and columns by their names, as in a grid search over a pipeline."""
+    X, y = cancer
+    gaps = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
+    scaled = make_pipeline(SimpleImputer(), StandardScaler())
+    ours = SVCPathCV(transformer=scaled, C_max=10.0, cv=3).fit(gaps, y)
+    C = np.geomspace(0.02, 9.0, 5)
+    theirs = GridSearchCV(make_pipeline(SimpleImputer(), StandardScaler(), sklearn.svm.SVC()), {"svc__C": C}, cv=3).fit(
+        gaps, y
+    )
+    np.testing.assert_allclose(ours.cv_curve_(C), theirs.cv_results_["mean_test_score"], rtol=1e-12)
+    assert ours.score(gaps, y) == ours.best_estimator_.score(gaps, y)
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(kind=np.where(X[:, 2] > 0, "x", "y"))
+    columns = make_column_transformer((OneHotEncoder(), ["kind"]), remainder=StandardScaler())
+    mixed = SVCPathCV(transformer=columns, C_max=10.0, cv=3).fit(frame, y)
+    assert mixed.predict(frame).shape == y.shape
+    assert list(mixed.feature_names_in_) == ["a", "b", "kind"]
+    with pytest.raises(TypeError, match=r"transformer must be one of scikit-learn's.*got str"):
+        SVCPathCV(transformer="standard").fit(X, y)
+
+
+def test_a_curve_ends_where_its_paths_do(cancer):
+    ours = SVCPathCV(C_max=10.0, cv=3).fit(*cancer)
+    for C in (10.5, 0.001, -1.0):
+        with pytest.raises(ValueError, match=r"runs from C=0.01 to C=10; got"):
+            ours.cv_curve_(C)
+        with pytest.raises(ValueError, match="wider range"):
+            ours.cv_curve_.at(C)
+
+
+def test_a_choice_at_the_end_of_the_range_is_told(cancer):
+    assert "at the end of the range" in SVCPathCV(C_max=0.02, cv=3).fit(*cancer).in_words()

@@ -208,8 +208,8 @@ def _checked_labels(data: Data) -> list[str]:
     if classes.dtype.kind == "f" and not (classes == np.floor(classes)).all():
         broken = classes[classes != np.floor(classes)][0]
         raise tables.TableError(
-            f"{data.name}: {data.target} holds numbers that are no classes, such as {broken:g}; zerogap fit --regression "
-            f"fits them{_other_target(data)}."
+            f"{data.name}: {data.target} holds numbers that are no classes, such as {broken:g}; zerogap fit and zerogap "
+            f"tune take them with --regression{_other_target(data)}."
         )
     if classes.size > MANY_CLASSES and 5 * classes.size > data.y.size:
         return [

@@ -284,7 +284,7 @@ def _show(report: Report, options: argparse.Namespace, model: Any, points: int, 
         lines += [(name, _plain(model.best_params_[name]), theirs and _plain(theirs.get(name))) for name in names]
     paths = len(model.cv_curves_) * options.cv
     lines += [
-        ("values of C", "all", theirs and str(GRID)),
+        ("values of C", _how_many(model), theirs and str(GRID)),
         ("followed, or fitted", count(paths, "path"), theirs and count(theirs["fits"] - 1, "model")),
         ("seconds", f"{seconds:.3f}", theirs and f"{theirs['seconds']:.3f}"),
     ]
@@ -322,3 +322,8 @@ def _record(model: Any) -> dict[str, Any]:
         ],
         "curve": {name: column for name, column in curve.table().items() if not name.startswith("fold")},
     }  # fmt: skip
+
+
+def _how_many(model: Any) -> str:
+    """Return at how many C the score is known."""
+    return "all" if model.cv_curve_.is_exact else count(model.cv_curve_.mean.score.size)

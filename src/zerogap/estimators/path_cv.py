@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.validation import check_is_fitted, indexable
+from sklearn.utils.validation import _num_samples, check_is_fitted, check_X_y, indexable, validate_data
 
 from zerogap import validation
 from zerogap.estimators.base import KernelMachine
@@ -69,11 +69,22 @@ class PathCV(KernelMachine):
 
     # Fitting.
 
+    def _checked(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+        """Return X (and y), checked; where a transformer comes first it is to see the points as they are, gaps and all."""
+        if self.transformer is None:
+            return self._check_points(X, y, **options)
+        reset = options.get("reset", True)
+        if isinstance(y, str):
+            return validate_data(self, X, y, skip_check_array=True, reset=reset)
+        X, y = validate_data(self, X, y, skip_check_array=True)
+        _, y = check_X_y(np.zeros((_num_samples(X), 1)), y, y_numeric=options.get("y_numeric", False))
+        return X, y
+
     def _fit_rows(self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any, *, stratified: bool) -> Any:
         """Follow all paths, choose, and fit the model that was chosen; X and y are checked."""
         began = time.time()
         candidates = self._check_cv_options()
-        weight = None if sample_weight is None else validation.check_weights(sample_weight, X.shape[0])
+        weight = None if sample_weight is None else validation.check_weights(sample_weight, y.size)
         rows = Rows(X, y, weight)
         folds = self._folds(rows, groups, stratified=stratified)
         self._check_folds(rows, folds)
@@ -90,6 +101,11 @@ class PathCV(KernelMachine):
         check_limits(None, self.max_time)
         if self.gap is not None:
             validation.check_positive("gap", self.gap, advice="It is the relative duality gap, for instance 1e-3.")
+        if self.transformer is not None and not hasattr(self.transformer, "fit_transform"):
+            raise TypeError(
+                "transformer must be one of scikit-learn's, such as StandardScaler() or a pipeline of several; got "
+                f"{type(self.transformer).__name__}."
+            )
         if self.transformer is not None and self._is_precomputed:
             raise ValueError("transformer= transforms points; with kernel='precomputed' there are none. Leave it out.")
         return self._candidates()
@@ -248,7 +264,7 @@ class PathCV(KernelMachine):
         """Return the fitted model and checked points for it."""
         check_is_fitted(self, "best_estimator_")
         now = self._twin()  # another thread may fit meanwhile
-        return now.best_estimator_, now._check_points(X, reset=False)
+        return now.best_estimator_, now._checked(X, reset=False)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return what the model that was chosen predicts.
@@ -309,7 +325,13 @@ class PathCV(KernelMachine):
         kernel = "" if len(self._tried) == 1 else f", {self._kernel_in_words()}"
         error = "" if self.n_splits_ == 1 else f" ± {number(self.best_std_error_, 2)}"
         folds = count(self.n_splits_, "fold")
-        return f"C={number(self.C_)}{kernel}, {self._scoring_name} {number(self.best_score_)}{error} over {folds}"
+        end = "" if self._ends_well else " at the end of the range"
+        return f"C={number(self.C_)}{end}{kernel}, {self._scoring_name} {number(self.best_score_)}{error} over {folds}"
+
+    @property
+    def _ends_well(self) -> bool:
+        """Whether no C beyond the range could be better, for all that is known: the best interval lies within it."""
+        return all(self.C_min < low and high < self.C_max for low, high in self.best_intervals_)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         asked = super().__repr__(N_CHAR_MAX)

@@ -526,8 +526,9 @@ class SVCPath(ClassifierMixin, KernelMachine):
         self._check_not_empty()
         check_ties(break_ties=self.break_ties, shape=self.decision_function_shape)
         y = np.asarray(y)
-        if y.shape != (n,) or not np.isin(y, self.classes_).all():
+        if y.shape != (n,):
             raise ValueError(f"y must hold {n} labels out of {self.classes_.tolist()}; got shape {y.shape}.")
+        validation.check_known_labels(y, self.classes_)
         weight = None if sample_weight is None else validation.check_weights(sample_weight, y.size)
         held = Held(self.paths_, K, self._places_in_blocks(), self.classes_, y, weight)
         return curve_of(

@@ -211,7 +211,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
         check_ties(break_ties=validation.check_flag("break_ties", self.break_ties), shape=self.decision_function_shape)
         if self.scoring is not None:
             as_scorer(self.scoring)
-        X, y = self._check_points(X, y)
+        X, y = self._checked(X, y)
         validation.check_labels(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         check_present(type(self).__name__, self.classes_, codes, validation.check_weights(sample_weight, y.size))

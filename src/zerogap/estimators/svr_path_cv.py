@@ -190,7 +190,7 @@ class SVRPathCV(RegressorMixin, PathCV):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> "SVRPathCV":
         validation.check_choice("scoring", self._error, SCORINGS)
-        X, y = self._check_points(X, y, y_numeric=True)
+        X, y = self._checked(X, y, y_numeric=True)
         return self._fit_rows(X, np.array(y, dtype=np.float64), sample_weight, groups, stratified=False)
 
     @property

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zerogap.path.predictions import Predictions, of_two_classes
-from zerogap.path.result import Path
+from zerogap.path.result import BEYOND_END, Path
 from zerogap.wording import count, number
 
 
@@ -39,6 +39,11 @@ class ScoreCurve(NamedTuple):
 
     def __call__(self, C: Any) -> Any:
         """Return the score at C, or at each of an array."""
+        slack = BEYOND_END * self.C[-1]
+        if not ((np.asarray(C) >= self.C[0] - slack) & (np.asarray(C) <= self.C[-1] + slack)).all():
+            raise ValueError(
+                f"The curve runs from C={self.C[0]:g} to C={self.C[-1]:g}; got {C}. Follow the path over a wider range."
+            )
         k = np.clip(np.searchsorted(self.C, C, side="right") - 1, 0, self.score.size - 1)
         return self.score[k]
 

@@ -23,12 +23,12 @@ import numpy as np
 
 from zerogap import limits, validation
 from zerogap.path.regression import EpsilonPath, RegressionPath
+from zerogap.path.result import BEYOND_END
 from zerogap.wording import count, number
 
 SCORINGS = ("neg_mean_squared_error", "neg_mean_absolute_error", "r2")
 BREAKPOINTS = 64  # whose predictions are computed together, in one matrix product
 RESIDUALS = 1_000_000  # held at once where many of them pass zero on one segment
-BEYOND_END = 1e-12  # relative: a value outside the curve by no more than this was rounded on its way, and is its end
 
 
 class Piece(NamedTuple):

@@ -69,7 +69,8 @@ def plot_cv(model: "PathCV", grid: Any = None, *, ax: Any = None) -> Any:
         [model.C_], [model.best_score_], "D", markersize=7, color=look.ink(ax), zorder=5,
         label=f"chosen: C = {number(model.C_)}",
     )  # fmt: skip
-    curves.finish(ax, chosen.mean, _title(chosen, model._scoring_name), values)
+    of = " with the same kernel" if len(names) > 1 else ""
+    curves.finish(ax, chosen.mean, _title(chosen, model._scoring_name), values, of)
     others = [k for k in range(len(names)) if k != model.best_index_]
     for k, style in zip(
         others, look.line_styles(ax, len(others) + 1)[1:], strict=True

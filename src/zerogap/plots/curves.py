@@ -150,11 +150,11 @@ def mark_best(
         ax.plot(at, [curve.best_score] * len(at), "*", color=look.GREEN, markersize=11, zorder=4, label=said)
 
 
-def finish(ax: Any, curve: Any, title: str, grid: np.ndarray | None) -> None:
-    """Add the grid, and name the axes."""
+def finish(ax: Any, curve: Any, title: str, grid: np.ndarray | None, of: str = "") -> None:
+    """Add the grid, and say of what it is; name the axes."""
     parameter = parameter_of(curve)
     if grid is not None:
-        _draw_grid(ax, grid, curve(grid), parameter)
+        _draw_grid(ax, grid, curve(grid), parameter, of)
     look.dress(ax, parameter, title, is_log=parameter == "C")
     ax.set_xlim(*edges_of(curve)[[0, -1]])
 
@@ -168,12 +168,12 @@ def _where(best: list[tuple[float, float]], parameter: str, apart: str) -> str:
     return words + (f"{apart}and {count(len(best) - 1, 'other interval')}" if len(best) > 1 else "")
 
 
-def _draw_grid(ax: Any, values: np.ndarray, scores: np.ndarray, parameter: str) -> None:
+def _draw_grid(ax: Any, values: np.ndarray, scores: np.ndarray, parameter: str, of: str) -> None:
     """Mark what a grid sees."""
     colour = look.ORANGE if look.is_dark(ax) else look.VERMILLION
     best = int(np.nanargmax(scores)) if np.isfinite(scores).any() else None
     found = "" if best is None else f", best {number(scores[best])} at {parameter} = {number(values[best])}"
     ax.plot(
         values, scores, "o", markersize=4.5, markerfacecolor="none", color=colour, zorder=3,
-        label=f"grid of {count(values.size)}{found}",
+        label=f"grid of {count(values.size)}{of}{found}",
     )  # fmt: skip
