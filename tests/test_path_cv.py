@@ -713,3 +713,10 @@ def test_a_curve_ends_where_its_paths_do(cancer):
 
 def test_a_choice_at_the_end_of_the_range_is_told(cancer):
     assert "at the end of the range" in SVCPathCV(C_max=0.02, cv=3).fit(*cancer).in_words()
+
+
+def test_a_gap_is_checked_before_any_fold_and_gamma_may_be_an_array_of_none(cancer):
+    for gap in (2.0, 1e-30):
+        with pytest.raises(ValueError, match=r"^gap must be below 1"):
+            SVCPathCV(gap=gap).fit(*cancer)
+    assert SVCPathCV(gamma=np.array(0.5), C_max=1.0, cv=2).fit(*cancer).gamma_ == 0.5

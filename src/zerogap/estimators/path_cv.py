@@ -21,7 +21,8 @@ from zerogap.estimators.cv_curve import CVCurve, cv_curve
 from zerogap.estimators.fold_paths import Fold, FoldPath, Rows, Task, run
 from zerogap.kernels import as_kernel, is_precomputed
 from zerogap.limits import interruptible
-from zerogap.path._svm_path import check_limits, check_range
+from zerogap.path._svm_path import _check_gap, check_limits, check_range
+from zerogap.path.pairwise import CACHE
 from zerogap.wording import count, number
 
 SELECTIONS = ("best", "one_se")
@@ -99,8 +100,7 @@ class PathCV(KernelMachine):
         check_range("C", self.C_min, self.C_max)
         validation.check_choice("selection", self.selection, SELECTIONS)
         check_limits(None, self.max_time)
-        if self.gap is not None:
-            validation.check_positive("gap", self.gap, advice="It is the relative duality gap, for instance 1e-3.")
+        _check_gap(self.gap, CACHE, "single", None, None)
         if self.transformer is not None and not hasattr(self.transformer, "fit_transform"):
             raise TypeError(
                 "transformer must be one of scikit-learn's, such as StandardScaler() or a pipeline of several; got "
@@ -364,13 +364,13 @@ class PathCV(KernelMachine):
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, list | tuple | np.ndarray)
+    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
 
 
 def _listed(name: str, value: Any) -> list[Any]:
     """Return a parameter that may be a list as one."""
     if not _is_list(value):
-        return [value]
+        return [value.item() if isinstance(value, np.ndarray) else value]
     values = value.tolist() if isinstance(value, np.ndarray) else list(value)
     if not values or np.ndim(value) == 2:
         raise ValueError(f"{name} must be a value, or a list of at least one; got {value!r}.")
