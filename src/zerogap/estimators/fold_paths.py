@@ -15,6 +15,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import has_fit_parameter
 from tqdm.auto import tqdm
 
 from zerogap import threads
@@ -88,11 +89,18 @@ class Task(NamedTuple):
         X_test, y_test = _safe_split(model, rows.X, rows.y, fold.test, fold.train)
         if self.transformer is not None:
             scaler = clone(self.transformer)
-            X, X_test = scaler.fit_transform(X, y), scaler.transform(X_test)
+            X = transformed(scaler, X, y, rows.weight_of(fold.train))
+            X_test = scaler.transform(X_test)
         model.fit(X, y, rows.weight_of(fold.train))
         if not all(path.has_segments for path in paths_of(model)):
             return model, None
         return model, self.read(model, X_test, y_test, rows.weight_of(fold.test))
+
+
+def transformed(transformer: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:
+    """Fit a transformer, with the weights if it takes any, and return what it makes of the points."""
+    takes_weight = weight is not None and has_fit_parameter(transformer, "sample_weight")
+    return transformer.fit_transform(X, y, **({"sample_weight": weight} if takes_weight else {}))
 
 
 def paths_of(model: Any) -> list[Any]:

@@ -337,6 +337,9 @@ def certified(
     now = problem.certify(beta)
     if now.relative_gap > tol and now.gap <= tol * abs(now.primal):
         now = problem.certify(beta, precisely=True)
+    if now.relative_gap > tol and not problem.total:  # what exchanges leave where none is needed is rounding
+        idle = problem.certify(np.zeros(beta.size))
+        beta, now = (np.zeros(beta.size), idle) if idle.is_zero else (beta, now)
     status = Status.of(now, tol)
     if is_unbounded and not problem.has_margin(now):  # or rounding has led the exchanges astray
         status = Status.UNBOUNDED if problem.may_be_unbounded else Status.STALLED

@@ -289,7 +289,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         array of shape (n,)
             1 for points like those of the training, -1 for outliers.
         """
-        return np.where(self.decision_function(X) > 0.0, 1, -1)
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)
 
     def _values(self, X: Any) -> np.ndarray:
         """Return sum_i beta_i k(x_i, x)."""

@@ -242,7 +242,7 @@ class OneClassSVMPath(OutlierMixin, PathMachine):
         array of shape (n,) or (k, n)
             1 for points like those of the training, -1 for outliers.
         """
-        return np.where(self.decision_function(X, nu) > 0.0, 1, -1)
+        return np.where(self.decision_function(X, nu) >= 0.0, 1, -1)
 
     def _values(self, X: Any, nu: Any) -> tuple[np.ndarray, Any]:
         """Return sum_i beta_i k(x_i, x), and the bias.

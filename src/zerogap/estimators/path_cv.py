@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, check_X_y, i
 from zerogap import validation
 from zerogap.estimators.base import KernelMachine
 from zerogap.estimators.cv_curve import CVCurve, cv_curve
-from zerogap.estimators.fold_paths import Fold, FoldPath, Rows, Task, run
+from zerogap.estimators.fold_paths import Fold, FoldPath, Rows, Task, run, transformed
 from zerogap.kernels import as_kernel, is_precomputed
 from zerogap.limits import interruptible
 from zerogap.path._svm_path import _check_gap, check_limits, check_range
@@ -74,11 +74,14 @@ class PathCV(KernelMachine):
         """Return X (and y), checked; where a transformer comes first it is to see the points as they are, gaps and all."""
         if self.transformer is None:
             return self._check_points(X, y, **options)
-        reset = options.get("reset", True)
+        if hasattr(X, "iloc"):  # a data frame keeps its columns
+            how: dict[str, Any] = {"skip_check_array": True}
+        else:
+            how = {"dtype": None, "accept_sparse": "csr", "ensure_all_finite": False}
+        X = validate_data(self, X, reset=options.get("reset", True), **how)
         if isinstance(y, str):
-            return validate_data(self, X, y, skip_check_array=True, reset=reset)
-        X, y = validate_data(self, X, y, skip_check_array=True)
-        _, y = check_X_y(np.zeros((_num_samples(X), 1)), y, y_numeric=options.get("y_numeric", False))
+            return X
+        _, y = check_X_y(np.zeros((_num_samples(X), 1)), y, y_numeric=options.get("y_numeric", False), estimator=self)
         return X, y
 
     def _fit_rows(self, X: Any, y: np.ndarray, sample_weight: Any, groups: Any, *, stratified: bool) -> Any:
@@ -253,7 +256,7 @@ class PathCV(KernelMachine):
         X = rows.X
         steps = [] if self.transformer is None else [clone(self.transformer)]
         for step in steps:
-            X = step.fit_transform(X, rows.y)
+            X = transformed(step, X, rows.y, rows.weight)
         model.fit(X, rows.y, rows.weight)
         self.gamma_ = getattr(model._kernel, "gamma", None)
         self.best_estimator_ = make_pipeline(*steps, model) if steps else model
