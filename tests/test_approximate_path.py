@@ -72,7 +72,7 @@ def gaps_in_fractions(path, X, C):
     return found
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [8, pytest.param(100, marks=pytest.mark.long)])
 def test_the_gap_of_what_is_read_is_within_the_proof_in_exact_arithmetic(count):
     for seed in range(count):
         X, y, weight = integer_problem(seed)

@@ -141,7 +141,7 @@ KINDS = ("hinge", "hinge-fixed", "squared", "squared-fixed", "hard", "linear", "
 @pytest.mark.long
 @pytest.mark.parametrize(("every", "strictly"), [(None, False), (2, True)], ids=["", "strictly"])
 @pytest.mark.parametrize(
-    ("kind", "n", "cache_size"), [*((kind, 24, 1000) for kind in KINDS), ("hinge", 80, 0.01), ("tube", 80, 0.01)]
+    ("kind", "n", "cache_size"), [*((kind, 24, 1000) for kind in KINDS), ("hinge", 80, 0.01), ("tube", 40, 0.005)]
 )
 @pytest.mark.parametrize("name", SOLVERS)
 def test_every_solver_goes_on_wherever_it_was_cut_off(name, kind, n, cache_size, every, strictly):

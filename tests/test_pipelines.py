@@ -128,7 +128,7 @@ def test_no_alarm_on_random_splits_of_local_data():
             continue
         X = X.toarray() if sparse.issparse(X) else X
         rng = np.random.default_rng(0)
-        assert alarms(X, rng, 40) == [], file.name
+        assert alarms(X, rng, 20) == [], file.name
         X = X[rng.permutation(X.shape[0])][:3000]
         half = X.shape[0] // 2
         told += bool(validation.other_scale(X[half:], StandardScaler().fit_transform(X[:half])))

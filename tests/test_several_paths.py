@@ -171,7 +171,7 @@ def test_score_curves_of_data_sets(load, break_ties):
     X, y = load(return_X_y=True)
     X = StandardScaler().fit_transform(X)
     some = np.random.default_rng(0).permutation(y.size)
-    train, test = some[: y.size // 2], some[y.size // 2 :]
+    train, test = np.array_split(some[:900], 2)  # of ten classes every C costs 45 models
     path = SVCPath(C_min=1e-2, C_max=1e3, break_ties=break_ties).fit(X[train], y[train])
     wrong = [
         C for C, score in check_curve(path, X[test], y[test], 40, 40) if score != path.at(C).score(X[test], y[test])
