@@ -224,7 +224,9 @@ class Lines:
             box = self.largest * float(family.cost[E].max()) or 1.0
             self.outside = min(SEEN_OUTSIDE * allowed / box, OUTSIDE_STEEP)
         self.left_over = min(LEFT_OVER, SEEN_LEFT_OVER * allowed / lam)
-        return self.scale.unit_error * size + self.sets.rounding > SEEN_LEFT_OVER * allowed
+        # Over C the objective stays away from zero, and rounding is as a rule far below its bound.
+        seen = 1.0 if family.is_over_C else SEEN_LEFT_OVER
+        return self.scale.unit_error * size + self.sets.rounding > seen * allowed
 
     def _refine(
         self, x: np.ndarray, bias: np.ndarray, margins: np.ndarray, totals: np.ndarray, rests: tuple[bool, bool]
