@@ -1,5 +1,7 @@
 """The engine and the proof for regression and for one class: against plain NumPy, in any units, and cut anywhere."""
 
+import warnings
+
 import numpy as np
 import pytest
 from test_cut_anywhere import Clock
@@ -321,11 +323,15 @@ def test_where_the_tube_is_about_to_hold_all_targets_the_path_is_as_exact_as_els
 
 @pytest.mark.parametrize(("kernel", "C", "seed", "merge"), NOT_EXACT)
 def test_what_is_not_exact_there_is_told(kernel, C, seed, merge):
-    """Two of 464, at the widest tube alone; docs/reliability.md has them among what is open."""
+    """Two of 464, at the widest tube alone, with the last digits of some processors; docs/reliability.md has them as open."""
     X, y = integers(seed, 24, 2, 4)
-    with pytest.warns(RuntimeWarning, match=r"not exact: the relative gap at epsilon=1.5"):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
         path = svr_path(X, y, over="epsilon", C=C, kernel=kernel, gamma=0.1, merge_duplicates=merge)
-    assert 1e-9 < path.largest_gap_ <= 1e-8
+    assert path.largest_gap_ <= 1e-8
+    assert path.largest_gap_ <= 1e-9 or any(
+        "not exact: the relative gap at epsilon=1.5" in str(w.message) for w in told
+    )
     assert max(gaps_at(path, np.linspace(0.0, 1.4999, 50))) <= 1e-9
 
 
