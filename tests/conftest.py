@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -48,6 +49,9 @@ LAST = (
 )
 
 
+SEEN = pytest.StashKey[Counter]()  # cases of each test of a file so far
+
+
 def pytest_configure(config):
     """Give each of the processes that run tests side by side one BLAS thread; they are started after this."""
     if getattr(config.option, "numprocesses", None):
@@ -57,6 +61,17 @@ def pytest_configure(config):
     # A shell starts what runs in the background with Ctrl-C ignored, and children inherit that: tests that press it would wait.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)  # before those that are not asked for go
+def pytest_itemcollected(item):
+    """Leave to the long form all but every k-th case of a test that is marked ``thin(k)``."""
+    if (mark := item.get_closest_marker("thin")) is None:
+        return
+    seen = item.parent.stash.setdefault(SEEN, Counter())
+    if seen[item.originalname] % mark.args[0]:
+        item.add_marker(pytest.mark.long)
+    seen[item.originalname] += 1
 
 
 @pytest.hookimpl(trylast=True)  # when those that are not asked for are gone

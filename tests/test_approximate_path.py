@@ -83,6 +83,7 @@ def test_the_gap_of_what_is_read_is_within_the_proof_in_exact_arithmetic(count):
         assert max(gaps_in_fractions(path, X, np.clip(C, path.C[0], path.C[-1]))) <= path.largest_gap_
 
 
+@pytest.mark.long
 def test_kernel_values_with_all_their_digits_change_nothing(moons):
     X, y = moons[0][:40] * 30.0 + 500.0, moons[1][:40]  # far from the origin: rbf by expansion loses digits
     path = svm_path(X, y, gamma=1e-2, C_min=0.1, C_max=10.0, gap=1e-4)
@@ -202,6 +203,7 @@ def sets():
     yield "unequal", X[(y == 0) | (np.arange(120) % 10 == 0)], y[(y == 0) | (np.arange(120) % 10 == 0)], {}
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("X", "y", "options"), [pytest.param(*rest, id=name) for name, *rest in sets()])
 def test_the_guarantee_holds_at_random_C(X, y, options):
     path = svm_path(X, y, C_min=1e-2, C_max=1e2, gap=1e-3, **options)
@@ -229,6 +231,7 @@ def test_ranges_of_one_decade_and_of_eight(moons, ends):
     assert max(c.relative_gap for c in path.certificate_at(random_C(path, 100))) <= path.largest_gap_ <= 1e-2
 
 
+@pytest.mark.long
 def test_a_gap_of_a_millionth(moons):
     X, y = moons[0][:60], moons[1][:60]
     path = svm_path(X, y, C_min=0.1, C_max=10.0, gap=1e-6)
@@ -259,6 +262,7 @@ def constant_pieces(problem_at, lam, lam_end, gap):
     return used
 
 
+@pytest.mark.long
 def test_fewer_solutions_than_with_one_for_every_piece(moons):
     X, y = moons[0][:50], 2.0 * moons[1][:50] - 1.0
     gram = Gram(X)

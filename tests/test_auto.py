@@ -39,6 +39,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(auto, "LARGEST_PART", 70)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_to_the_last_digits(name):
     problem = PROBLEMS[name]

@@ -78,6 +78,7 @@ def assert_true(certificate, truth):
 SOFT = [name for name in FORMULATIONS if name != "hard-margin"]
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("kind", ["plain", "shifted", "outlier", "mixed scales"])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", SOFT)

@@ -89,6 +89,7 @@ def test_path_takes_several_classes(tmp_path, capsys):
     assert "3 of 3 pairs of classes have no whole path" in err
 
 
+@pytest.mark.long
 def test_path_with_the_papers_engine(capsys):
     assert main(["path", "--engine", "lp", "--linear-system", "qr", "--no-grid", "--C-max", "1"]) == 0
     out = capsys.readouterr().out
@@ -161,6 +162,7 @@ def test_the_seed_is_that_of_the_solvers(capsys):
     assert evaluations("1") == evaluations("1") != evaluations("2")
 
 
+@pytest.mark.long
 def test_raw_features_are_not_scaled(capsys, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 2)) * [1.0, 1000.0]

@@ -103,6 +103,7 @@ KINDS = {
 PIPED = ("data.csv", "data.csv.gz", "data.parquet", "data.svm")
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     ("name", "is_stdin"),
     [

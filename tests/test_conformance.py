@@ -237,6 +237,7 @@ def test_a_run_can_be_repeated_to_the_last_bit(solver, name):
     np.testing.assert_array_equal(a.beta, b.beta)
 
 
+@pytest.mark.thin(3)
 @claimed(PLAIN)
 def test_a_step_limit_is_exact_and_a_run_goes_on_from_there(solver, name):
     """It ends where the uninterrupted run does, within both gaps, and what was handed out does not move."""
@@ -264,6 +265,7 @@ def test_a_step_limit_is_exact_and_a_run_goes_on_from_there(solver, name):
         assert abs(known[0].dual - known[1].dual) <= apart
 
 
+@pytest.mark.thin(3)
 @claimed(PLAIN)
 def test_a_run_that_has_converged_has_nothing_to_go_on_with(solver, name):
     tol = 0.1 if not ENTRIES[solver].is_exact else TOL
@@ -292,6 +294,7 @@ def test_a_callback_sees_the_run_and_ends_it(solver, name):
     np.testing.assert_allclose(seen[-1][1], solution.beta, rtol=0, atol=1e-14 * np.abs(solution.beta).sum())
 
 
+@pytest.mark.thin(3)
 @claimed([name for name in names() if name[1] == "plain"])
 def test_every_step_leaves_the_state_in_order(solver, name):
     """The loop would mend a residual gone wrong before it certifies; a solver must not count on that."""
@@ -319,6 +322,7 @@ def test_every_step_leaves_the_state_in_order(solver, name):
     assert worst < 0
 
 
+@pytest.mark.thin(3)
 @claimed(PLAIN)
 def test_a_step_comes_back_where_the_violation_is_small_enough(solver, name):
     """``KKTViolation`` is what the loop then makes of it."""

@@ -109,6 +109,7 @@ def cut_everywhere(solver, kind, n=24, cache_size=1000, strictly=False, most=Non
     return tried.size
 
 
+@pytest.mark.long
 def test_a_set_whose_part_came_too_late_is_not_mixed_up_with_the_next():
     """The last set is found solved, the limit comes before that is stored, and another set would be chosen."""
     assert cut_everywhere(Chunking(6, "simple-svm"), "hard", n=40, trace_every=2, most=60) > 20

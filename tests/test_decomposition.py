@@ -218,6 +218,7 @@ any_solver = st.sampled_from(list(SOLVERS.values()))
 
 
 # Sets of four crawl where C is large and points are nearly the same: that takes thousands of sets, and a long form.
+@pytest.mark.long
 @given(awkward_points(), soft.filter(lambda name: name != "hinge-large-C"), any_solver, st.booleans())
 @slow
 def test_awkward_data(data, formulation, solver, fit_intercept):

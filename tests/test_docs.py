@@ -90,6 +90,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_the_solver_of_the_guide_conforms(check, greedy, monkeypatch):
     entry, solver = greedy
@@ -100,6 +101,7 @@ def test_the_solver_of_the_guide_conforms(check, greedy, monkeypatch):
     test_conformance.test_what_a_solver_does_not_claim_it_refuses_by_name_of_one_that_can("greedy")
 
 
+@pytest.mark.long
 def test_every_solver_takes_the_losses_of_the_guide():
     page = scope("add-a-loss.md")
     X, y = page["X"][:40], page["y"][:40]

@@ -134,6 +134,7 @@ def test_weights_of_features_are_to_be_read_only(model, form):
 # Sparse points.
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.__name__)
 @pytest.mark.parametrize("model", [SVC(), SVC(kernel="linear"), SVR(kernel="poly")], ids=str)
 def test_sparse_points_of_any_format_are_the_same_model(model, form):

@@ -50,6 +50,7 @@ def assert_exact(path, most=1e-9):
     assert not np.any(path.bias_at(values))
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("over", FOLLOW)
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 @pytest.mark.parametrize("is_weighted", [False, True])
@@ -128,6 +129,7 @@ def test_a_large_C_is_the_hard_margin():
     np.testing.assert_allclose(path.beta_at(1e8), hard.beta, atol=1e-5 * np.abs(hard.beta).max())
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("over", FOLLOW)
 @pytest.mark.parametrize("kind", ["duplicates", "one point a class", "a point at the origin", "large", "small", "tied"])
 def test_awkward_points(over, kind):

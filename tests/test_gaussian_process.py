@@ -41,6 +41,7 @@ def system(n=300, noise=0.1, **options):
 # The solvers.
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "poly"])
 @pytest.mark.parametrize("solver", DIRECT, ids=str)
@@ -237,6 +238,7 @@ def test_bad_options_of_the_solver_are_refused():
         ConjugateGradient("nystrom", rank=0)
 
 
+@pytest.mark.long
 @given(awkward_points(), st.sampled_from(DIRECT), st.sampled_from([1e-4, 0.1, 100.0]))
 @slow
 def test_awkward_data(data, solver, noise):

@@ -195,6 +195,7 @@ def test_a_step_ends_where_the_violation_is_small_enough(solver, plain):
     assert naive.violation(problem, solution.beta) <= 1e-5
 
 
+@pytest.mark.long
 @given(awkward_points(), soft, st.sampled_from(SOLVERS))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_awkward_data(data, formulation, solver):

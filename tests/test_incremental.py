@@ -75,6 +75,7 @@ def test_batches_and_forgetting_equal_a_refit(model):
         assert_is_refit(model, X[kept], y[kept])
 
 
+@pytest.mark.long
 def test_one_row_at_a_time_and_back():
     X, y = make_moons(80, noise=0.3, random_state=0)
     model = SVC(C=5.0, gamma=1.0).partial_fit(X[:10], y[:10])
@@ -159,6 +160,7 @@ def test_weights_and_duplicates(loss):
 any_history = (awkward_points(scales=(1.0,)), st.sampled_from(["hinge", "squared_hinge"]), st.booleans(), st.data())
 
 
+@pytest.mark.long
 @given(*any_history)
 @settings(slow, max_examples=25)
 def test_any_history_ends_at_the_refit(data, loss, fit_intercept, choices):

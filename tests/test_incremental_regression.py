@@ -75,6 +75,7 @@ def test_the_fitted_attributes_are_those_of_the_refit():
     assert type(model.n_iter_) is type(refit.n_iter_) is int
 
 
+@pytest.mark.long
 def test_one_row_at_a_time_and_back():
     X, y = waves(40)
     model = SVR(C=5.0, gamma=1.0).partial_fit(X[:1], y[:1])  # one row is a model too

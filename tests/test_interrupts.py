@@ -292,6 +292,7 @@ def test_ctrl_c_during_leave_one_out():
 # Loops that used to have no end.
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("seed", range(40))
 def test_forgetting_points_of_both_classes_whose_weights_cancel(seed):
     X, y = np.random.default_rng(seed).normal(size=(4, 2)), np.array([1, 1, 0, 0])

@@ -103,6 +103,7 @@ kernels = st.sampled_from(["rbf", "linear"])
 models = (awkward_points(scales=(1.0,)), kernels, st.sampled_from(["hinge", "squared_hinge"]), st.booleans())
 
 
+@pytest.mark.long
 @given(*models)
 @settings(slow, max_examples=15)
 def test_exact_on_awkward_data(data, kernel, loss, fit_intercept):

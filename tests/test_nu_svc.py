@@ -407,6 +407,7 @@ def check_grids(seeds):
     return found
 
 
+@pytest.mark.long
 @far
 def test_models_of_points_on_a_grid_are_those_of_a_general_solver():
     assert check_grids(range(12)) > 2

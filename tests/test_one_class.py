@@ -148,6 +148,7 @@ def reach(ours, peer, X, weight=None):
     return np.sqrt(2 * gaps * gram.diagonal.max()) + rounding, theirs
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "linear"])
 @pytest.mark.parametrize("nu", [0.05, 0.5, 0.95])
 @pytest.mark.parametrize("has_weights", [False, True])

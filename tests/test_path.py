@@ -43,6 +43,7 @@ def cancer_path(cancer):
     return svm_path(*cancer)
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_is_optimal_at_every_breakpoint_and_between(kind, kernel):
@@ -76,6 +77,7 @@ def test_real_data_is_exact_for_every_C(cancer_path):
     assert (np.diff(cancer_path.C) > 0).all()
 
 
+@pytest.mark.long
 @given(st.integers(0, 10**6))
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_integer_data_full_of_ties_and_conflicts(seed):
@@ -103,6 +105,7 @@ def test_grids_where_nearly_every_event_is_a_tie(kernel, seed):
     assert path.n_events < 5 * len(y)
 
 
+@pytest.mark.long
 def test_a_circle_of_ties_is_resolved_as_a_whole(monkeypatch):
     """Here 140 points of fifteen dimensions tie at C = 1/9, and one exchange after the other leads round in a circle."""
     rng = np.random.default_rng(12)

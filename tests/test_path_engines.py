@@ -101,6 +101,7 @@ def test_lp_is_as_exact_as_its_tolerances(kind, kernel, merge, linear_system):
     assert_within_tolerance(path, y.size)
 
 
+@pytest.mark.long
 @given(st.integers(0, 10**6))
 @example(1481)  # segments so short that their slope is rounding
 @example(3797)
@@ -120,6 +121,7 @@ def test_lp_ends_on_integer_data_full_of_duplicates(seed):
     assert_within_tolerance(path, weight.sum())
 
 
+@pytest.mark.long
 def test_lp_with_the_papers_values_stays_within_its_tolerance(cancer):
     X, y = cancer
     path = svm_path(X, y, engine="lp", linear_system="qr-update", C_max=100.0)

@@ -373,6 +373,7 @@ def in_units(kind, X, y, kernel_unit, target_unit, shift):
     return one_class_path(K, **options), 1.0, 1.0
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("kind", ["C", "epsilon", "nu"])
 @pytest.mark.parametrize(
     ("kernel_unit", "target_unit", "shift"),

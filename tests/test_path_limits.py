@@ -121,6 +121,7 @@ def test_no_time_at_all(moons, engine):
     assert path.largest_gap_ < 1e-2
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("after", [0, 1, 10])
 def test_ctrl_c_between_events_keeps_the_part_computed(moons, engine, after, monkeypatch):

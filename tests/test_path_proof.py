@@ -163,6 +163,7 @@ def largest_on_a_grid(K, y, w, piece, ends, count=400):
     return (gap / (gap + dual)).max()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("sharp", "above"), [(proof.SHARP, 1e-4), (np.inf, 0.5)])
 def test_of_lines_that_solve_nothing_it_is_the_maximum_over_a_fine_grid(sharp, above, monkeypatch):
     """In blocks, without sharper sums, a jump between two segments counts like rounding: as a bound."""
@@ -203,6 +204,7 @@ def test_a_transition_left_out_is_found(cancer):
     assert proved_again(path.seal(path.status)).gap > 1e-6
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_data_is_proved(kind, kernel):
@@ -450,6 +452,7 @@ def test_the_unit_of_the_kernel_does_not_matter(scale, engine):
     assert path.largest_gap_ <= {"single": 1e-9, "hastie": 1e-6, "lp": 1e-3}[engine]
 
 
+@pytest.mark.long
 def test_however_large_C_becomes_the_last_segment_is_exact(cancer):
     path = svm_path(*cancer, C_max=1e9)
     assert path.largest_gap_ <= 1e-9

@@ -32,6 +32,7 @@ def textbook_loss(name, y):
     raise KeyError(f"no textbook loss for {name!r}")
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("name", [name for name in FORMULATIONS if name != "hard-margin"])
 @pytest.mark.parametrize("kind", ["plain", "duplicates", "two-points", "one-against-many"])
 def test_certificate_is_the_textbook_primal_at_its_best_bias(name, kind, fit_intercept):
@@ -56,6 +57,7 @@ def test_certificate_is_the_textbook_primal_at_its_best_bias(name, kind, fit_int
             assert certificate.bias == 0
 
 
+@pytest.mark.thin(3)
 def test_the_gap_bounds_the_distance_to_the_optimum(problem):
     optimum = naive.reference_objective(problem)
     for seed in range(3):

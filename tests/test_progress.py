@@ -24,6 +24,7 @@ def grid(seed):
     return X, y, weight
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("fit_intercept", [True, False], ids=["bias", "no-bias"])
 @pytest.mark.parametrize("seed", [13, 22, 70, 118, 143, 170, 191, 226, 260, 272, 282, 330])
 @pytest.mark.parametrize("solver", ["smo", "smo-keerthi", "smo-platt"])
@@ -86,6 +87,7 @@ def test_a_solver_that_gets_nowhere_is_found_out(claims, swings, plain):
     assert "solver" in solution.status.advice
 
 
+@pytest.mark.long
 def test_a_rate_that_is_too_small_to_get_anywhere(plain):
     X, y, _ = plain
     problem = DualProblem.hinge(Gram(X), y, 2.0, fit_intercept=False)
@@ -176,6 +178,7 @@ def awkward(n=24):
     return X, y, np.sin(X[:, 0]) + 0.1 * rng.standard_normal(n)
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("solver", ALL_SOLVERS.values(), ids=ALL_SOLVERS)
 @pytest.mark.parametrize(
     "kernel",

@@ -210,11 +210,13 @@ def test_of_equally_eager_points_the_nearest_is_paired():
 # Convergence.
 
 
+@pytest.mark.thin(3)
 def test_goes_to_a_gap_of_1e_10(data, formulation):
     X, y, t = data
     assert solve(formulation(Gram(X), y, t), "rosen", stop=RelativeGap(1e-10)).status is Status.CONVERGED
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("start", ["zero", "pair", "interior"])
 @pytest.mark.parametrize("drop", ["one", "pair", "all", 1, 7, 0.3])
 @pytest.mark.parametrize("conjugate", [True, False])
@@ -251,6 +253,7 @@ def test_conjugate_steps_are_what_makes_high_precision_cheap(plain):
     assert 10 * conjugate.n_iter < pure.n_iter
 
 
+@pytest.mark.long
 @given(awkward_points(), soft, st.booleans(), st.sampled_from(["one", "pair", "all", 0.05]))
 @slow
 def test_awkward_data(data, name, fit_intercept, drop):
@@ -341,6 +344,7 @@ def test_only_rows_of_points_that_were_freed_are_computed():
     assert seen.sum() < 0.9 * y.size
 
 
+@pytest.mark.long
 @pytest.mark.skipif(datasets.data_folder() is None, reason="needs the local data folder")
 @pytest.mark.parametrize(
     ("name", "C", "sigma"), [("heart", 3.162, 120.0), ("diabetis", 1.0, 20.0), ("image", 500.0, 30.0)]

@@ -38,6 +38,7 @@ def test_optimal_on_awkward_data(data, name, solver, fit_intercept):
     assert_certified(data, name, solver, fit_intercept, "rbf")
 
 
+@pytest.mark.long
 @given(awkward_points(scales=(1.0,)), soft, st.sampled_from(BOTH), st.booleans())
 @slow
 def test_optimal_on_dependent_data(data, name, solver, fit_intercept):
@@ -105,6 +106,7 @@ def test_every_step_leaves_the_residual_in_step_and_the_dual_growing(solver):
     assert naive.violation(problem, state.beta) <= 1e-6 + 1e-12
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", FORMULATIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_starts_from_any_point(kind, name):
@@ -129,6 +131,7 @@ def test_dependent_points_are_exchanged():
         assert solution.state.active.free.size <= 4
 
 
+@pytest.mark.long
 @given(awkward_points(scales=(1.0,)), st.sampled_from(BOTH))
 @slow
 def test_hard_margin_either_separates_or_says_it_cannot(data, solver):
