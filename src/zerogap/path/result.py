@@ -316,14 +316,13 @@ class Path:
         """
         while self.n_unproved >= least:
             if self._proof is None:
-                self._proof = self._begin_proof()
+                self._proof = self._begin_proof(self._proved)  # the first not yet proved
             first = len(self._segments) - self.n_unproved
             self._proof.follow(self._pieces(first, min(first + BLOCK, len(self._segments))))
 
-    def _begin_proof(self) -> Proof:
-        """Return a proof that has come to the first segment not yet proved."""
-        k, gram = self._proved, self._known_gram()
-        status = self.start.copy()
+    def _begin_proof(self, k: int) -> Proof:
+        """Return a proof that has come to segment k."""
+        gram, status = self._known_gram(), self.start.copy()
         for t in self._transitions[: self._before[k]]:
             status[t.point] = t.target
         segment, b = self._segments[k], self.family.at_rest(status)
@@ -336,6 +335,32 @@ class Path:
             is_positive=gram.is_positive,
             kernel_error=gram.distance_from_positive(),
         )
+
+    def replace_segments(self, parts: dict[int, list[tuple[float, Segment]]]) -> None:
+        """Put parts in the place of some segments of a sealed path, where each begins and with the same b, and prove them.
+
+        Segments that were not proved yet are left for later.
+        """
+        proved = len(self._segments) - self.n_unproved
+        for k in sorted(parts, reverse=True):  # those before stay where they are
+            starts, segments = zip(*parts[k], strict=True)
+            self.lam = np.concatenate([self.lam[:k], starts, self.lam[k + 1 :]])
+            self._segments[k : k + 1] = segments
+            self._before[k : k + 1] = [self._before[k]] * len(segments)
+            if k >= proved:
+                continue
+            if k < self._proved or self._proof is None:
+                self._proved += len(segments) - 1
+            else:
+                self._proof.done += len(segments) - 1
+            self._prove_anew(k, k + len(segments))
+
+    def _prove_anew(self, first: int, stop: int) -> None:
+        """Prove some segments, between which no point changes sets, apart from all others."""
+        proof, edges = self._begin_proof(first), pairwise(self.lam[first : stop + 1].tolist())
+        proof.follow([Piece(*ends, self._segments[first + j], []) for j, ends in enumerate(edges)])
+        if proof.largest.gap > self._largest.gap:
+            self._largest = LargestGap(proof.largest.gap, float(self.value_of(proof.largest.C)))
 
     def _edge(self, k: int) -> float:
         return float(self.lam[k]) if k < self.lam.size else self._tail[k - self.lam.size]
