@@ -64,13 +64,8 @@ def fold_scores(search):
 
 
 def is_sure(model, X):
-    """Whether the sign of every decision value is certain: none is next to zero, and there is one optimal bias only.
-
-    Where every coefficient is at a bound, at small C as a rule, any bias of an interval is optimal.  Solvers take its middle; a
-    path does so where a segment begins and ends.
-    """
-    low, high = sorted(model.certificate_.bias_interval)
-    return high - low < UNSURE < np.abs(model.decision_function(X)).min()
+    """Whether the sign of every decision value is certain: none is next to zero."""
+    return np.abs(model.decision_function(X)).min() > UNSURE
 
 
 def are_sure(X, y, cv, C, groups=None, **options):

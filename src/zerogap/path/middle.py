@@ -5,9 +5,9 @@ not change with lam, and with it F = K b; s being the side of zero on which a po
 
     max (t_i - s_i eps - F_i)  <=  bias  <=  min (t_i - s_i eps - F_i),
 
-the maximum over the points whose b can rise, the minimum over those whose b can fall.  All of these are lines in lam: so the one
-end of the interval is convex, the other concave, and the middle a straight line from kink to kink of either.  An engine keeps
-one point on its margin; here such a segment is cut at the kinks, and its parts get the bias of the middle.
+the maximum over the points whose b can rise, the minimum over those whose b can fall.  All of these are lines in lam: so the
+one end of the interval is convex, the other concave, and the middle a straight line from kink to kink of either.  An engine
+keeps one point on its margin; here such a segment is cut at the kinks, and its parts get the bias of the middle.
 Where another segment follows the interval ends in one bias, so that nothing jumps.
 """
 
@@ -21,7 +21,9 @@ from zerogap.path.engine import Segment
 from zerogap.path.result import Path
 
 AT_BOUND = 1e-12  # relative: a coefficient this near to a bound is there but for rounding
-SLOPE = 1e-9  # by rounding the slope of a bias that keeps one point on its margin is this far from that margin's, at most
+SLOPE = (
+    1e-9  # by rounding the slope of a bias that keeps one point on its margin is this far from that margin's, at most
+)
 SAME = 1e-15  # relative: lam that differ by a few roundings
 
 
@@ -46,22 +48,31 @@ def centre_biases(path: Path, first: int = 0) -> None:
     if not path.family.has_bias or path.family.total1 != 0.0:  # of one class the sum moves, and some b with it
         return
     lam = path.lam.tolist()
-    parts = {k: _parts(path, k, lines, lam[k], lam[k + 1]) for k, lines in _with_an_interval(path, first)}
     with limits.unlimited():
-        path.replace_segments(parts)
+        parts = {k: _parts(path, k, lines, lam[k], lam[k + 1]) for k, lines in _with_an_interval(path, first)}
+        path._replace_segments(parts)
 
 
 def _with_an_interval(path: Path, first: int) -> Iterator[tuple[int, tuple[Envelope, Envelope]]]:
     """Yield the segments with more than one bias, and its bounds: the lower ones, and minus the upper ones."""
     known, F = np.zeros(0), np.zeros(0)
     for k in _may_be_level(path, first):
-        b = _coefficients_at_bounds(path, k)
-        if b is None:
+        bounds = _bounds_of_coefficients(path, k)
+        if bounds is None:
             continue
+        b = bounds.copy()
+        segment = path._segments[k]
+        b[segment.points] = segment.coefficients(float(path.lam[k + 1]))  # of a large kernel value rounding is seen
         if not np.array_equal(b, known):  # many have the same
-            assert path.gram is not None
-            known, F = b, path.gram.dot(b)
-        yield k, _bounds(path, b, F, float(path.lam[k]), float(path.lam[k + 1]))
+            known, F = b, _decision_values(path, b)
+        yield k, _bounds(path, bounds, F, float(path.lam[k]), float(path.lam[k + 1]))
+
+
+def _decision_values(path: Path, b: np.ndarray) -> np.ndarray:
+    """Return K b, summed in twice the precision: kernel values may be of very different size."""
+    assert path.gram is not None
+    product = path.gram.precise_dot(b, np.arange(b.size), from_data=False)
+    return product.high + product.low
 
 
 def _may_be_level(path: Path, first: int) -> list[int]:
@@ -74,8 +85,8 @@ def _may_be_level(path: Path, first: int) -> list[int]:
     return (first + np.flatnonzero((size <= 1) | (off <= SLOPE * (1.0 + np.abs(target1) + eps1)))).tolist()
 
 
-def _coefficients_at_bounds(path: Path, k: int) -> np.ndarray | None:
-    """Return the b of all points on segment k; None if one of them is between its bounds."""
+def _bounds_of_coefficients(path: Path, k: int) -> np.ndarray | None:
+    """Return the bounds that the b of all points are at on segment k; None if one of them is between its bounds."""
     segment, family = path._segments[k], path.family
     E, (lower, upper) = segment.points, family.box
     bounds = np.stack([lower[E], upper[E], np.zeros(E.size)])[: 3 if family.is_two_sided else 2]
@@ -98,8 +109,7 @@ def _bounds(path: Path, b: np.ndarray, F: np.ndarray, begin: float, end: float) 
         (1.0, b < upper, np.where(b >= 0.0, 1.0, -1.0)),
         (-1.0, b > lower, np.where(b > 0.0, 1.0, -1.0)),
     ):
-        eps = side if family.is_two_sided else 0.0 * side
-        constant, slope = family.target0 - eps * family.eps0 - F, family.target1 - eps * family.eps1
+        constant, slope = family.target0 - side * family.eps0 - F, family.target1 - side * family.eps1
         found.append(envelope(sign * constant[can_move], sign * slope[can_move], begin, end))
     return found[0], found[1]
 
@@ -108,19 +118,15 @@ def _bounds(path: Path, b: np.ndarray, F: np.ndarray, begin: float, end: float) 
 def envelope(constant: np.ndarray, slope: np.ndarray, begin: float, end: float) -> Envelope:
     """Return the largest of all lines from a lam down to a smaller one.  Each line of it has a smaller slope than the last."""
     value = constant + begin * slope
-    k, found = _least_slope(slope, np.flatnonzero(value == value.max())), []
-    meets = np.array([begin])
-    while (at := float(meets.max(initial=-np.inf))) > end:
-        if found:
-            k = _least_slope(slope, below[meets == at])
+    at, largest, found = begin, np.flatnonzero(value == value.max()), []
+    while at > end:
+        k = int(largest[slope[largest].argmin()])
         found.append((at, constant[k], slope[k]))
         below = np.flatnonzero(slope < slope[k])
         meets = np.minimum((constant[below] - constant[k]) / (slope[k] - slope[below]), at)
+        at = float(meets.max(initial=-np.inf))
+        largest = below[meets == at]
     return Envelope(*np.array(found).T)
-
-
-def _least_slope(slope: np.ndarray, some: np.ndarray) -> int:
-    return int(some[slope[some].argmin()])
 
 
 def _parts(

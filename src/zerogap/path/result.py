@@ -84,7 +84,7 @@ class Path:
     Attributes
     ----------
     C : array of shape (k,)
-        Breakpoints, ascending.
+        Breakpoints, ascending: both ends, the C of events, and those where a bias that is not unique has a kink.
     lam : array of shape (k,)
         1 / C.
     status : str
@@ -336,7 +336,7 @@ class Path:
             kernel_error=gram.distance_from_positive(),
         )
 
-    def replace_segments(self, parts: dict[int, list[tuple[float, Segment]]]) -> None:
+    def _replace_segments(self, parts: dict[int, list[tuple[float, Segment]]]) -> None:
         """Put parts in the place of some segments of a sealed path, where each begins and with the same b, and prove them.
 
         Segments that were not proved yet are left for later.
