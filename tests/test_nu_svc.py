@@ -131,7 +131,8 @@ def test_of_an_interval_of_c_the_smallest_is_returned():
     nu = np.array([np.abs(path.coefficients_at(c)).sum() for c in path.C]) / (path.C * 4)
     flat = [k for k in range(1, len(path) - 1) if abs(nu[k] - nu[k + 1]) <= 1e-12]
     for k in flat:
-        assert path.C_of_nu(nu[k + 1]) == pytest.approx(path.C[k], rel=1e-9)
+        first = np.flatnonzero(np.abs(nu - nu[k]) <= 1e-12)[0]  # the bias may have kinks in between
+        assert path.C_of_nu(nu[k + 1]) == pytest.approx(path.C[first], rel=1e-9)
     assert path.C_of_nu(0.5) == pytest.approx(1e-6)  # the largest nu, that of all C below the first event
 
 

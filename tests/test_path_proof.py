@@ -345,7 +345,7 @@ def test_points_that_are_not_near_stay_on_their_side(cancer, kernel_error, monke
 
     monkeypatch.setattr(Proof, "_with_near", found)
     path._proof, path._proved = None, 0
-    path._proof = path._begin_proof()
+    path._proof = path._begin_proof(0)
     path._proof.kernel_error = kernel_error
     path.prove()
     K, y, shares = path.gram.full(), path.y, []

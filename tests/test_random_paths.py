@@ -43,6 +43,14 @@ def followed(kind, seed):
     return svr_path(X, y, over="epsilon", C=float(rng.choice([0.01, 0.1, 1.0, 10.0])), **options), rng
 
 
+def gap_as_read(path, value):
+    """Return the relative gap of the coefficients there, for kernel values as they are, in twice the precision."""
+    problem = path.problem_at(float(value))
+    beta = np.clip(path.beta_at(float(value)), problem.lower, problem.upper)
+    certificate = problem.certify(beta, precisely=True, from_data=False)
+    return certificate.gap / (abs(certificate.primal) + path.floor_at(value)) if certificate.gap > 0.0 else 0.0
+
+
 def worst_gap(kind, seed):
     """Return the largest relative gap of a path: as it is proved, at every breakpoint, and at random values."""
     path, rng = followed(kind, seed)
@@ -52,7 +60,31 @@ def worst_gap(kind, seed):
     some = np.clip(path.value_of(rng.uniform(path.lam[-1], path.lam[0], 5)), *sorted(ends))
     values = np.concatenate([path.value_of(path.lam), some])
     gaps = [path.relative_gap(*pair) for pair in zip(path.certificate_at(values), values, strict=True)]
+    bound = path.largest_gap_as_read_
+    assert all(gap_as_read(path, value) <= bound for value in values), seed
     return max(path.largest_gap_, *gaps)
+
+
+def check_as_read(seed):
+    """At C = 1e6 the lines are far more exact than float64 has digits for what is read of them; return whether that is seen."""
+    rng, X, y, options = drawn(seed)
+    labels, options["sample_weight"] = np.where(y > 0, 1, -1), rng.integers(1, 8, size=y.size).astype(float)
+    labels[:2] = -1, 1
+    path = svm_path(X, labels, C_min=1e-3, C_max=1e6, **options)
+    largest = max(gap_as_read(path, C) for C in np.geomspace(1e4, 0.99e6, 30))
+    assert largest <= path.largest_gap_as_read_ <= 1e-5
+    return largest > path.largest_gap_
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of digits that are missing
+def test_what_is_read_has_a_bound_of_its_own():
+    assert all(check_as_read(seed) for seed in (8, 24, 44))
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of digits that are missing
+def test_what_is_read_of_many_paths_has_a_bound_of_its_own():
+    assert sum(check_as_read(seed) for seed in range(200)) > 100
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -111,12 +111,19 @@ def add_to(high: np.ndarray, low: np.ndarray, number: Any) -> None:
 
 
 def with_sum_zero(
-    x: np.ndarray, most: Any = np.inf, norm: Any = None, sum_sensitivity: float = 1.0, *, total: float = 0.0
+    x: np.ndarray,
+    most: Any = np.inf,
+    norm: Any = None,
+    sum_sensitivity: float = 1.0,
+    *,
+    total: float = 0.0,
+    rather: np.ndarray | None = None,
 ) -> np.ndarray:
     """Put what rounding left of sum(x), less ``total``, on one entry, which stays within -most to most; in place.
 
     The smaller that entry, the less is left.  But it must stay what it was: a small one may have a large factor.  With ``norm``
     a change of an entry counts so many times, and what is left of the sum ``sum_sensitivity`` times: the least total is taken.
+    Entries marked in ``rather`` come first.
     """
     for _ in range(2):
         drift, size = math.fsum(x) if total == 0.0 else math.fsum([*x, -total]), np.abs(x)
@@ -124,6 +131,8 @@ def with_sum_zero(
         hardly = np.flatnonzero(room > NEGLIGIBLE_FACTOR * abs(drift))
         if drift == 0.0 or not hardly.size:
             break
+        if rather is not None and rather[hardly].any():
+            hardly = hardly[rather[hardly]]
         seen = room if norm is None else abs(drift) * norm + sum_sensitivity * np.spacing(size)
         x[hardly[np.argmin(seen[hardly])]] -= drift
     return x

@@ -24,7 +24,7 @@ from zerogap.limits import limits
 from zerogap.path import ApproximatePath, Path, ScoreCurve, svm_path
 from zerogap.path._svm_path import _check_gap, _gap_as_read, _options, check_limits
 from zerogap.path.approximate_pairs import ApproximatePairPath
-from zerogap.path.pairwise import CACHE, PairPath, Shared, centre_biases, follow_all
+from zerogap.path.pairwise import CACHE, PairPath, Shared, follow_all
 from zerogap.progress import several_paths
 from zerogap.solution import Status, Trace
 from zerogap.wording import count
@@ -236,8 +236,6 @@ class SVCPath(ClassifierMixin, KernelMachine):
         path = self._followed(X, codes, weight, kernel)
         assert path.gram is not None
         self._kernel, self._rows = path.gram.kernel, path.points.rows
-        if self.gap is None:  # solutions have such a bias already
-            centre_biases(path)
         return path
 
     def _followed(self, X: Any, codes: np.ndarray, weight: np.ndarray, kernel: dict[str, Any]) -> Path:

@@ -25,6 +25,7 @@ from zerogap.path.engine import NotStarted, Options, Segment, Step, Transition
 from zerogap.path.family import RIGHT, Family
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
+from zerogap.path.middle import centre_biases
 from zerogap.path.proving import Proving, proving
 from zerogap.path.result import Path, digest_of
 from zerogap.path.single import Single
@@ -181,6 +182,7 @@ def follow(
         heard()
     with limits(max_time) as limit, small_products():
         path = begin() if begun is None else begun
+        first = max(len(path._segments) - 1, 0)  # the last of them may grow
         try:
             _refuse_overflow(path, end)
             if path.engine is None:
@@ -190,6 +192,7 @@ def follow(
         except Exceeded:
             status = "interrupted" if limit.was_interrupted else "max_time"
         path.seal(status)
+        centre_biases(path, first)
         _check_result(path, options)
     _warn_if_interrupted(path, end)
     return path

@@ -123,7 +123,7 @@ class ApproximatePath(Path):
         self._proved, self._largest = len(self._segments), max(self._largest, proved)
         self._front = last
 
-    def _begin_proof(self) -> Any:
+    def _begin_proof(self, k: int) -> Any:
         raise NotImplementedError  # a line is proved before it is appended
 
     # Reading.

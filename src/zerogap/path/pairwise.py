@@ -12,12 +12,11 @@ from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.limits import Exceeded, limits
 from zerogap.path._svm_path import _check_result, _follow, _refuse_indefinite, _refuse_overflow, _start, small_products
-from zerogap.path.engine import LEFT, Options
+from zerogap.path.engine import Options
 from zerogap.path.family import Family
+from zerogap.path.middle import centre_biases
 from zerogap.path.result import Path
 
-AT_BOUND = 1e-12  # relative: a coefficient this near to a bound is there but for rounding
-SLOPE = 1e-9  # by rounding the slope of a bias that keeps one point on its margin is this far from -1 or 1, at most
 CACHE = 1000.0  # megabytes: a matrix of all classes is kept if it takes no more
 
 
@@ -151,51 +150,3 @@ def follow_all(
         return path.release()
 
     return each(follow, count)
-
-
-def centre_biases(path: Path) -> None:
-    """Put the bias in the middle of all that are optimal, as solvers for one C do, on segments where it is not unique.
-
-    That is where no point is strictly between its bounds, as for small C if both classes weigh the same.  Then b does not
-    change with lam, and with it F = K b, and the bias obeys
-
-        lower = max (y_i lam - F_i) <= bias <= upper = min (y_i lam - F_i),
-
-    the maximum over the points whose b can rise, the minimum over those whose b can fall.  Lower is convex in lam and
-    upper concave: what is between them at both ends of a segment is so everywhere.
-    """
-    if not path.family.has_bias:
-        return
-    lam, w = path.lam.tolist(), path.points.weight
-    slopes = np.array([segment.v0 if segment.points.size else 1.0 for segment in path._segments])
-    # Else the bias keeps a point on its margin: y_i lam - F_i.
-    for k in np.flatnonzero(np.abs(np.abs(slopes) - 1.0) <= SLOPE).tolist():
-        segment = path._segments[k]
-        begin, end, E = lam[k], lam[k + 1], segment.points
-        a_first, a_last = path.y[E] * segment.coefficients(begin), path.y[E] * segment.coefficients(end)
-        is_low = np.maximum(a_first, a_last) <= AT_BOUND * w[E]
-        if not (is_low | (np.minimum(a_first, a_last) >= (1.0 - AT_BOUND) * w[E])).all():
-            continue
-        is_high = path.sets_at(k) == LEFT
-        is_high[E] = ~is_low
-        is_low = ~is_high
-        assert path.gram is not None
-        minus_F = -path.gram.dot(path.y * np.where(is_high, w, 0.0))
-        positive = path.y > 0
-        rising, falling = np.where(positive, is_low, is_high), np.where(positive, is_high, is_low)
-        sides = []
-        for can_move, largest in ((rising, 1.0), (falling, -1.0)):
-            lines = [
-                (slope, largest * float((largest * minus_F[some]).max()))
-                for slope, some in ((1.0, can_move & positive), (-1.0, can_move & ~positive))
-                if some.any()
-            ]
-            sides.append([max(lines, key=lambda line: largest * (line[1] + line[0] * lam)) for lam in (begin, end)])
-        (low, low_end), (high, high_end) = sides
-        middles = [(0.5 * (p[0] + q[0]), 0.5 * (p[1] + q[1])) for p, q in ((low, high), (low_end, high_end))]
-        slope, constant = middles[1]
-        if middles[0] != middles[1]:
-            first, last = (line[1] + line[0] * lam for line, lam in zip(middles, (begin, end), strict=True))
-            slope = (first - last) / (begin - end)
-            constant = last - end * slope
-        path._segments[k] = segment._replace(u0=constant + segment.anchor * slope, v0=slope)

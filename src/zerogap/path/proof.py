@@ -23,6 +23,9 @@ that K_UU tells, and no decision value departs from its own straight way by more
 so seen to stay on their side.  The others, those near it, are looked at as the points U are: by one matrix product.  ``radius``
 bounds what rounding leaves in that.  It counts as a part of the gap for points whose side of the margin it leaves open: those
 of the elbow, and any other that near.
+
+Who reads a segment at one C rounds its coefficients, and the caps, and puts the sum right by moving one of them
+(``Path.beta_at``).  That takes decision values no farther than ``reading`` tells, and counts likewise, if asked for.
 """
 
 from itertools import accumulate
@@ -36,7 +39,7 @@ from zerogap.kernels import UNIT
 from zerogap.path.engine import LEFT, RIGHT, Segment, Transition
 from zerogap.path.family import Family
 from zerogap.path.screening import gather
-from zerogap.precision import two_sum
+from zerogap.precision import NEGLIGIBLE_FACTOR, two_sum
 from zerogap.threads import alone
 
 BLOCK = 48  # segments whose decision values are computed at once
@@ -88,6 +91,10 @@ class Proof:
         self.points = PointConstants(family.y, family.w, family.low, family.target0, family.target1, self.norm)
         self.F, self.lost = np.zeros(n), np.zeros(n)  # K b is their sum
         self._sum_all()
+        # By how much C w is rounded; and the caps of other paths are numbers that are read as they are.
+        is_rounded = family.is_over_C & (np.frexp(family.w)[0] != 0.5)
+        self.cap_rounding = np.where(is_rounded, UNIT * family.w, 0.0)
+        self.is_read = False  # whether the rounding of coefficients that are read counts
         self.largest = LargestGap(0.0, np.nan)
         self.done = 0  # segments gone along
 
@@ -144,8 +151,24 @@ class Proof:
         bias = np.stack([u0 + (lam - anchor) * v0, u0 + (end - anchor) * v0], axis=1)
         return Block(
             lam, end, bias, U, U.size, own, b, self.F[U] + self.lost[U], K, K[:, :0], side, way, status[:0], start, stop,
-            ends, at_begins, at_ends, radius, _spread(ends, K, rounding), outside, rest,
+            ends, at_begins, at_ends, radius, _spread(ends, K, rounding), outside, self._reading(stacked, U), rest,
         )  # fmt: skip
+
+    def _reading(self, stacked: "Stacked", U: np.ndarray) -> np.ndarray:
+        if not self.is_read:
+            return np.zeros((stacked.edges.size - 1, 7))
+        reading = _reading(stacked, self.points, self.family.is_over_C)
+        if self.cap_rounding.any():
+            lost = np.where(self.family.at_rest(self.status) != 0.0, self.cap_rounding, 0.0)
+            lost[U] = self.cap_rounding[U]  # which may get to a cap in between
+            reading[:, [READ, READ_END]] += float(self.norm @ lost)
+            reading[:, [LOST, LOST_END]] += float(lost.sum())
+        lam, end = stacked.numbers[:2]
+        reading[:, LOST] += 2.0 * UNIT * self.family.total1 * lam
+        reading[:, LOST_END] += 2.0 * UNIT * self.family.total1 * end
+        if not self.family.has_bias:  # then the sum is what it is
+            reading[:, [LOST, LOST_END]] = 0.0
+        return reading
 
     def _with_near(self, block: "Block", F_end: np.ndarray) -> "Block":
         """Return the block with the points that may leave their side of the margin as well; ``F_end`` is K b at its end."""
@@ -202,7 +225,9 @@ class Proof:
         shape = (len(block.start) if with_h else 0, block.points.size * (1 + is_two_sided))
         h0, h1 = np.full(shape, -1.0), np.full(shape, -1.0)
         floors = self.family.floor(np.stack([block.lam, block.end]), self.size)
-        N, D, bounds = _sum_shares(block, self.family.tube, self.family.total0, floors, h0, h1)
+        # That of the coefficient which is moved to make the sum right, if there is one.
+        most = float(self.norm.max(initial=0.0)) if self.is_read and self.family.has_bias else -1.0
+        N, D, bounds = _sum_shares(block, self.family.tube, self.family.total0, floors, most, h0, h1)
         width = points.w - points.low
         return Shares(N, D, bounds, h0, h1, np.concatenate([width, points.w]) if is_two_sided else width)
 
@@ -220,7 +245,7 @@ class Proof:
         rest = np.array([*block.rest[:ENERGY], first, last, last, error])
         cut = {
             name: getattr(block, name)[one]
-            for name in ("lam", "end", "bias", "side", "way", "start", "stop", "outside")
+            for name in ("lam", "end", "bias", "side", "way", "start", "stop", "outside", "reading")
         }
         nothing, (at_begins, at_ends) = np.zeros(block.n_own), (value[None, block.points] for value in values)
         single = block._replace(
@@ -285,6 +310,7 @@ class Block(NamedTuple):
     radius: np.ndarray  # (segments, 4) see below
     spread: np.ndarray  # (points,) what rounding leaves at the ends, by the kernel values themselves
     outside: np.ndarray  # (segments, 4)
+    reading: np.ndarray  # (segments, 7)
     rest: np.ndarray  # (8,)
 
 
@@ -386,6 +412,35 @@ def _add_rows(K, rows, new, old, total, lost):
 BEGINS, ENDS, JUMP, SEEN_JUMP = range(4)
 # What it does to a decision value to take coefficients past their bounds back there, at both ends; and the sums of these.
 OVER, PAST, SUM_OVER, SUM_PAST = range(4)
+
+# What the rounding of coefficients that are read does to a decision value, for a norm of one, at both ends; and to their sum.
+# Then how far one of them is from its bounds, at least; the largest norm, and the largest coefficient.
+READ, READ_END, LOST, LOST_END, ROOM, LARGEST_NORM, LARGEST = range(7)
+
+
+@jit
+def _reading(stacked, points, is_over_C):
+    """Return what rounding does to the coefficients of every segment that are read."""
+    (numbers, edges, E, u, v, _, _), (_, w, _, _, _, norm) = stacked, points
+    found = np.zeros((edges.size - 1, 7))
+    for k in range(edges.size - 1):
+        lam, end, anchor = numbers[0, k], numbers[1, k], numbers[4, k]
+        for e in range(edges[k], edges[k + 1]):
+            j, t, t_end = E[e], lam - anchor, end - anchor
+            b, b_end = abs(u[e] + t * v[e]), abs(u[e] + t_end * v[e])
+            if is_over_C and anchor == 0.0:  # C u + v
+                lost, lost_end = (abs(u[e]) + b, abs(u[e]) + b_end) if u[e] != 0.0 else (0.0, 0.0)
+            else:
+                lost = 2.0 * abs(u[e]) + (2.0 * lam + 4.0 * abs(t)) * abs(v[e])
+                lost_end = 2.0 * abs(u[e]) + (2.0 * end + 4.0 * abs(t_end)) * abs(v[e])
+            found[k, READ] += UNIT * norm[j] * lost
+            found[k, READ_END] += UNIT * norm[j] * lost_end
+            found[k, LOST] += UNIT * lost
+            found[k, LOST_END] += UNIT * lost_end
+            found[k, ROOM] = max(found[k, ROOM], min(b, b_end, w[j] - b, w[j] - b_end))
+            found[k, LARGEST_NORM] = max(found[k, LARGEST_NORM], norm[j])
+            found[k, LARGEST] = max(found[k, LARGEST], b, b_end)
+    return found
 
 
 @inline
@@ -529,7 +584,7 @@ def _outside(a, w):
 
 
 @jit
-def _sum_shares(block, tube, total_at_zero, floors, h0, h1):
+def _sum_shares(block, tube, total_at_zero, floors, largest_norm, h0, h1):
     """Return N, D and bounds of every segment; write the h, known up to r: a share is at most -a (h - r) + w max(0, h + r).
 
     What a is outside its box by costs that much of h.  The h of a point that is surely on its side are negative, as they were.
@@ -556,12 +611,19 @@ def _sum_shares(block, tube, total_at_zero, floors, h0, h1):
         largest0 = farthest0 + lam * farthest1 + abs(tube.eps0) + lam * abs(tube.eps1)  # margin
         largest1 = farthest0 + end * farthest1 + abs(tube.eps0) + end * abs(tube.eps1)
         before, behind = abs(bias0) + largest0, abs(bias1) + largest1
-        begins, ends = block.radius[k, BEGINS] + block.outside[k, OVER], block.outside[k, PAST]
+        s0, s1 = _sums_off(block, k, total_at_zero + lam * tube.total1, total_at_zero + end * tube.total1)
+        shift0, shift1, moved = 0.0, 0.0, 0.0  # of one coefficient, which makes the sum right; and its norm
+        if largest_norm >= 0.0:
+            shift0, shift1 = s0 + block.reading[k, LOST], s1 + block.reading[k, LOST_END]
+            has_room = block.reading[k, ROOM] > NEGLIGIBLE_FACTOR * max(shift0, shift1)
+            moved = block.reading[k, LARGEST_NORM] if has_room else largest_norm
+        begins = block.radius[k, BEGINS] + block.outside[k, OVER] + block.reading[k, READ] + shift0 * moved
+        ends = block.outside[k, PAST] + block.reading[k, READ_END] + shift1 * moved
         rounding0, rounding1 = block.radius[k - 1, ENDS] if k > 0 else 0.0, block.radius[k, ENDS]
         jump, reach, above0, above1 = block.radius[k, JUMP], rest[REACH], 0.0, 0.0
         total0, total1 = rest[TOTAL0] + lam * rest[TOTAL1], rest[TOTAL0] + end * rest[TOTAL1]
         total01 = 0.5 * (total0 + total1)
-        sum0, sum1, lost0, lost1 = rest[SUM], rest[SUM], 0.0, 0.0
+        farthest = 0.0  # from its margin that a point of the elbow is
         energy0, energy01, energy1 = rest[ENERGY], rest[ENERGY_BETWEEN], rest[ENERGY_END]
         for j in range(size):
             f0, f1 = at_begins[k, j], at_ends[k, j]
@@ -580,10 +642,6 @@ def _sum_shares(block, tube, total_at_zero, floors, h0, h1):
                 energy01 += x0 * f1 + x1 * F[j]
                 energy1 += x1 * (F[j] + f1)
                 reach += norm[j] * max(abs(b0), abs(b1))
-                sum0, more = two_sum(sum0, b0)
-                lost0 += more
-                sum1, more = two_sum(sum1, b1)
-                lost1 += more
                 total0, total01, total1 = total0 + m0 * b0, total01 + 0.5 * (m0 * b1 + m1 * b0), total1 + m1 * b1
             else:
                 r0 += norm[j] * jump
@@ -593,6 +651,7 @@ def _sum_shares(block, tube, total_at_zero, floors, h0, h1):
             if s == 0.0 or s * x0 <= r0 or s * x1 <= r1:
                 a0, a1, width, largest = y * b0 - low[j], y * b1 - low[j], w[j] - low[j], max(abs(x0), abs(x1))
                 _add_product(N[k], largest, largest, _outside(a0, width), _outside(a1, width))
+                farthest = max(farthest, largest) if s == 0.0 else farthest
                 _add_product(N[k], min(max(a0, 0.0), width), min(max(a1, 0.0), width), r0 - x0, r1 - x1)
                 above0, above1 = above0 + width * max(x0 + r0, 0.0), above1 + width * max(x1 + r1, 0.0)
                 if len(h0) > 0:
@@ -603,9 +662,12 @@ def _sum_shares(block, tube, total_at_zero, floors, h0, h1):
                     above0, above1 = above0 + w[j] * max(x0, 0.0), above1 + w[j] * max(x1, 0.0)
                     if len(h0) > 0:
                         h0[k, size + j], h1[k, size + j] = x0, x1
-        s0 = abs((sum0 - (total_at_zero + lam * tube.total1)) + lost0) + block.outside[k, SUM_OVER]
-        s1 = abs((sum1 - (total_at_zero + end * tube.total1)) + lost1) + block.outside[k, SUM_PAST]
-        _add_product(N[k], abs(bias0), abs(bias1), s0, s1)
+        # What moves of the coefficients that are read costs as much of h; and the sum is right but for a last digit.
+        if largest_norm >= 0.0 and not has_room:
+            farthest = max(before, behind) + largest_norm * reach
+        _add_product(N[k], farthest, farthest, shift0, shift1)
+        last = UNIT * block.reading[k, LARGEST]
+        _add_product(N[k], abs(bias0), abs(bias1), s0 + last, s1 + last)
         half = 0.5 if tube.total1 != 0.0 else -0.5  # the dual of one class is negative: its size
         D[k, 0], D[k, 1], D[k, 2] = half * energy0 + total0, half * energy01 + total01, half * energy1 + total1
         if tube.total1 != 0.0:  # quadratic in lam
@@ -624,6 +686,19 @@ def _sum_shares(block, tube, total_at_zero, floors, h0, h1):
         n, m = (N[k, 0] + above0, N[k, 1] + 0.5 * (above0 + above1), N[k, 2] + above1), (D[k, 0], D[k, 1], D[k, 2])
         bounds[k] = _bound(n, m)
     return N, D, bounds
+
+
+@inline
+def _sums_off(block, k, total0, total1):
+    """Return by how much the coefficients of a segment are off their sums, at both ends."""
+    sum0, sum1, lost0, lost1 = block.rest[SUM], block.rest[SUM], 0.0, 0.0
+    for j in range(block.n_own):
+        sum0, more = two_sum(sum0, block.start[k, j])
+        lost0 += more
+        sum1, more = two_sum(sum1, block.stop[k, j])
+        lost1 += more
+    off0, off1 = abs((sum0 - total0) + lost0), abs((sum1 - total1) + lost1)
+    return off0 + block.outside[k, SUM_OVER], off1 + block.outside[k, SUM_PAST]
 
 
 @inline

@@ -84,7 +84,7 @@ class Path:
     Attributes
     ----------
     C : array of shape (k,)
-        Breakpoints, ascending.
+        Breakpoints, ascending: both ends, the C of events, and those where a bias that is not unique has a kink.
     lam : array of shape (k,)
         1 / C.
     status : str
@@ -97,6 +97,8 @@ class Path:
         Points in the elbow on the segment that begins at each breakpoint; the last is repeated.
     largest_gap_ : float
         The largest relative duality gap over every C, in closed form.
+    largest_gap_as_read_ : float
+        A bound on that of coefficients as they are read, with their rounding.
     n_backups : int
         How often the engine had to solve anew by SMO.
     counts : Counts
@@ -316,14 +318,13 @@ class Path:
         """
         while self.n_unproved >= least:
             if self._proof is None:
-                self._proof = self._begin_proof()
+                self._proof = self._begin_proof(self._proved)  # the first not yet proved
             first = len(self._segments) - self.n_unproved
-            self._proof.follow(self._pieces(first, min(first + BLOCK, len(self._segments))))
+            self._proof.follow(self._pieces(first, min(first + BLOCK, len(self._segments)), self._proved))
 
-    def _begin_proof(self) -> Proof:
-        """Return a proof that has come to the first segment not yet proved."""
-        k, gram = self._proved, self._known_gram()
-        status = self.start.copy()
+    def _begin_proof(self, k: int) -> Proof:
+        """Return a proof that has come to segment k."""
+        gram, status = self._known_gram(), self.start.copy()
         for t in self._transitions[: self._before[k]]:
             status[t.point] = t.target
         segment, b = self._segments[k], self.family.at_rest(status)
@@ -337,13 +338,39 @@ class Path:
             kernel_error=gram.distance_from_positive(),
         )
 
+    def _replace_segments(self, parts: dict[int, list[tuple[float, Segment]]]) -> None:
+        """Put parts in the place of some segments of a sealed path, where each begins and with the same b, and prove them.
+
+        Segments that were not proved yet are left for later.
+        """
+        proved = len(self._segments) - self.n_unproved
+        for k in sorted(parts, reverse=True):  # those before stay where they are
+            starts, segments = zip(*parts[k], strict=True)
+            self.lam = np.concatenate([self.lam[:k], starts, self.lam[k + 1 :]])
+            self._segments[k : k + 1] = segments
+            self._before[k : k + 1] = [self._before[k]] * len(segments)
+            if k >= proved:
+                continue
+            if k < self._proved or self._proof is None:
+                self._proved += len(segments) - 1
+            else:
+                self._proof.done += len(segments) - 1
+            self._prove_anew(k, k + len(segments))
+
+    def _prove_anew(self, first: int, stop: int) -> None:
+        """Prove some segments, between which no point changes sets, apart from all others."""
+        proof, edges = self._begin_proof(first), pairwise(self.lam[first : stop + 1].tolist())
+        proof.follow([Piece(*ends, self._segments[first + j], []) for j, ends in enumerate(edges)])
+        if proof.largest.gap > self._largest.gap:
+            self._largest = LargestGap(proof.largest.gap, float(self.value_of(proof.largest.C)))
+
     def _edge(self, k: int) -> float:
         return float(self.lam[k]) if k < self.lam.size else self._tail[k - self.lam.size]
 
-    def _pieces(self, first: int, stop: int) -> list[Piece]:
+    def _pieces(self, first: int, stop: int, begun: int) -> list[Piece]:
         lam = [self._edge(k) for k in range(first, stop + 1)]
         # Earlier transitions are where the proof begins.
-        before = pairwise([self._before[max(first - 1, self._proved)], *self._before[first:stop]])
+        before = pairwise([self._before[max(first - 1, begun)], *self._before[first:stop]])
         return [
             Piece(begin, end, segment, self._transitions[a:b])
             for (begin, end), segment, (a, b) in zip(pairwise(lam), self._segments[first:stop], before, strict=True)
@@ -373,9 +400,26 @@ class Path:
     def largest_gap_(self) -> float:
         """The largest relative duality gap over every C of the path: its bound, not a sample of it.
 
-        Computed from the stored segments and the kernel matrix; what rounding can have done to it there is counted.
+        Computed from the stored segments and the kernel matrix; what rounding can have done to it there is counted.  What
+        rounding does besides to coefficients that are read at one C, ``largest_gap_as_read_`` counts as well.
         """
         return self.largest.gap
+
+    @property
+    def largest_gap_as_read_(self) -> float:
+        """A bound on the relative duality gap of the coefficients as they are read, in float64, at any C of the path.
+
+        Every C has roundings of its own, and this is the worst they can add up to: far more than what they do as a rule, where
+        C times a kernel value is large.  For kernel values as they are; a certificate counts their rounding, too.  It is
+        computed when it is asked for, and takes as long as a proof.
+        """
+        self.check_not_empty()
+        with limits.unlimited():
+            proof = self._begin_proof(0)
+            proof.is_read = True
+            for first in range(0, len(self._segments), BLOCK):
+                proof.follow(self._pieces(first, min(first + BLOCK, len(self._segments)), begun=0))
+        return proof.largest.gap
 
     # Reading.
 
@@ -455,7 +499,10 @@ class Path:
         beta = np.clip(beta, scale * lower, scale * upper)
         if not self.fit_intercept:
             return beta
-        return with_sum_zero(beta, scale * family.w, *self._visibility(C), total=self._total_at(C))
+        is_elbow = np.zeros(beta.size, dtype=bool)  # on their margins, where a change of a coefficient costs nothing
+        is_elbow[segment.points] = True
+        cap, total = scale * family.w, self._total_at(C)
+        return with_sum_zero(beta, cap, *self._visibility(C), total=total, rather=is_elbow)
 
     def _visibility(self, C: float, points: Any = slice(None)) -> tuple[np.ndarray, float]:
         """Return by how much a decision value changes with the coefficient of some points, and with the sum of all, at most."""

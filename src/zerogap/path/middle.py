@@ -1,0 +1,147 @@
+"""The bias in the middle of all that are optimal, as solvers for one C have it, where it is not unique.
+
+That is on segments where no point is strictly between its bounds, as for small C if both classes weigh the same.  There b does
+not change with lam, and with it F = K b; s being the side of zero on which a point is, or gets to, the bias obeys
+
+    max (t_i - s_i eps - F_i)  <=  bias  <=  min (t_i - s_i eps - F_i),
+
+the maximum over the points whose b can rise, the minimum over those whose b can fall.  All of these are lines in lam: so the
+one end of the interval is convex, the other concave, and the middle a straight line from kink to kink of either.  An engine
+keeps one point on its margin; here such a segment is cut at the kinks, and its parts get the bias of the middle.
+Where another segment follows the interval ends in one bias, so that nothing jumps.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from zerogap import limits
+from zerogap.path.engine import Segment
+from zerogap.path.result import Path
+
+AT_BOUND = 1e-12  # relative: a coefficient this near to a bound is there but for rounding
+SLOPE = (
+    1e-9  # by rounding the slope of a bias that keeps one point on its margin is this far from that margin's, at most
+)
+SAME = 1e-15  # relative: lam that differ by a few roundings
+
+
+class Envelope(NamedTuple):
+    """The largest of some lines as lam falls: constant + lam slope, each from its ``lam`` on."""
+
+    lam: np.ndarray
+    constant: np.ndarray
+    slope: np.ndarray
+
+    def from_lam(self, lam: float) -> tuple[float, float]:
+        """Return the line that is the largest just below a lam."""
+        k = int(np.count_nonzero(self.lam >= lam * (1.0 - SAME))) - 1
+        return float(self.constant[k]), float(self.slope[k])
+
+
+def centre_biases(path: Path, first: int = 0) -> None:
+    """Put the bias in the middle on the segments of a path, from one on, where it is not unique; cut them at its kinks.
+
+    What was proved of such a segment is proved again with its new bias.
+    """
+    if not path.family.has_bias or path.family.total1 != 0.0:  # of one class the sum moves, and some b with it
+        return
+    lam = path.lam.tolist()
+    with limits.unlimited():
+        parts = {k: _parts(path, k, lines, lam[k], lam[k + 1]) for k, lines in _with_an_interval(path, first)}
+        path._replace_segments(parts)
+
+
+def _with_an_interval(path: Path, first: int) -> Iterator[tuple[int, tuple[Envelope, Envelope]]]:
+    """Yield the segments with more than one bias, and its bounds: the lower ones, and minus the upper ones."""
+    known, F = np.zeros(0), np.zeros(0)
+    for k in _may_be_level(path, first):
+        bounds = _bounds_of_coefficients(path, k)
+        if bounds is None:
+            continue
+        b = bounds.copy()
+        segment = path._segments[k]
+        b[segment.points] = segment.coefficients(float(path.lam[k + 1]))  # of a large kernel value rounding is seen
+        if not np.array_equal(b, known):  # many have the same
+            known, F = b, _decision_values(path, b)
+        yield k, _bounds(path, bounds, F, float(path.lam[k]), float(path.lam[k + 1]))
+
+
+def _decision_values(path: Path, b: np.ndarray) -> np.ndarray:
+    """Return K b, summed in twice the precision: kernel values may be of very different size."""
+    assert path.gram is not None
+    product = path.gram.precise_dot(b, np.arange(b.size), from_data=False)
+    return product.high + product.low
+
+
+def _may_be_level(path: Path, first: int) -> list[int]:
+    """Return the segments whose bias moves as the margin of a point does, as where no b moves."""
+    some = path._segments[first:]
+    point = np.array([segment.points[0] if segment.points.size else 0 for segment in some], dtype=np.int64)
+    size, v0 = np.array([(segment.points.size, segment.v0) for segment in some]).reshape(-1, 2).T
+    target1, eps1 = path.family.target1[point], path.family.eps1
+    off = np.abs(np.abs(v0 - target1) - eps1)
+    return (first + np.flatnonzero((size <= 1) | (off <= SLOPE * (1.0 + np.abs(target1) + eps1)))).tolist()
+
+
+def _bounds_of_coefficients(path: Path, k: int) -> np.ndarray | None:
+    """Return the bounds that the b of all points are at on segment k; None if one of them is between its bounds."""
+    segment, family = path._segments[k], path.family
+    E, (lower, upper) = segment.points, family.box
+    bounds = np.stack([lower[E], upper[E], np.zeros(E.size)])[: 3 if family.is_two_sided else 2]
+    ends = np.stack([segment.coefficients(float(lam)) for lam in path.lam[k : k + 2]])
+    off = np.abs(ends[:, None] - bounds).max(axis=0)  # the farther of both
+    nearest = off.argmin(axis=0)
+    if (off.min(axis=0) > AT_BOUND * family.w[E]).any():
+        return None
+    b = family.at_rest(path.sets_at(k))
+    b[E] = bounds[nearest, np.arange(E.size)]
+    return b
+
+
+def _bounds(path: Path, b: np.ndarray, F: np.ndarray, begin: float, end: float) -> tuple[Envelope, Envelope]:
+    """Return the lower bounds of the bias, and minus the upper ones."""
+    family = path.family
+    lower, upper = family.box
+    found = []
+    for sign, can_move, side in (
+        (1.0, b < upper, np.where(b >= 0.0, 1.0, -1.0)),
+        (-1.0, b > lower, np.where(b > 0.0, 1.0, -1.0)),
+    ):
+        constant, slope = family.target0 - side * family.eps0 - F, family.target1 - side * family.eps1
+        found.append(envelope(sign * constant[can_move], sign * slope[can_move], begin, end))
+    return found[0], found[1]
+
+
+@np.errstate(over="ignore", invalid="ignore")  # what is beyond float64 meets nowhere
+def envelope(constant: np.ndarray, slope: np.ndarray, begin: float, end: float) -> Envelope:
+    """Return the largest of all lines from a lam down to a smaller one.  Each line of it has a smaller slope than the last."""
+    value = constant + begin * slope
+    at, largest, found = begin, np.flatnonzero(value == value.max()), []
+    while at > end:
+        k = int(largest[slope[largest].argmin()])
+        found.append((at, constant[k], slope[k]))
+        below = np.flatnonzero(slope < slope[k])
+        meets = np.minimum((constant[below] - constant[k]) / (slope[k] - slope[below]), at)
+        at = float(meets.max(initial=-np.inf))
+        largest = below[meets == at]
+    return Envelope(*np.array(found).T)
+
+
+def _parts(
+    path: Path, k: int, bounds: tuple[Envelope, Envelope], begin: float, end: float
+) -> list[tuple[float, Segment]]:
+    """Return the parts of a segment, with where each begins."""
+    lower, minus_upper = bounds
+    kinks = np.concatenate([lower.lam, minus_upper.lam])
+    starts, parts = [begin], []
+    for lam in np.sort(kinks)[::-1].tolist():
+        if lam < starts[-1] * (1.0 - SAME) and lam > end * (1.0 + SAME):
+            starts.append(lam)
+    segment = path._segments[k]
+    for lam in starts:
+        (constant, slope), (minus_constant, minus_slope) = lower.from_lam(lam), minus_upper.from_lam(lam)
+        u0, v0 = 0.5 * (constant - minus_constant), 0.5 * (slope - minus_slope)
+        parts.append((lam, segment._replace(u0=u0 + segment.anchor * v0, v0=v0)))
+    return parts
