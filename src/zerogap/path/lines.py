@@ -16,7 +16,7 @@ import numpy as np
 from zerogap.compiled import NO_POINT
 from zerogap.free_system import DenseFreeSystem
 from zerogap.gram import Gram
-from zerogap.path.engine import Segment, Step, segment_between
+from zerogap.path.engine import ELBOW, Segment, Step, segment_between
 from zerogap.path.events import (
     ElbowFactor,
     FirstEnd,
@@ -39,6 +39,7 @@ from zerogap.path.tolerances import (
     FRESH_EVERY,
     LEFT_OVER,
     LENGTHS,
+    MANY_TIED,
     MAX_COORDINATES,
     NEAR,
     OPEN,
@@ -46,9 +47,11 @@ from zerogap.path.tolerances import (
     OUTSIDE_STEEP,
     REFRESH_BELOW,
     ROUNDS,
+    ROUNDS_OF_TIES,
     SEEN_LEFT_OVER,
     SEEN_OUTSIDE,
     SHORT,
+    SLOW,
     UNIT_ERROR,
     UNSURE,
     VISIBLE,
@@ -329,14 +332,17 @@ class Lines:
             lam_end, lam, self._point_arrays, self._elbow, screening.candidates, screening.reference, self.largest
         )
 
-    def choose_among_tied(self, near: float, lam: float) -> tuple[int, int]:
-        """Return the position and the point of the event, of all down to ``near``, that makes the elbow least dependent."""
+    def choose_among_tied(self, near: float, lam: float) -> tuple[int, int, np.ndarray]:
+        """Return the position and the point of the event, of all down to ``near``, that makes the elbow least dependent.
+
+        If it is one that enters the elbow, also all others that do.
+        """
         position, point, entering = tied_candidates(
             near, lam, self._point_arrays, self._elbow, self.screening.candidates, self.largest
         )
         if position == NO_POINT:
-            point = int(entering[np.argmax(self.system.distances(entering))])
-        return position, point
+            point = self.system.farthest(entering)
+        return position, point, entering
 
     def pass_ordinary(self, lam: float, lam_end: float, max_events: int) -> tuple[list[Step], float, bool]:
         """Pass up to so many ordinary events in a compiled loop.
@@ -375,6 +381,25 @@ class Lines:
         else:
             self._take(self.screening.enter(before, response, i, self.sets.b[i]), response.d0)
         return True
+
+    def enter_all(self, points: np.ndarray) -> np.ndarray:
+        """Let points that tie into the elbow at once, those that then move into their boxes as lam falls; return them.
+
+        None, if they are few, or depend on each other or on the elbow.
+        """
+        system, sets = self.system, self.sets
+        for _ in range(ROUNDS_OF_TIES):
+            if points.size < MANY_TIED or not system.append_all(points):
+                break
+            v, _ = system.solve_one(sets.m1[system.points], sets.family.total1)
+            rate = sets.y[points] * v[-points.size :] * (ELBOW - sets.status[points])
+            is_inward = rate < -SLOW * np.abs(v).max()
+            if is_inward.all():
+                self.invalidate()
+                return points
+            system.remove_last(points.size)
+            points = points[is_inward]
+        return points[:0]
 
     def leave(self, position: int, target: int) -> int:
         """Let the point at a position come to rest at the bound of a set; return it."""
