@@ -113,6 +113,10 @@ class FreeSystem:
         self._factor[:count, :count] = factor.T[:count, :count]
         return int(count)
 
+    def append_all(self, new: np.ndarray) -> bool:
+        """Add several points at once, if their kernel values are at hand; return whether they were added."""
+        return False
+
     def remove(self, position: int) -> None:
         """Take out the point at a position; those behind move up."""
         remove_row(self._factor, self._forward_ones, self.size, position)

@@ -97,7 +97,10 @@ def _combine(K, E, x, begin, out):
 @jit
 def add_exactly(K, rows, x, E, total, error):
     """Add x'K[rows, E] to total + error, a sum in twice the working precision (Ogita, Rump and Oishi, 2005)."""
+    near = np.empty(E.size)  # gathered first, so that the sums are vectorised
     for j in range(rows.size):
         row, a = K[rows[j]], x[j]
         for k in range(E.size):
-            total[k], error[k] = add_product(total[k], error[k], row[E[k]], a)
+            near[k] = row[E[k]]
+        for k in range(E.size):
+            total[k], error[k] = add_product(total[k], error[k], near[k], a)
