@@ -16,8 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dpstrf
+from scipy.linalg.lapack import dpotrf, dpstrf, dtrtrs
 
 from zerogap import memory
 from zerogap.compiled import HUGE, inline, inline_sums, jit, jit_sums
@@ -205,19 +204,34 @@ class DenseFreeSystem(FreeSystem):
         """
         m, end = self.size, self.size + new.size
         self.reserve(new.size)
-        L, f, E = self._factor, self._forward_ones, self.points
-        rows, corner = self.K[np.ix_(new, E)] + self.tau, self.K[np.ix_(new, new)] + self.tau
-        for a in range(0, m, BLOCK):
-            b = min(a + BLOCK, m)
-            rows[:, a:b] -= rows[:, :a] @ L[a:b, :a].T
-            rows[:, a:b] = solve_triangular(L[a:b, a:b], rows[:, a:b].T, lower=True, check_finite=False).T
+        L, f = self._factor, self._forward_ones
+        rows, corner = self.forward(new)
         last, info = dpotrf(corner - rows @ rows.T, lower=1, clean=1)
         if info != 0 or not (np.square(np.diagonal(last)) > INDEPENDENT * np.diagonal(corner)).all():
             return False
         L[m:end, :m], L[m:end, m:end], self._points[m:end] = rows, last, new
-        f[m:end] = solve_triangular(last, 1.0 - rows @ f[:m], lower=True, check_finite=False)
+        f[m:end] = dtrtrs(last, 1.0 - rows @ f[:m], lower=1)[0]
         self.size = end
         return True
+
+    def forward(self, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return L^-1 A_EN, a row for each of the new points N, and A_NN."""
+        L, m = self._factor, self.size
+        rows = self.K[np.ix_(new, self.points)] + self.tau
+        for a in range(0, m, BLOCK):
+            b = min(a + BLOCK, m)
+            rows[:, a:b] -= rows[:, :a] @ L[a:b, :a].T
+            rows[:, a:b] = dtrtrs(L[a:b, a:b], rows[:, a:b].T, lower=1)[0].T
+        return rows, self.K[np.ix_(new, new)] + self.tau
+
+    def back(self, rows: np.ndarray) -> np.ndarray:
+        """Return L^-T x for all rows x."""
+        L, m, rows = self._factor, self.size, rows.copy()
+        for a in range((m - 1) // BLOCK * BLOCK, -1, -BLOCK):
+            b = min(a + BLOCK, m)
+            rows[:, a:b] -= rows[:, b:] @ L[b:m, a:b]
+            rows[:, a:b] = dtrtrs(L[a:b, a:b], rows[:, a:b].T, lower=1, trans=1)[0].T
+        return rows
 
     def remove_last(self, count: int) -> None:
         """Take out the last points: nothing else of the factor changes."""
