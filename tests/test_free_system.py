@@ -64,17 +64,52 @@ def test_rounding_is_not_taken_for_a_distance():
         assert [system.append(i) is not None for i in range(8)] == [True] * 3 + [False] * 5
 
 
-def test_distances_of_points_that_may_enter():
+def test_the_farthest_of_points_that_may_enter_unless_one_before_is_far_enough():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((20, 9))
+    X = 1e-2 * rng.standard_normal((20, 9))
+    X[:6] *= 100.0
     system = DenseFreeSystem(X @ X.T)
     lifted = np.column_stack([X, np.full(20, np.sqrt(system.tau))])
-    np.testing.assert_allclose(system.distances(np.arange(3)), (lifted[:3] ** 2).sum(axis=1))
+    assert system.farthest(np.array([4, 2, 3])) == 4  # with nobody there all of the first is left
     for i in range(6):
-        system.append(i)
+        assert system.append(i) is not None
     span, _ = np.linalg.qr(lifted[:6].T)
-    off = lifted[6:] - lifted[6:] @ span @ span.T
-    np.testing.assert_allclose(system.distances(np.arange(6, 20)), (off**2).sum(axis=1), rtol=1e-10)
+    off = ((lifted[6:] - lifted[6:] @ span @ span.T) ** 2).sum(axis=1)
+    assert off.max() < 0.25 * (lifted[6:] ** 2).sum(axis=1).min()
+    assert system.farthest(np.arange(6, 20)) == 6 + np.argmax(off)
+    X[12] *= 1000.0
+    system.K[:] = X @ X.T
+    assert system.farthest(np.arange(6, 20)) == 12
+
+
+@pytest.mark.parametrize("before", [0, 5, 150])
+def test_points_that_are_appended_at_once_are_as_if_one_by_one(before):
+    X = np.random.default_rng(0).standard_normal((200, 300))
+    K = X @ X.T
+    system, one_by_one = DenseFreeSystem(K, capacity=4), DenseFreeSystem(K, capacity=4)
+    for i in range(before):
+        system.append(i)
+    for i in range(before + 40):
+        one_by_one.append(i)
+    assert system.append_all(np.arange(before, before + 40))
+    m, L = system.size, one_by_one._factor
+    np.testing.assert_array_equal(system.points, one_by_one.points)
+    np.testing.assert_allclose(np.tril(system._factor[:m, :m]), np.tril(L[:m, :m]), atol=1e-11)
+    np.testing.assert_allclose(system._forward_ones[:m], one_by_one._forward_ones[:m], atol=1e-12)
+    system.remove_last(40)
+    assert system.points.tolist() == list(range(before))
+
+
+def test_dependent_points_are_not_appended_at_once():
+    X = np.random.default_rng(0).standard_normal((12, 6))
+    X[11] = 0.5 * (X[0] + X[10])
+    system = DenseFreeSystem(X @ X.T)
+    for i in range(3):
+        system.append(i)
+    for some in ([3, 10, 11], [4, 5, 4], [1, 5]):
+        assert not system.append_all(np.array(some))
+        assert system.points.tolist() == [0, 1, 2]
+    assert system.append_all(np.array([5, 3]))
 
 
 @pytest.mark.parametrize("has_border", [True, False])

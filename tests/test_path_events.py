@@ -6,14 +6,16 @@ import pytest
 from zerogap import svm_path
 from zerogap.compiled import NO_POINT
 from zerogap.free_system import DenseFreeSystem
+from zerogap.gram import Gram
 from zerogap.path import single
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment
 from zerogap.path.events import PointArrays, Scale, line_residual, lines_hold, ratio_test, tied_candidates
 from zerogap.path.family import Family
+from zerogap.path.lines import Lines
 from zerogap.path.rows import ElbowLines
 from zerogap.path.screening import Candidates, Displacement, Reference, Screening
 from zerogap.path.sets import Sets
-from zerogap.path.single import NextEvent, SingleEngine
+from zerogap.path.single import NextEvent, Single, SingleEngine
 from zerogap.path.tolerances import LEFT_OVER, ROUGH, SLOW
 
 
@@ -304,3 +306,50 @@ def test_at_a_breakpoint_the_segment_that_stays_in_the_box_is_read():
             path._segments[wrong] = kept[wrong]._replace(u=kept[wrong].u + 10.0 * path.y[kept[wrong].points])
             assert path._position(lam * path.lam[k]) == right
             path._segments[:] = kept
+
+
+def tied_problem(kind):
+    """Points whose margins are reached at a few C by many at once."""
+    rng = np.random.default_rng(3)
+    y = np.where(np.arange(60) < 25, 1.0, -1.0)
+    if kind == "apart":  # kernel values between them are nothing
+        return np.eye(60), y
+    if kind == "weights":  # those of one weight tie
+        return np.diag(rng.choice([1.0, 2.0, 4.0], 60)), y
+    K = np.kron(np.eye(12), np.full((5, 5), 0.4)) + 0.6 * np.eye(60)  # groups of five, all as near to each other
+    return K, y * np.where(rng.random(60) < 0.2, -1.0, 1.0)
+
+
+@pytest.mark.parametrize("kind", ["apart", "weights", "groups"])
+def test_points_that_tie_enter_the_elbow_together(kind, monkeypatch):
+    K, y = tied_problem(kind)
+    sizes, enter_all = [], Lines.enter_all
+
+    def watched(lines, points):
+        entered = enter_all(lines, points)
+        sizes.append(entered.size)
+        return entered
+
+    monkeypatch.setattr(Lines, "enter_all", watched)
+    path = svm_path(K, y, kernel="precomputed", C_min=1e-2)
+    assert max(sizes) >= 8
+    assert path.n_backups == 0
+    assert path.largest_gap_ <= 1e-9
+    monkeypatch.setattr(Lines, "enter_all", lambda lines, points: points[:0])
+    one_by_one = svm_path(K, y, kernel="precomputed", C_min=1e-2)
+    for C in (0.3, 0.7, 0.99, 1.01, 1.5, 3.0, 100.0):
+        np.testing.assert_allclose(path.coefficients_at(C), one_by_one.coefficients_at(C), atol=1e-9 * C)
+
+
+def test_tied_points_that_would_leave_their_box_do_not_enter():
+    """As the others enter, those of the smaller class that are nearest to them are pushed back."""
+    K, y = tied_problem("apart")
+    engine = Single().start(Gram(K, "precomputed"), Family.hinge(y, np.ones(60)), 1.5)
+    lines = engine.lines
+    lines.solve(engine.lam)
+    inside = np.setdiff1d(np.flatnonzero(y > 0), lines.points)[:10]
+    outside = np.setdiff1d(np.flatnonzero(y > 0), [*lines.points, *inside])[:3]
+    size, lines.sets.status[outside] = lines.points.size, RIGHT  # they would have to rise, and will fall
+    assert sorted(lines.enter_all(np.concatenate([inside, outside]))) == sorted(inside)
+    assert lines.points.size == size + 10
+    assert lines.enter_all(outside).size == 0

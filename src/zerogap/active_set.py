@@ -322,6 +322,8 @@ class ActiveSet:
             self.system.renumber(free)
             order, taken = positions[done:], free[positions[:done]]
             self.side[taken], self.kkt_error[taken] = side[positions[:done]], biases[positions[:done]] - self.bias
+        elif free.size > FEW and self.system.append_all(free):
+            self.side[free], self.kkt_error[free], order = side, biases - self.bias, order[:0]
         for k in order[np.argsort(-room[order], kind="stable")]:  # those that can give way come first
             if limits.is_over():
                 break

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpstrf
+from scipy.linalg.lapack import dpotrf, dpstrf, dtrtrs
 
 from zerogap import memory
-from zerogap.compiled import inline, inline_sums, jit, jit_sums
+from zerogap.compiled import HUGE, inline, inline_sums, jit, jit_sums
 
 # A point whose distance from the affine hull of the others is, squared and relative, below this counts as lying in it.
 DEPENDENT = 1e-13
@@ -28,6 +28,10 @@ DEPENDENT = 1e-13
 # a length of zero: this, times the square of their sum.
 DISTANCE_ROUNDING = 4e-16
 
+FAR = 0.25  # of many points that tie one is as good as any if this much of its corner is left
+INDEPENDENT = 1e-3  # if so much is left of all of them they may be added at once
+
+BLOCK = 64  # rows of the factor that are solved for at once, all the work between them being a product of matrices
 SPARE = 64  # points for which there is room beside those that are loaded at once
 
 
@@ -108,6 +112,10 @@ class FreeSystem:
         self._factor[:count, :count] = factor.T[:count, :count]
         return int(count)
 
+    def append_all(self, new: np.ndarray) -> bool:
+        """Add several points at once, if their kernel values are at hand; return whether they were added."""
+        return False
+
     def remove(self, position: int) -> None:
         """Take out the point at a position; those behind move up."""
         remove_row(self._factor, self._forward_ones, self.size, position)
@@ -152,11 +160,11 @@ class FreeSystem:
     def reserve(self, more: int = 1) -> None:
         """Make room for another point, or several."""
         if self.size + more > self._points.size:
-            self._grow()
+            self._grow(self.size + more)
 
-    def _grow(self) -> None:
+    def _grow(self, least: int) -> None:
         m, points, factor, forward_ones = self.size, self._points, self._factor, self._forward_ones
-        self._make_room(2 * points.size)
+        self._make_room(max(2 * points.size, least))
         self._points[:m], self._forward_ones[:m], self._factor[:m, :m] = points[:m], forward_ones[:m], factor[:m, :m]
 
     def _make_room(self, capacity: int) -> None:
@@ -189,6 +197,46 @@ class DenseFreeSystem(FreeSystem):
         self.size = m + 1
         return Response(d, d0)
 
+    def append_all(self, new: np.ndarray) -> bool:
+        """Add several points at once, by products of matrices, if they are plainly independent; else change nothing.
+
+        Returns whether they were added.
+        """
+        m, end = self.size, self.size + new.size
+        self.reserve(new.size)
+        L, f = self._factor, self._forward_ones
+        rows, corner = self.forward(new)
+        last, info = dpotrf(corner - rows @ rows.T, lower=1, clean=1)
+        if info != 0 or not (np.square(np.diagonal(last)) > INDEPENDENT * np.diagonal(corner)).all():
+            return False
+        L[m:end, :m], L[m:end, m:end], self._points[m:end] = rows, last, new
+        f[m:end] = dtrtrs(last, 1.0 - rows @ f[:m], lower=1)[0]
+        self.size = end
+        return True
+
+    def forward(self, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return L^-1 A_EN, a row for each of the new points N, and A_NN."""
+        L, m = self._factor, self.size
+        rows = self.K[np.ix_(new, self.points)] + self.tau
+        for a in range(0, m, BLOCK):
+            b = min(a + BLOCK, m)
+            rows[:, a:b] -= rows[:, :a] @ L[a:b, :a].T
+            rows[:, a:b] = dtrtrs(L[a:b, a:b], rows[:, a:b].T, lower=1)[0].T
+        return rows, self.K[np.ix_(new, new)] + self.tau
+
+    def back(self, rows: np.ndarray) -> np.ndarray:
+        """Return L^-T x for all rows x."""
+        L, m, rows = self._factor, self.size, rows.copy()
+        for a in range((m - 1) // BLOCK * BLOCK, -1, -BLOCK):
+            b = min(a + BLOCK, m)
+            rows[:, a:b] -= rows[:, b:] @ L[b:m, a:b]
+            rows[:, a:b] = dtrtrs(L[a:b, a:b], rows[:, a:b].T, lower=1, trans=1)[0].T
+        return rows
+
+    def remove_last(self, count: int) -> None:
+        """Take out the last points: nothing else of the factor changes."""
+        self.size -= count
+
     def remove_with_response(self, position: int) -> Response:
         """Remove the point at a position, those behind move up; return how they respond to it."""
         self.size -= 1
@@ -197,12 +245,13 @@ class DenseFreeSystem(FreeSystem):
             d, remove_point(self.K, self._points, self._factor, self._forward_ones, self.size, position, self.tau, d)
         )
 
-    def distances(self, points: np.ndarray) -> np.ndarray:
-        """Return the square of what each point would have on the factor's diagonal.
+    def farthest(self, points: np.ndarray) -> int:
+        """Return the first of some points that is plainly far from those in the system, or else the one that is farthest.
 
-        It is the squared distance from the span of those in the system, all with sqrt(tau) as one more feature.
+        The square of what a point would have on the factor's diagonal is its squared distance from the span of those in the
+        system, all with sqrt(tau) as one more feature.
         """
-        return _distances(self.K, points, self._points, self._factor, self.size, self.tau)
+        return int(points[_farthest(self.K, points, self._points, self._factor, self.size, self.tau)])
 
     def dependence(self, i: int) -> np.ndarray:
         """Return d with sum(d) = -1 and K_E d = -K_Ei: moving x_E by d and x_i by one changes no decision value."""
@@ -306,18 +355,22 @@ def append_point(K, i, points, factor, forward_ones, m, tau, d):
 
 
 @jit_sums
-def _distances(K, candidates, points, factor, m, tau):
-    """Return what would be left of the corner of each candidate."""
-    left, column = np.empty(candidates.size), np.empty(m)
+def _farthest(K, candidates, points, factor, m, tau):
+    """Return the first candidate of whose corner enough would be left, or else the one of whose corner most is."""
+    best, most, column = 0, -HUGE, np.empty(m)
     for c in range(candidates.size):
         i = candidates[c]
         for k in range(m):
             column[k] = K[i, points[k]] + tau
         _forward(factor, 0, m, column)
-        left[c] = K[i, i] + tau
+        left = K[i, i] + tau
         for k in range(m):
-            left[c] -= column[k] * column[k]
-    return left
+            left -= column[k] * column[k]
+        if left > most:
+            best, most = c, left
+        if left >= FAR * (K[i, i] + tau):
+            break
+    return best
 
 
 @jit_sums

@@ -16,7 +16,8 @@ import numpy as np
 from zerogap.compiled import NO_POINT
 from zerogap.free_system import DenseFreeSystem
 from zerogap.gram import Gram
-from zerogap.path.engine import Segment, Step, segment_between
+from zerogap.path.ahead import LARGE, LEAST, MOST, look_ahead, next_to_enter, pass_entering
+from zerogap.path.engine import ELBOW, Segment, Step, segment_between
 from zerogap.path.events import (
     ElbowFactor,
     FirstEnd,
@@ -32,13 +33,14 @@ from zerogap.path.events import (
 )
 from zerogap.path.renewal import Whole
 from zerogap.path.rows import Change, ElbowLines, add_exactly
-from zerogap.path.screening import Screening
+from zerogap.path.screening import Displacement, Screening
 from zerogap.path.sets import Sets
 from zerogap.path.tolerances import (
     CLEAR,
     FRESH_EVERY,
     LEFT_OVER,
     LENGTHS,
+    MANY_TIED,
     MAX_COORDINATES,
     NEAR,
     OPEN,
@@ -46,9 +48,12 @@ from zerogap.path.tolerances import (
     OUTSIDE_STEEP,
     REFRESH_BELOW,
     ROUNDS,
+    ROUNDS_OF_TIES,
     SEEN_LEFT_OVER,
     SEEN_OUTSIDE,
     SHORT,
+    SLOW,
+    TIE,
     UNIT_ERROR,
     UNSURE,
     VISIBLE,
@@ -68,6 +73,7 @@ class Lines:
         self._largest_rounding = 0.0  # that of the steepest lines since they were last solved for
         self.left_over = LEFT_OVER  # that may stay on the margins of the elbow, relative to lam
         self.outside = OUTSIDE  # how far a coefficient may be outside its box, as a part of it
+        self._streak = 0  # points that have entered the elbow since one has left it, as far as compiled loops know
         self.is_fine = False  # whether what is left over for speed would be seen in the gap
         self.clear()
 
@@ -329,38 +335,86 @@ class Lines:
             lam_end, lam, self._point_arrays, self._elbow, screening.candidates, screening.reference, self.largest
         )
 
-    def choose_among_tied(self, near: float, lam: float) -> tuple[int, int]:
-        """Return the position and the point of the event, of all down to ``near``, that makes the elbow least dependent."""
+    def choose_among_tied(self, near: float, lam: float) -> tuple[int, int, np.ndarray]:
+        """Return the position and the point of the event, of all down to ``near``, that makes the elbow least dependent.
+
+        If it is one that enters the elbow, also all others that do.
+        """
         position, point, entering = tied_candidates(
             near, lam, self._point_arrays, self._elbow, self.screening.candidates, self.largest
         )
         if position == NO_POINT:
-            point = int(entering[np.argmax(self.system.distances(entering))])
-        return position, point
+            point = self.system.farthest(entering)
+        return position, point, entering
 
     def pass_ordinary(self, lam: float, lam_end: float, max_events: int) -> tuple[list[Step], float, bool]:
         """Pass up to so many ordinary events in a compiled loop.
 
         Return the steps, the lam it came to, and whether the next event is known not to be ordinary.
         """
-        system, sets, screening = self.system, self.sets, self.screening
-        system.reserve(FRESH_EVERY)
+        self.system.reserve(FRESH_EVERY)
+        made = self._pass_entering(lam, lam_end, max_events)
+        if made:
+            return made, made[-1].lam, False
         log, count, moving, is_special = pass_ordinary(
-            lam_end, max_events, self._point_arrays,
-            ElbowFactor(self.K, system._points, system._factor, system._forward_ones, system.tau, system.has_border),
-            screening.room, self._whole,
-            Moving(
-                lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped_sum,
-                sets.n_capped, screening.kept,
-            ),
-            self.scale,
+            lam_end, max_events, self._point_arrays, self._factor, self.screening.room, self._whole, self._moving(lam), self.scale
         )  # fmt: skip
+        self._take_moving(moving)
+        leaves = np.flatnonzero(log.moves[:count, 2] != ELBOW)
+        self._streak = count - 1 - int(leaves[-1]) if leaves.size else self._streak + count
+        return steps_of(log, count), moving.lam, bool(is_special)
+
+    def _pass_entering(self, lam: float, lam_end: float, max_events: int) -> list[Step]:
+        """Pass events by which points enter a large elbow, if of late no other were met."""
+        screening = self.screening
+        if not self._whole.is_hinge or self.system.size < LARGE or self._streak < LEAST // 2:
+            return []
+        if self.age > FRESH_EVERY - LEAST:
+            self.solve(lam)
+        first = self._ratio_test(lam, lam_end)
+        if self.age and not screening.is_safe(self._displacement(lam, first)):
+            self.solve(lam)
+            first = self._ratio_test(lam, lam_end)
+        is_tied = first.second >= first.lam - TIE * lam or first.lam > (1.0 - TIE) * lam
+        if first.position != NO_POINT or is_tied or first.outside > self.outside:
+            return []
+        if self.age == 0:
+            screening.screen(lam, self._displacement(lam, first))
+        room = FRESH_EVERY - self.age
+        some = min(max(2 * self._streak, LEAST), MOST, room, max_events)
+        points = next_to_enter(lam, self._point_arrays, screening.candidates, some)
+        ahead = look_ahead(self.system, screening, points)
+        log, count, moving = pass_entering(
+            lam_end, self._point_arrays, self._factor, screening.room, self._moving(lam), self.scale, ahead
+        )
+        self._take_moving(moving)
+        self._streak = max(count, self._streak // 2)
+        return steps_of(log, count)
+
+    def _displacement(self, lam: float, first: FirstEnd) -> Displacement:
+        fall = lam - first.lam
+        return Displacement(fall, fall * first.departure, fall * abs(self.v0 - self.screening.reference.v0))
+
+    @property
+    def _factor(self) -> ElbowFactor:
+        system = self.system
+        return ElbowFactor(
+            self.K, system._points, system._factor, system._forward_ones, system.tau, system.has_border
+        )
+
+    def _moving(self, lam: float) -> Moving:
+        sets = self.sets
+        return Moving(
+            lam, self.u, self.v, self.u0, self.v0, self.system.size, self.age, self._largest_rounding, sets.capped_sum,
+            sets.n_capped, self.screening.kept,
+        )  # fmt: skip
+
+    def _take_moving(self, moving: Moving) -> None:
         (
-            lam, self.u, self.v, self.u0, self.v0, system.size, self.age, self._largest_rounding, sets.capped_sum,
-            sets.n_capped, kept,
+            _, self.u, self.v, self.u0, self.v0, self.system.size, self.age, self._largest_rounding, self.sets.capped_sum,
+            self.sets.n_capped, kept,
         ) = moving  # fmt: skip
-        screening.take(kept)
-        return steps_of(log, count), lam, bool(is_special)
+        self.screening.take(kept)
 
     # Changes of the elbow.
 
@@ -375,6 +429,25 @@ class Lines:
         else:
             self._take(self.screening.enter(before, response, i, self.sets.b[i]), response.d0)
         return True
+
+    def enter_all(self, points: np.ndarray) -> np.ndarray:
+        """Let points that tie into the elbow at once, those that then move into their boxes as lam falls; return them.
+
+        None, if they are few, or depend on each other or on the elbow.
+        """
+        system, sets = self.system, self.sets
+        for _ in range(ROUNDS_OF_TIES):
+            if points.size < MANY_TIED or not system.append_all(points):
+                break
+            v, _ = system.solve_one(sets.m1[system.points], sets.family.total1)
+            rate = sets.y[points] * v[-points.size :] * (ELBOW - sets.status[points])
+            is_inward = rate < -SLOW * np.abs(v).max()
+            if is_inward.all():
+                self.invalidate()
+                return points
+            system.remove_last(points.size)
+            points = points[is_inward]
+        return points[:0]
 
     def leave(self, position: int, target: int) -> int:
         """Let the point at a position come to rest at the bound of a set; return it."""

@@ -7,19 +7,22 @@ interval between the breakpoints of all pairs, it changes also where two of thes
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from zerogap.compiled import jit
-from zerogap.path.engine import LEFT
+from zerogap.compiled import inline, jit
+from zerogap.path.engine import LEFT, Segment, Transition
 from zerogap.path.result import Path
-from zerogap.path.rows import add_row, lines, weighted_rows
+from zerogap.path.rows import weighted_rows
 
 NO_LENGTH = (
     1e-13  # relative: an interval of C this short is rounding of its ends, of duplicates among the points above all
 )
+SEGMENTS = 64  # whose decision values are one product: so few that hardly more points move on them than on one
+BLOCK_VALUES = 1_000_000  # decision values of them at either end
+SAME = 1e-12  # part of its cap by which rounding moves a coefficient where two segments meet
 MEMORY = 100_000_000  # bytes of decision values on all segments of all pairs, kept at once where votes are equal
 
 
@@ -32,24 +35,106 @@ class Ends(NamedTuple):
     last: np.ndarray
 
 
+class Block(NamedTuple):
+    """Scaled decision values of t points at the ends of s segments, in the order of lam; where two meet they share a row."""
+
+    lam: np.ndarray  # (r,) descending; twice the same where the solution jumps
+    values: np.ndarray  # (r, t)
+    first: np.ndarray  # (s,) the row at which a segment begins; the one behind is its end
+
+
 def values_at_ends(path: Path, K: np.ndarray, places: np.ndarray) -> Iterator[Ends]:
     """Yield the scaled decision values of every segment.
 
     ``K[places]`` (m, t) are the kernel values of the distinct points against t others.
     """
+    for lam, values, rows in _blocks(path, K, places):
+        for k in rows.tolist():
+            yield Ends(float(lam[k]), float(lam[k + 1]), values[k], values[k + 1])
+
+
+def _blocks(path: Path, K: np.ndarray, places: np.ndarray) -> Iterator[Block]:
+    """Yield the same for some segments at a time."""
     path.check_not_empty()
-    cap, left = path.y * path.points.weight, np.flatnonzero(path.start == LEFT)
+    cap, is_left = path.y * path.points.weight, path.start == LEFT
+    left = np.flatnonzero(is_left)
     g = weighted_rows(K, places[left], cap[left])
-    for lam, end, segment, transitions in path.segments():
-        for t in transitions:
-            step = int(t.target == LEFT) - int(t.origin == LEFT)
-            if step:
-                add_row(K, places[t.point], step * cap[t.point], g)
-        first, last = np.empty(g.size), np.empty(g.size)
-        at = segment.coefficients
-        lines(K, places[segment.points], at(lam), at(end), segment.bias(lam), segment.bias(end), g, first, last)
-        last += g
-        yield Ends(float(lam), float(end), first, last)
+    at_once = max(1, min(SEGMENTS, BLOCK_VALUES // max(K.shape[1], 1)))
+    walk = iter(path.segments())
+    while some := list(islice(walk, at_once)):
+        block, g = _values_of(some, cap, is_left, K, places, g)
+        yield block
+
+
+def _values_of(
+    some: list[tuple[float, float, Segment, list[Transition]]],
+    cap: np.ndarray,
+    is_left: np.ndarray,
+    K: np.ndarray,
+    places: np.ndarray,
+    g: np.ndarray,
+) -> tuple[Block, np.ndarray]:
+    """Return the values of some segments by one product, and g behind them; ``is_left`` is brought there in place.
+
+    g is what the points at their caps make.  Of those that move on one of the segments, or between two, B has how far their
+    coefficients are from what they are in g: F = g + B K + bias.
+    """
+    ends = np.array([one[:2] for one in some])
+    lines = np.array([one[2][3:] for one in some])
+    points, u, v = (np.concatenate([one[2][k] for one in some]) for k in range(3))
+    edges = np.cumsum([0, *(one[2].points.size for one in some)])
+    made = [(k, t.point, int(t.target == LEFT) - int(t.origin == LEFT)) for k, one in enumerate(some) for t in one[3]]
+    moves = np.array(made, dtype=np.int64).reshape(-1, 3)
+    is_moving = np.zeros(cap.size, dtype=np.bool_)
+    is_moving[points] = is_moving[moves[:, 1]] = True
+    movers, column = np.flatnonzero(is_moving), np.cumsum(is_moving) - 1
+    own = cap[movers]
+    in_g = np.where(is_left[movers], own, 0.0)
+    # A row for either end of every segment, and one for g behind them; a column for each mover, for the bias and for g.
+    B, first = np.empty((2 * len(some) + 1, movers.size + 2)), np.empty(len(some), dtype=np.int64)
+    count = _coefficients(ends, lines, edges, column[points], u, v, moves, column, own, in_g, B, first)
+    is_left[movers] = in_g + B[count, :-2] != 0.0
+    values = B[: count + 1] @ np.concatenate([K[places[movers]], np.ones((1, g.size)), g[None]])
+    lam = np.empty(count)
+    lam[first + 1], lam[first] = ends[:, 1], ends[:, 0]
+    return Block(lam, values[:-1], first), values[-1]
+
+
+@jit
+def _coefficients(ends, lines, edges, columns, u, v, moves, column_of, cap, in_g, B, first):
+    """Write the rows of B, without those of a beginning that is the same as the end before, and where each segment begins."""
+    m, count, move = cap.size, 0, 0
+    rest = np.zeros(m)
+    for k in range(first.size):
+        while move < len(moves) and moves[move, 0] == k:
+            j = column_of[moves[move, 1]]
+            rest[j] += moves[move, 2] * cap[j]
+            move += 1
+        for side in range(2):
+            row, t = B[count], ends[k, side] - lines[k, 2]
+            row[m], row[m + 1] = lines[k, 0] + t * lines[k, 1], 1.0
+            for j in range(m):
+                row[j] = rest[j]
+            for e in range(edges[k], edges[k + 1]):
+                row[columns[e]] = (u[e] + t * v[e]) - in_g[columns[e]]
+            if side == 1 or not _is_same(row, B[count - 1], cap, ends[k, 0], count):
+                count += 1
+        first[k] = count - 2
+    B[count, m], B[count, m + 1] = 0.0, 1.0
+    for j in range(m):
+        B[count, j] = rest[j]
+    return count
+
+
+@inline
+def _is_same(row, before, cap, lam, count):
+    """Whether rounding alone tells a row from the one before it."""
+    if count == 0 or abs(row[cap.size] - before[cap.size]) > SAME * lam:
+        return False
+    is_same = True
+    for j in range(cap.size):
+        is_same &= abs(row[j] - before[j]) <= SAME * abs(cap[j])
+    return is_same
 
 
 def decision_values(
@@ -84,27 +169,21 @@ def sign_flips(path: Path, K: np.ndarray, places: np.ndarray, *, zero: bool = Fa
     """Return where the decision values of some points change their sign; ``zero`` is what counts as the sign of zero."""
     is_positive = np.greater_equal if zero else np.greater
     start: Any = None
-    now: Any = None
     lams, points = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
-    for lam, end, first, last in values_at_ends(path, K, places):
-        before, after = is_positive(first, 0.0), is_positive(last, 0.0)
-        if now is None:
-            start = before
-        else:  # a root that rounding has moved out of both segments is where they meet
-            met = (before != now).nonzero()[0]
-            if met.size:
-                lams.append(np.full(met.size, lam))
-                points.append(met)
-        now = after
-        crosses = (before != after).nonzero()[0]
-        if not crosses.size:
-            continue
-        a, b = np.abs(first[crosses]), np.abs(last[crosses])
-        # lam may be very much larger than end: a mean of both has all its digits, a difference has none.
-        roots = lam * (b / (a + b)) + end * (a / (a + b))
-        order = np.argsort(-roots, kind="stable")
-        lams.append(np.clip(roots[order], end, lam))
-        points.append(crosses[order])
+    last = np.zeros((0, K.shape[1]))
+    for lam, values, _ in _blocks(path, K, places):
+        # Where one block ends and the next begins, too, a root may be that rounding has moved out of both segments.
+        lam, values = np.concatenate([lam[: len(last)], lam]), np.concatenate([last, values])
+        is_above, last = is_positive(values, 0.0), values[-1:]
+        start = is_above[0] if start is None else start
+        k, crosses = (is_above[1:] != is_above[:-1]).nonzero()
+        if k.size:
+            a, b = np.abs(values[k, crosses]), np.abs(values[k + 1, crosses])
+            # lam may be very much larger at the beginning than at the end: a mean of both has all its digits.
+            roots = np.clip(lam[k] * (b / (a + b)) + lam[k + 1] * (a / (a + b)), lam[k + 1], lam[k])
+            order = np.lexsort((-roots, k))
+            lams.append(roots[order])
+            points.append(crosses[order])
     return Flips(start, np.concatenate(lams), np.concatenate(points))
 
 

@@ -53,6 +53,8 @@ from zerogap.path.tolerances import (
     TRANSITIONS_PER_TIE,
 )
 
+NOBODY = np.zeros(0, dtype=np.int64)
+
 
 class NextEvent(NamedTuple):
     """A point reaches the end of its set."""
@@ -63,6 +65,7 @@ class NextEvent(NamedTuple):
     target: int
     displacement: Displacement
     outside: float  # how far the lines begin outside the box
+    tied: np.ndarray = NOBODY  # all points that get to their margins there, if there are several
 
 
 @dataclass(frozen=True)
@@ -247,7 +250,7 @@ class SingleEngine(Engine):
                     self._leave(event.position, event.target)
                     if not self.lines.points.size:
                         self._refill()
-                else:
+                elif not self._enter_together(event.tied):
                     self._enter(event.point)
             except FloatingPointError:
                 self._degenerate_steps = MAX_DEGENERATE + 1  # solve anew, further on
@@ -272,11 +275,11 @@ class SingleEngine(Engine):
         """
         lines = self.lines
         first = lines.first_end(self.lam, lam_end)
-        lam, position, point = first.lam, first.position, first.point
+        lam, position, point, tied = first.lam, first.position, first.point, NOBODY
         width = TIE * lam  # of where they are: the way there may be long
         if first.second >= lam - width:
             # lam stays that of the first: beyond it a coefficient would be outside its box.
-            position, point = lines.choose_among_tied(lam - width, self.lam)
+            position, point, tied = lines.choose_among_tied(lam - width, self.lam)
         if point != NO_POINT and lam > (1.0 - TIE) * self.lam:
             # What is left of the way is rounding.  As no way at all it counts among the degenerate steps, so that a circle of
             # ties is noticed, and leaves no segment whose two ends differ by rounding alone.
@@ -286,7 +289,7 @@ class SingleEngine(Engine):
             target = RIGHT if self.y[point] * lines.v[position] > 0 else LEFT
         t = self.lam - lam
         displacement = Displacement(t, t * first.departure, t * abs(lines.v0 - lines.screening.reference.v0))
-        return NextEvent(lam, point, position, target, displacement, first.outside)
+        return NextEvent(lam, point, position, target, displacement, first.outside, tied)
 
     def _move_to(self, lam: float, displacement: Displacement) -> None:
         self._degenerate_steps = self._degenerate_steps + 1 if lam == self.lam else 0
@@ -404,6 +407,15 @@ class SingleEngine(Engine):
     def _leave(self, position: int, target: int) -> None:
         self._set(self.lines.leave(position, target), target)
 
+    def _enter_together(self, tied: np.ndarray) -> bool:
+        """Let many tied points into the elbow at once; return whether any are in."""
+        if self._degenerate_steps > 1:  # they were tried when this lam was reached
+            return False
+        entered = self.lines.enter_all(tied)
+        for i in entered.tolist():
+            self._set(i, ELBOW)
+        return bool(entered.size)
+
     def _enter(self, index: int) -> None:
         """Let a point into the elbow; if it depends on it, in exchange for one of its points."""
         if self.lines.enter(index):
@@ -472,8 +484,10 @@ class SingleEngine(Engine):
             self._degenerate_steps = MAX_DEGENERATE + 1
             return
         self.lines.clear()
-        for i in (*inner, *entering):
-            self.lines.system.append(int(i))
+        elbow = np.concatenate([inner, entering])
+        if not self.lines.system.append_all(elbow):
+            for i in elbow:
+                self.lines.system.append(int(i))
         target = np.where(is_low, RIGHT, LEFT)
         target[np.isin(tied, self.lines.points)] = ELBOW
         for i, new in zip(tied.tolist(), target.tolist(), strict=True):
@@ -534,9 +548,8 @@ class FixedBiasEngine(SingleEngine):
 def _shortened(event: NextEvent, lam: float) -> NextEvent:
     """Return a part of the way to an event, on which no point changes sets."""
     part = (1.0 - SHORTENED) * lam / (lam - event.lam)
-    return NextEvent(
-        SHORTENED * lam, NO_POINT, NO_POINT, ELBOW, Displacement(*(part * x for x in event.displacement)), event.outside
-    )
+    way = Displacement(*(part * x for x in event.displacement))
+    return NextEvent(SHORTENED * lam, NO_POINT, NO_POINT, ELBOW, way, event.outside)
 
 
 def _harris_ratio_test(a: np.ndarray, rate: np.ndarray, w: np.ndarray) -> tuple[int, float]:

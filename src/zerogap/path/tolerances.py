@@ -54,6 +54,8 @@ NOISE = 1e-12
 
 # Ties.
 TIED = 1e-9  # what is nearer to the boundary of its set than this is tied: ten times what ``TIE`` leaves between events
+MANY_TIED = 8  # points that enter together, if they can: the lines are then solved for afresh
+ROUNDS_OF_TIES = 3  # in which those that would leave their boxes are left out
 TRANSITIONS_PER_TIE = 50  # transitions at one and the same C before the tie is resolved as a whole
 MAX_DEGENERATE = 10 * TRANSITIONS_PER_TIE  # and before that is given up
 BACKUP_STEP = 1e-6  # part of lam by which the backup goes on: past all that is tied, and no farther
