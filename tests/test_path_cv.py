@@ -138,6 +138,28 @@ def test_kernels_and_class_weights(cancer, options):
     check_against_grid_search(X, cancer[1], StratifiedKFold(3), **options)
 
 
+def test_without_a_bias(cancer):
+    """Independent fits at a few C, without a bias: their scores, and the model in the end."""
+    X, y = StandardScaler().fit_transform(cancer[0]), cancer[1]
+    C, cv = some_C(size=3), StratifiedKFold(3)
+    ours = SVCPathCV(C_max=100.0, cv=cv, fit_intercept=False).fit(X, y)
+    target = np.asarray(X[:, 0], dtype=float) + 3.0
+    curve = SVRPathCV(C_max=100.0, cv=KFold(3), fit_intercept=False).fit(X, target).cv_curve_
+    for k, ((train, test), (rows, others)) in enumerate(zip(cv.split(X, y), KFold(3).split(X), strict=True)):
+        for c in C:
+            model = SVC(c, tol=1e-9, fit_intercept=False).fit(X[train], y[train])
+            assert np.abs(model.decision_function(X[test])).min() > 1e-6
+            assert ours.cv_curve_.fold_scores(c)[k] == model.score(X[test], y[test])
+            regression = SVR(c, tol=1e-12, fit_intercept=False).fit(X[rows], target[rows])
+            error = np.mean((regression.predict(X[others]) - target[others]) ** 2)
+            assert curve.fold_scores(c)[k] == pytest.approx(-error, rel=1e-4)
+    assert ours.best_estimator_.intercept_ == 0.0
+    three = SVCPathCV(C_max=10.0, cv=2, fit_intercept=False).fit(*load_iris(return_X_y=True))
+    assert not three.best_estimator_.intercept_.any()
+    with pytest.raises(ValueError, match=r"fit_intercept must be True or False"):
+        SVCPathCV(fit_intercept="no").fit(X, y)
+
+
 def test_balanced_classes_are_those_of_each_fold(cancer):
     # At smaller C every point is at its bound, and in scikit-learn's bias one sees which of them rounding has left free.
     X = StandardScaler().fit_transform(cancer[0])

@@ -42,6 +42,7 @@ class PathCV(KernelMachine):
 
     C_min: float
     C_max: float
+    fit_intercept: bool
     cv: Any
     scoring: Any
     selection: str
@@ -103,7 +104,8 @@ class PathCV(KernelMachine):
         check_range("C", self.C_min, self.C_max)
         validation.check_choice("selection", self.selection, SELECTIONS)
         check_limits(None, self.max_time)
-        _check_gap(self.gap, CACHE, "single", None, None)
+        validation.check_flag("fit_intercept", self.fit_intercept)
+        _check_gap(self.gap, CACHE, "single", None, None, self.fit_intercept)
         if self.transformer is not None and not hasattr(self.transformer, "fit_transform"):
             raise TypeError(
                 "transformer must be one of scikit-learn's, such as StandardScaler() or a pipeline of several; got "

@@ -31,7 +31,7 @@ class FoldSVCPath(SVCPath):
         if self.gap is not None:
             approximate: Any = svm_path
             return approximate(X, codes, **kernel, sample_weight=weight, **ends, gap=self.gap, max_time=self.max_time)
-        data = TwoClasses(X, codes, as_kernel(**kernel), weight, merge=True)
+        data = TwoClasses(X, codes, as_kernel(**kernel), weight, merge=True, has_bias=self.fit_intercept)
         return follow(
             lambda: data.begin(self.C_min), None, self.C_max, Single(), None, self.max_time, False, prove=False
         )
@@ -72,6 +72,8 @@ class SVCPathCV(ClassifierMixin, PathCV):
         The range of C.
     class_weight : dict or "balanced", default None
         Multiplies C per class; "balanced" counts the training points of each fold.
+    fit_intercept : bool, default True
+        Whether the bias is free; else it is zero, and nothing constrains the sum of coefficients.  Not beside ``gap``.
     cv : int, splitter or iterable, default 5
         The folds, as in scikit-learn: a number of stratified ones, a splitter, or pairs of training and test rows.
     scoring : str or callable, default "accuracy"
@@ -156,6 +158,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
         C_min: float = 1e-2,
         C_max: float = 1e3,
         class_weight: Any = None,
+        fit_intercept: bool = True,
         cv: Any = 5,
         scoring: Any = "accuracy",
         selection: str = "best",
@@ -174,6 +177,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
         self.C_min = C_min
         self.C_max = C_max
         self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
         self.cv = cv
         self.scoring = scoring
         self.selection = selection
@@ -240,6 +244,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
             coef0=coef0,
             C_min=self.C_min,
             C_max=self.C_max,
+            fit_intercept=self.fit_intercept,
             class_weight=self.class_weight,
             decision_function_shape=self.decision_function_shape,
             break_ties=self.break_ties,
@@ -256,6 +261,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
             degree=degree,
             coef0=coef0,
             tol=1e-9,
+            fit_intercept=self.fit_intercept,
             class_weight=self.class_weight,
             decision_function_shape=self.decision_function_shape,
             break_ties=self.break_ties,
