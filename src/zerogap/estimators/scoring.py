@@ -1,5 +1,6 @@
 """Scores of a path for every C: exact if they are of predictions, constant on intervals; those of decision values sampled."""
 
+import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -8,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import get_scorer, make_scorer
 
+from zerogap.estimators import formulas
 from zerogap.estimators.pairs import shaped
 from zerogap.path import predictions
 from zerogap.path.curve import SampledScoreCurve, ScoreCurve, accuracy_curve, joined
@@ -98,6 +100,10 @@ class _Score:
         if held.weight is not None and not self._takes_weight:
             raise TypeError(f"scoring={self.name} takes no sample_weight, and weights were given. Leave them out.")
         self._known = _Known(held.classes)
+        self.formula = formulas.of_cells(self.scorer, held.classes)
+        two = held.classes.size == 2
+        self._value_formula = formulas.of_values(self.scorer) if two else None
+        self._of_orders: dict[bytes, float] | None = {} if two and formulas.is_of_order(self.scorer) else None
         self.is_of_values = self._asks_for_values()
 
     def _asks_for_values(self) -> bool:
@@ -128,20 +134,32 @@ class _Score:
         return self._call(self.held.y, self.held.weight)
 
     def of_values(self, values: np.ndarray) -> float:
-        """Return the score of decision values."""
+        """Return the score of decision values; of one that depends on their order alone each order is asked once."""
+        if self._value_formula is not None:
+            found = self._value_formula(values, self.held.codes == 1, self.held.weight)
+            if found is not None:
+                return found
         self._known.values = values
-        return self._call(self.held.y, self.held.weight)
+        if self._of_orders is None:
+            return self._call(self.held.y, self.held.weight)
+        order = _key(np.unique(values, return_inverse=True)[1])
+        if order not in self._of_orders:
+            self._of_orders[order] = self._call(self.held.y, self.held.weight)
+        return self._of_orders[order]
 
     def of_cells(self, counts: np.ndarray, weights: np.ndarray) -> float:
         """Return the score of a confusion matrix: a point for each of its cells that are not empty, with its weight."""
+        value = None if self.formula is None else self.formula(counts, weights)
+        if value is not None:
+            return value
         true, found = np.nonzero(counts)
         self._known.labels = self.held.classes[found]
         return self._call(self.held.classes[true], weights[true, found].astype(np.float64))
 
     def is_of_cells(self, examples: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> bool:
         """Whether the score follows from the confusion matrix, as far as examples (labels, counts, weights) tell."""
-        if not self._takes_weight:
-            return False
+        if not self._takes_weight or self.formula is not None:
+            return self.formula is not None
         for labels, counts, weights in examples:
             expected = self.of_labels(labels)
             try:
@@ -198,14 +216,17 @@ def _on_every_piece(held: Held, score: _Score, found: Predictions) -> np.ndarray
     values = np.empty(sizes.size)
     for k in range(sizes.size):
         pieces.go_to(k)
-        if not by_cells:
-            values[k] = score.of_labels(held.classes[pieces.now])
-            continue
-        key = pieces.counts.tobytes() if held.weight is None else pieces.weights.tobytes()
+        key = _key(pieces.now if not by_cells else pieces.counts if held.weight is None else pieces.weights)
         if key not in known:  # few points move to and fro
-            known[key] = score.of_cells(pieces.counts, pieces.weights)
+            cells = (pieces.counts, pieces.weights)
+            known[key] = score.of_cells(*cells) if by_cells else score.of_labels(held.classes[pieces.now])
         values[k] = known[key]
     return values
+
+
+def _key(values: np.ndarray) -> bytes:
+    """Return what stands for an array in a dictionary: there may be very many long ones."""
+    return hashlib.blake2b(values.tobytes(), digest_size=16).digest()
 
 
 class _Pieces:
