@@ -368,6 +368,24 @@ def test_the_error_of_a_regression_has_its_minimum_over_all_C(scoring):
     assert compared >= 10
 
 
+@pytest.mark.parametrize("size", [1e160, 1e200])
+def test_targets_of_any_size(size):
+    """What is chosen does not depend on the unit of the targets; a score that is too large for float64 is refused."""
+    X, y = load_diabetes(return_X_y=True)
+    X, y, unit = X[:60], y[:60], 2.0 ** np.round(np.log2(size))
+
+    def search(unit, **options):  # a kernel of the same unit, so that coefficients have none
+        options |= {"kernel": unit * RBF(100.0), "epsilon": 10.0 * unit}
+        return SVRPathCV(cv=3, C_min=1.0, C_max=100.0, **options).fit(X, y * unit)
+
+    for scoring, power in (("r2", 0), ("neg_mean_absolute_error", 1)):
+        plain, ours = search(1.0, scoring=scoring), search(unit, scoring=scoring)
+        assert ours.best_score_ == pytest.approx(plain.best_score_ * unit**power, rel=1e-9, abs=0)
+        assert ours.best_std_error_ == pytest.approx(plain.best_std_error_ * unit**power, rel=1e-6, abs=0)
+    with pytest.raises(ValueError, match=r"Targets of \de\+\d+ have errors whose .* too large for float64. Divide y"):
+        search(unit)
+
+
 def test_one_standard_error_of_a_regression():
     X, y = load_diabetes(return_X_y=True)
     ours = SVRPathCV(epsilon=10.0, selection="one_se", cv=4).fit(X[:120], y[:120])
