@@ -370,7 +370,9 @@ def test_solutions_are_solutions(path, moons):
 def test_what_only_an_exact_path_knows_is_refused(path):
     with pytest.raises(ValueError, match="only an exact one"):
         path.C_of_nu(0.3)
-    with pytest.raises(ValueError, match="only an exact one"):
+    with pytest.raises(
+        ValueError, match="without gap=, tells which points are on their margins, and with them all solutions"
+    ):
         path.solution_set_at(1.0)
     with pytest.raises(ValueError, match="only an exact one"):
         path.not_unique()

@@ -678,6 +678,43 @@ def test_bad_options_are_refused(options, words):
         SVCPathCV(**options).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("scoring", "labels", "words"),
+    [
+        ("roc_auc", "abc", r"scoring='roc_auc' is of two classes; of 3 .*'balanced_accuracy'"),
+        ("f1", "abc", r"^scoring='f1' is of two classes, and there are 3. Use 'f1_macro'.* or 'f1_weighted'"),
+        (make_scorer(f1_score), "abc", r"is of two classes, and there are 3. Use average='macro'"),
+        (
+            "f1",
+            "ab",
+            r"of the class with label 1, and the labels are \['a', 'b'\].*make_scorer\(f1_score, pos_label='b'\)",
+        ),
+        ("average_precision", "ab", r"pos_label='b', response_method='decision_function'\)"),
+        ("neg_log_loss", "ab", r"not calibrated \(a path has none of .* predict_proba\). Use a score of predictions"),
+    ],
+    ids=str,
+)
+def test_scores_that_do_not_fit_the_labels_are_refused_before_any_path(scoring, labels, words, monkeypatch):
+    monkeypatch.setattr(SVCPathCV, "_follow", lambda *a: pytest.fail("a path was followed"))
+    with pytest.raises(ValueError, match=words):
+        SVCPathCV(scoring=scoring).fit(np.arange(30.0)[:, None], np.array(list(labels) * 30)[:30])
+
+
+def test_what_cannot_be_stored_is_told_with_what_can(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    for options, words in (
+        ({"cv": StratifiedKFold(2)}, r"A StratifiedKFold cannot be stored.*Give cv= as a number.*best_estimator_"),
+        (
+            {"cv": 2, "scoring": make_scorer(matthews_corrcoef)},
+            r"A scorer of matthews_corrcoef cannot.*scoring= by its name",
+        ),
+        ({"cv": 2, "transformer": StandardScaler()}, r"A StandardScaler cannot.*Transform the points beforehand"),
+    ):
+        model = SVCPathCV(C_min=0.5, C_max=1.0, **options).fit(X, y)
+        with pytest.raises(TypeError, match=words):
+            model.save(tmp_path / "model.npz")
+
+
 def test_folds_that_cannot_be_learned_from_are_named():
     X, y = np.arange(12.0)[:, None], np.repeat([0, 1], 6)
     with pytest.raises(ValueError, match="Fold 1 of 2 has training points of one class only"):

@@ -160,7 +160,9 @@ CELLS = ["f1", "f1_micro", "f1_macro", "f1_weighted", "precision", "precision_ma
 
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning", "ignore:y_pred contains classes", "ignore:A single label")
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.UndefinedMetricWarning", "ignore:y_pred contains classes", "ignore:A single label"
+)
 def test_formulas_are_scikit_learns_scores(k, weighted):
     """Confusion matrices of few points, so that classes are missing, predictions empty and weights zero."""
     rng, compared = np.random.default_rng(0), 0

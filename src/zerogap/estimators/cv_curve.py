@@ -142,7 +142,9 @@ class CVCurve:
         scores = self.fold_scores(C)
         if self.n_folds == 1:
             return np.full(scores.shape[1:], np.nan)[()]
-        power = int(np.frexp(np.fmax.reduce(np.abs(scores), axis=None, initial=0.0))[1])  # errors of 1e200 have squares too
+        power = int(
+            np.frexp(np.fmax.reduce(np.abs(scores), axis=None, initial=0.0))[1]
+        )  # errors of 1e200 have squares too
         return np.ldexp(np.ldexp(scores, -power).std(axis=0, ddof=1) / np.sqrt(self.n_folds), power)
 
     def at(self, C: float) -> CVScore:

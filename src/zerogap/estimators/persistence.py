@@ -173,9 +173,8 @@ class _Writer:
             return {"sampled": [self.encode(value.samples), self.encode(value.score)]}
         if _class_named(name) is not type(value):
             raise TypeError(
-                f"{_described(value)} cannot be stored in a file without pickle. "
-                "Use a kernel or a solver by its name, one of zerogap.kernels or zerogap.solvers, or store the model with "
-                "pickle or joblib."
+                f"{_described(value)} cannot be stored in a file without pickle. {_instead_of(value)}, or store the model "
+                "with pickle or joblib."
             )
         if isinstance(value, tuple):
             return {"record": [name, [self.encode(item) for item in value]]}
@@ -282,5 +281,18 @@ def _class_named(name: str) -> Any:
     return found if isinstance(found, type) and is_dataclass(found) else None
 
 
+def _instead_of(value: Any) -> str:
+    """Return what can be stored in place of something that cannot."""
+    if hasattr(value, "get_n_splits"):
+        return "Give cv= as a number of folds, or save model.best_estimator_ alone"
+    if hasattr(value, "_score_func"):
+        return "Give scoring= by its name, such as 'f1_macro', or save model.best_estimator_ alone"
+    if hasattr(value, "transform"):
+        return "Transform the points beforehand, without transformer="
+    return "Use a kernel or a solver by its name, one of zerogap.kernels or zerogap.solvers"
+
+
 def _described(value: Any) -> str:
+    if hasattr(value, "_score_func"):
+        return f"A scorer of {value._score_func.__name__}"
     return f"The function {value.__name__!r}" if hasattr(value, "__name__") else f"A {type(value).__name__}"

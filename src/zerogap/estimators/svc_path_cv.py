@@ -10,7 +10,7 @@ from zerogap import validation
 from zerogap.estimators.fold_paths import Fold, Rows
 from zerogap.estimators.pairs import check_present, check_ties
 from zerogap.estimators.path_cv import Candidate, PathCV
-from zerogap.estimators.scoring import as_scorer
+from zerogap.estimators.scoring import as_scorer, check_scoring
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svc_path import SVCPath
 from zerogap.kernels import as_kernel
@@ -218,7 +218,10 @@ class SVCPathCV(ClassifierMixin, PathCV):
         X, y = self._checked(X, y)
         validation.check_labels(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        check_present(type(self).__name__, self.classes_, codes, validation.check_weights(sample_weight, y.size))
+        weight = validation.check_weights(sample_weight, y.size)
+        check_present(type(self).__name__, self.classes_, codes, weight)
+        if self.scoring is not None:
+            check_scoring(self.scoring, self.classes_, y, None if sample_weight is None else weight)
         return self._fit_rows(X, y, sample_weight, groups, stratified=True)
 
     def _check_folds(self, rows: Rows, folds: Sequence[Fold]) -> None:

@@ -213,7 +213,8 @@ class EpsilonPath(Path):
     True
     """
 
-    parameter, end_name = "epsilon", "epsilon_min"
+    parameter, end_name, begin_name = "epsilon", "epsilon_min", "epsilon_max"
+    domain = (0.0, np.finfo(np.float64).max, "of zero or more")
     function, estimator, path_estimator, easier, sets = "svr_path", "SVR", "SVRPath", "a larger epsilon", TUBE_SETS
     event_type, kind, begins_at_rest = EpsilonEvent, "EpsilonPath", True
 

@@ -120,6 +120,7 @@ class Path:
     """
 
     parameter, end_name = "C", "C_max"  # what lam stands for, and the name of the end that is asked for
+    begin_name, domain = "C_min", (5e-324, np.finfo(np.float64).max, "above zero")  # the least, the largest, in words
     # What makes such paths, what solves at one C and at all, and where fewer digits are needed.
     function, estimator, path_estimator, easier = "svm_path", "SVC", "SVCPath", "a smaller C"
     rows_of_data = "X, y"  # what that function takes
@@ -741,12 +742,23 @@ class Path:
             lam = self.lam_of(np.float64(C))
         first, last = self.lam[0], self.lam[-1]
         if not last * (1 - BEYOND_END) <= lam <= first * (1 + BEYOND_END):
-            advice = "Follow it over a wider range."
+            advice = self._wider(float(C), ends_before=bool(lam < last))
             if lam < last and self.status != "complete":
                 advice = f"It was ended early ({self.status}): go on with {self.function}(..., resume=path)."
             begin, end = (self.words(self.value_of(at)) for at in (first, last))
             raise ValueError(f"This path runs from {begin} to {end}; got {self.words(C)}. {advice}")
         return float(lam)
+
+    def _wider(self, value: float, *, ends_before: bool) -> str:
+        """Return which end to ask for, so that the path has this value; some no path has."""
+        least, largest, words = self.domain
+        if not least <= value <= largest:
+            return f"Use {self.parameter} {words}."
+        name, how = (
+            self.end_name if ends_before else self.begin_name,
+            "more" if value > self.value_of(self.lam[0]) else "less",
+        )
+        return f"Follow it over a wider range: with {name}={value:g} or {how}."
 
     def _for_each(self, C: Any, value: Any) -> Any:
         if np.ndim(C) == 0:
