@@ -37,6 +37,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import zerogap
 from zerogap import SVC, SVR, SVCPath, SVCPathCV, SVRPathCV
 from zerogap.estimators.cv_curve import cv_curve
+from zerogap.estimators.fold_paths import FoldPath
+from zerogap.estimators.path_cv import Candidate
 from zerogap.kernels import RBF, Linear
 from zerogap.path import ErrorCurve, SampledScoreCurve, ScoreCurve
 from zerogap.path._svm_path import follow
@@ -274,10 +276,50 @@ def test_kernels_in_a_list():
         X, y
     )
     tried = list(zip(ours.cv_results_["param_kernel"], ours.cv_results_["param_gamma"], strict=True))
-    assert tried == [("linear", 0.1), ("rbf", 0.1), ("rbf", 1.0), (RBF(0.5), "scale"), (Linear(), "scale")]
+    none = np.ma.masked  # those without a gamma
+    assert tried == [("linear", none), ("rbf", 0.1), ("rbf", 1.0), (RBF(0.5), none), (Linear(), none)]
+    assert [sorted(params) for params in ours.cv_results_["params"][:2]] == [["C", "kernel"], ["C", "gamma", "kernel"]]
     for k in (0, 4):
         np.testing.assert_allclose(ours.cv_curves_[k].edges, ours.cv_curves_[0].edges, rtol=1e-9)
     assert ours.kernel_ == tried[ours.best_index_][0]
+
+
+def test_results_have_scikit_learns_names_where_they_mean_the_same(tmp_path):
+    X, y = make_classification(60, 4, random_state=0)
+    ours = SVCPathCV(kernel=["linear", "rbf"], gamma=[0.1, 1.0], C_max=10.0, cv=3).fit(X, y)
+    results = ours.cv_results_
+    params = [{name: [value] for name, value in one.items()} for one in results["params"]]
+    theirs = GridSearchCV(sklearn.svm.SVC(tol=1e-8), params, cv=3).fit(X, y).cv_results_
+    assert set(theirs) <= set(results)
+    for name in ("mean_test_score", "std_test_score", "rank_test_score", "split2_test_score"):
+        np.testing.assert_allclose(results[name], theirs[name], atol=1e-12)
+    assert results["params"] == theirs["params"]
+    for name in ("param_gamma", "param_kernel"):
+        assert results[name].tolist() == theirs[name].tolist()
+    assert (results["mean_fit_time"] > 0.0).all()
+    assert (results["mean_score_time"] > 0.0).all()
+    ours.save(tmp_path / "model.npz")
+    same = zerogap.load(tmp_path / "model.npz").cv_results_
+    assert same["param_gamma"].tolist() == [None, 0.1, 1.0]
+    assert same["param_gamma"].mask.tolist() == [True, False, False]
+
+
+def test_of_equally_good_candidates_the_widest_interval_then_the_smallest_C(monkeypatch):
+    curves = {
+        "narrow": ScoreCurve(np.array([0.1, 1.0, 2.0, 10.0]), np.array([0.5, 0.7, 0.5])),
+        "wide": ScoreCurve(np.array([0.1, 1.0, 8.0, 10.0]), np.array([0.5, 0.7, 0.5])),
+        "as wide": ScoreCurve(np.array([0.1, 0.5, 4.0, 10.0]), np.array([0.5, 0.7, 0.5])),
+        "worse": ScoreCurve(np.array([0.1, 10.0]), np.array([0.6])),
+    }
+    for names, best in ((("narrow", "wide"), 1), (("wide", "as wide", "narrow", "worse"), 1), (("as wide", "wide"), 0)):
+        model = SVCPathCV()
+        model.cv_curves_ = [cv_curve([curves[name]] * 2) for name in names]
+        model._tried, model.n_splits_ = [Candidate("rbf", name) for name in names], 2
+        path = FoldPath(None, 10.0, 1, "complete", 0.0, 0.1, 0.1)
+        model.cv_results_ = model._results([[path, path]] * len(names))
+        model._choose(model._tried)
+        assert model.best_index_ == best
+        assert model._by_rank()[0] == best
 
 
 def test_the_model_is_fitted_to_all_points(found, cancer):

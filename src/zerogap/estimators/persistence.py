@@ -6,6 +6,7 @@ What a model holds is a tree.  Numbers, text and None are themselves, everything
     sparse         type, shape, data, indices, indptr  record  one of ``HOMES``: its name and its parts
     path, pairpath the arrays of a Path, or PairPath   state   one of ``HOMES``: its name and its attributes
     status         its name                            random  the state of a RandomState
+    masked         values, and which are missing
     sampled        samples and scores of a SampledScoreCurve
 """
 
@@ -138,6 +139,8 @@ class _Writer:
             return value
         if isinstance(value, Status):
             return {"status": value.name}
+        if isinstance(value, np.ma.MaskedArray):
+            return {"masked": [self._array(value.filled(None)), self._name(np.ma.getmaskarray(value))]}
         if isinstance(value, np.ndarray):
             return self._array(value)
         if isinstance(value, np.generic):
@@ -199,6 +202,10 @@ class _Reader:
 
     def _array(self, name: str) -> np.ndarray:
         return self.arrays[name]
+
+    def _masked(self, content: list[Any]) -> Any:
+        values, mask = content
+        return np.ma.MaskedArray(self.decode(values), mask=self.arrays[mask], fill_value=None)
 
     def _scalar(self, name: str) -> Any:
         return self.arrays[name][0]

@@ -117,8 +117,8 @@ class _Score:
             why = str(error).replace(type(self._known).__name__, "a path").rstrip(".")
             raise ValueError(
                 f"scoring={self.name} needs more than predictions and decision values, probabilities as a rule, and a path is "
-                f"not calibrated ({why}). Use a score of predictions, such as 'balanced_accuracy', or of two classes 'roc_auc'; "
-                "or fit CalibratedClassifierCV at one C."
+                f"not calibrated ({why}). Use a score of predictions, such as 'balanced_accuracy', or of two classes "
+                "'roc_auc'; or fit CalibratedClassifierCV at one C."
             ) from error
         return False
 

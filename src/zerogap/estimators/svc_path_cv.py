@@ -121,7 +121,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
         A row for every candidate, at its own best C, with names as in scikit-learn's searches; pandas makes a data frame of it.
         ``cv_curve_.table()`` has a row for every interval of C.
     best_index_ : int
-        The candidate that was chosen.
+        The candidate that was chosen: of equally good ones that with the widest interval of C, then that with the smallest C.
     best_params_ : dict
         Its parameters, and ``C_``.
     best_estimator_ : SVC or Pipeline

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import sys
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -120,7 +121,8 @@ class Path:
     """
 
     parameter, end_name = "C", "C_max"  # what lam stands for, and the name of the end that is asked for
-    begin_name, domain = "C_min", (5e-324, np.finfo(np.float64).max, "above zero")  # the least, the largest, in words
+    begin_name = "C_min"
+    domain: tuple[float, float, str] = (5e-324, sys.float_info.max, "above zero")  # the least, the largest, in words
     # What makes such paths, what solves at one C and at all, and where fewer digits are needed.
     function, estimator, path_estimator, easier = "svm_path", "SVC", "SVCPath", "a smaller C"
     rows_of_data = "X, y"  # what that function takes
