@@ -384,8 +384,10 @@ def test_stored_and_loaded(path, tmp_path):
     assert repr(same) == repr(path)
     assert same.largest == path.largest
     np.testing.assert_array_equal(same.coefficients_at([0.1, 3.0]), path.coefficients_at([0.1, 3.0]))
-    with pytest.raises(ValueError, match="a path was asked for"):
-        Path.load(tmp_path / "path")
+    assert type(Path.load(tmp_path / "path")) is ApproximatePath
+    svm_path([[0.0], [1.0]], [0, 1], C_max=1.0).save(tmp_path / "exact")
+    with pytest.raises(ValueError, match="holds a path; a ApproximatePath was asked for"):
+        ApproximatePath.load(tmp_path / "exact")
     with pytest.raises(ValueError, match="not optimal"):
         ApproximatePath.load(tmp_path / "path", gram=Gram(path.gram.X, gamma=17.0))
 

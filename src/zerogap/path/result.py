@@ -25,7 +25,7 @@ from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
 from zerogap.path.solution_set import SolutionSet, solutions
 from zerogap.precision import dot, products, with_sum_zero
 from zerogap.problem import Certificate, DualProblem
-from zerogap.storage import read_arrays, write_arrays
+from zerogap.storage import kind_of, read_arrays, write_arrays
 from zerogap.wording import count
 
 PRECISE_ABOVE = 1e-11  # a relative gap above this is computed again in twice the precision, if rounding is most of it
@@ -917,7 +917,7 @@ class Path:
         return cls(family, points, np.asarray(data["start"]), 1.0, gram)
 
     def save(self, file: str | File) -> None:
-        """Write the path to a compressed NumPy file.
+        """Write the path to a compressed NumPy file, which ``Path.load`` reads.
 
         Parameters
         ----------
@@ -928,7 +928,7 @@ class Path:
 
     @classmethod
     def load(cls, file: str | File, gram: Gram | None = None) -> "Path":
-        """Read a path that ``save`` wrote.
+        """Read a path that ``save`` wrote: ``Path.load`` one of any kind, other classes one of their own.
 
         Parameters
         ----------
@@ -942,17 +942,26 @@ class Path:
         Path
             The same path.
         """
-        data = read_arrays(file, cls.kind)
+        kind = cls._kind_in(file)
+        data = read_arrays(file, kind.kind)
         n = len(data["y"])
         if gram is not None and (not isinstance(gram, Gram) or gram.n != n):
             found = f"that of {gram.n}" if isinstance(gram, Gram) else type(gram).__name__
             raise ValueError(
                 f"gram must be the Gram of the {n} distinct points, Gram(X[path.points.rows], kernel); got {found}."
             )
-        path = cls.from_dict(data, gram)
+        path = kind.from_dict(data, gram)
         if gram is not None:
             path._check_gram()
         return path
+
+    @classmethod
+    def _kind_in(cls, file: str | File) -> type["Path"]:
+        """Return the class that wrote a file, if it is one of these; else this one, which will say so."""
+        if cls is not Path:
+            return cls
+        kinds = {one.kind: one for one in cls.__subclasses__() if one.kind != cls.kind}
+        return kinds.get(kind_of(file), cls)
 
     def _check_gram(self) -> None:
         """Refuse a kernel matrix with which the path is not what it was proved to be."""
