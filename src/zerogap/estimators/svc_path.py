@@ -576,8 +576,9 @@ class SVCPath(ClassifierMixin, KernelMachine):
             raise ValueError(f"pair must be two of the classes {self.classes_.tolist()}; got {pair!r}.")
         k = pairs.index(wanted if wanted in pairs else wanted[::-1])
         # Of several classes the first of a pair is the positive one.
-        classes = pairs[k] if len(pairs) == 1 else pairs[k][::-1]
-        return plot_path(self.paths_[k], show, rows=rows, classes=classes, ax=ax)
+        order = slice(None) if len(pairs) == 1 else slice(None, None, -1)
+        places = pairs_of(self.classes_.size)[k][order]
+        return plot_path(self.paths_[k], show, rows=rows, classes=pairs[k][order], places=places, ax=ax)
 
     def explore(
         self,

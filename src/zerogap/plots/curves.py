@@ -111,6 +111,23 @@ def is_stepped(curve: Any) -> bool:
     return not hasattr(curve, "at") and not hasattr(curve, "samples")
 
 
+def is_sampled(curve: Any) -> bool:
+    """Whether it, or its mean, is known at some values only."""
+    return hasattr(getattr(curve, "mean", curve), "samples")
+
+
+def _together(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return intervals, those that touch as one."""
+    ordered = sorted(spans)
+    found = ordered[:1]
+    for low, high in ordered[1:]:
+        if low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return found
+
+
 def draw_curve(ax: Any, curve: Any, **style: Any) -> None:
     """Draw a curve: a staircase, a line through samples, or pieces of parabolas."""
     x = shown_points(curve)
@@ -142,6 +159,13 @@ def mark_best(
 ) -> None:
     """Shade the intervals with the best score, and mark those that are a single value."""
     if not best:
+        return
+    if is_sampled(
+        curve
+    ):  # scores of decision values go up and down in the last digit: the widest interval stands for all
+        best = sorted(_together(best), key=lambda ends: ends[0] / ends[1])
+        said = f"best: {number(curve.best_score)}{more}{apart}{_where(best, parameter, apart)}"
+        look.shade(ax, best[:1], look.GREEN, said)
         return
     said = f"best: {number(curve.best_score)}{more}{apart}{_where(best, parameter, apart)}"
     at = [low for low, high in best if low == high]
