@@ -105,7 +105,9 @@ def test_path_of_a_regression(tmp_path, capsys, over):
         "--plot",
         str(tmp_path / "out.png"),
     ]
+    files += ["--explore", str(tmp_path / "page.html")]
     assert main(["path", str(tmp_path / "data.csv"), "--regression", *asked, *files]) == 0
+    assert (tmp_path / "page.html").stat().st_size > 10_000
     out = capsys.readouterr().out
     assert f"saved: {tmp_path / 'path.npz'}; zerogap.Path.load" in out
     results, path = json.loads((tmp_path / "out.json").read_text()), Path.load(tmp_path / "path.npz")

@@ -812,13 +812,13 @@ class Path:
         self, file: str | File | None = None, *, curve: Any = None, labels: Any = None, feature_names: Any = None,
         title: str | None = None,
     ) -> Any:  # fmt: skip
-        """Show the solution at every C: a page with a slider, or without a file a widget in a notebook.
+        """Show the solution at every C, epsilon or nu: a page with a slider, or without a file a widget in a notebook.
 
         Parameters
         ----------
         file : str or path, optional
             The page to write, such as "page.html"; it needs nothing else, and no network.  Without it a widget is returned.
-        curve : ScoreCurve, optional
+        curve : ScoreCurve or ErrorCurve, optional
             The score on held-out data, drawn with its best intervals.
         labels : tuple of str, optional
             Names of the negative and of the positive class.
@@ -830,7 +830,7 @@ class Path:
         Returns
         -------
         pathlib.Path or widget
-            The file; or the widget, whose ``C`` is the one under the slider.
+            The file; or the widget, whose ``C`` is the one under the slider, or whose ``epsilon`` or ``nu``.
         """
         from zerogap.explorer.page import of_paths, shown
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zerogap.plots import curves, look
-from zerogap.wording import count, number
+from zerogap.wording import SCORES, count, number
 
 if TYPE_CHECKING:
     from zerogap.estimators.cv_curve import CVCurve
@@ -108,7 +108,7 @@ def _value(value: Any) -> str:
 
 
 def _title(curve: "CVCurve", label: str) -> str:
-    return curves.SCORES.get(getattr(curve.mean, "scoring", label), label)
+    return SCORES.get(getattr(curve.mean, "scoring", label), label)
 
 
 def _draw_mean(ax: Any, curve: "CVCurve", words: str) -> None:

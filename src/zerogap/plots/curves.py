@@ -6,7 +6,7 @@ import numpy as np
 
 from zerogap import validation
 from zerogap.plots import look
-from zerogap.wording import count, number
+from zerogap.wording import SCORES, count, number
 
 if TYPE_CHECKING:
     from zerogap.path.curve import ScoreCurve
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 
 BETWEEN = 300  # values beside the edges of pieces that are curved
 FEW = 60  # samples that are marked
-SCORES = {
-    "neg_mean_squared_error": "minus mean squared error",
-    "neg_mean_absolute_error": "minus mean absolute error",
-    "r2": "R²",
-}
 
 
 def plot_score_curve(curve: "ScoreCurve", grid: Any = None, *, ax: Any = None, label: str = "score") -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 
 from zerogap import validation
 from zerogap.plots import look
-from zerogap.wording import count
+from zerogap.wording import count, set_words
 
 if TYPE_CHECKING:
     from zerogap.path.result import Path
@@ -17,12 +17,6 @@ HEIGHTS = {"coefficients": 3.0, "sets": 2.4, "elbow": 1.7}  # inches
 MOST_VALUES = 400  # of C at which coefficients are drawn: no screen shows more
 MOST_LINES = 150  # trajectories that can still be told apart
 MOST_PAIRS = 24  # lines with a name of their own
-SET_WORDS = {  # as the explorer has them, by a name that only sets of that kind have
-    "elbow": ("outside", "on the margin", "inside the margin"),
-    "upper margin": ("below the tube", "on its lower edge", "inside", "on its upper edge", "above the tube"),
-    "on target": ("below the prediction", "predicted exactly", "above the prediction"),
-    "margin": ("inside", "on the boundary", "outside"),
-}
 LOWER_CAP, LOWER_MARGIN, AT_ZERO, MARGIN, CAP = -2, -1, 0, 1, 2
 
 
@@ -198,17 +192,11 @@ def set_sizes(path: "Path") -> dict[int, np.ndarray]:
     return sizes
 
 
-def set_words(path: "Path") -> dict[int, str]:
-    """Return what the sets are called, in plain words."""
-    words = next(words for name, words in SET_WORDS.items() if name in path.sets.values())
-    return dict(zip(sorted(path.sets), words, strict=True))
-
-
 def _draw_sets(path: "Path", ax: Any) -> None:
     """Stack the sets, those of support vectors first, and of a tube from its lower to its upper side."""
     edges, bottom = path.value_of(path.lam), np.zeros(len(path) - 1)
     sizes = set_sizes(path)
-    is_line, words = "on target" in path.sets.values(), set_words(path)
+    is_line, words = "on target" in path.sets.values(), set_words(path.sets)
     for code in sorted(sizes, reverse=min(sizes) == AT_ZERO and not is_line):
         ax.stairs(
             *_ascending(edges, bottom + sizes[code]),
