@@ -32,7 +32,7 @@ left.set(xscale="log", xlabel="C", ylabel="|beta| / C", title="every coefficient
 right.stackplot(
     C,
     [(scaled > 1 - 1e-9).sum(axis=1), ((scaled > 1e-9) & (scaled < 1 - 1e-9)).sum(axis=1), (scaled < 1e-9).sum(axis=1)],
-    labels=["left: at the cap", "elbow: on the margin", "right: no support vector"],
+    labels=["inside the margin, at the cap", "on the margin", "outside, no support vector"],
     colors=["#d1642c", "#6a5acd", "#cfe8e8"],
 )
 right.set(xscale="log", xlabel="C", ylabel="points", title="three sets", xlim=(C[0], C[-1]), ylim=(0, 60))

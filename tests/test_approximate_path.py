@@ -374,7 +374,9 @@ def test_solutions_are_solutions(path, moons):
 def test_what_only_an_exact_path_knows_is_refused(path):
     with pytest.raises(ValueError, match="only an exact one"):
         path.C_of_nu(0.3)
-    with pytest.raises(ValueError, match="only an exact one"):
+    with pytest.raises(
+        ValueError, match="without gap=, tells which points are on their margins, and with them all solutions"
+    ):
         path.solution_set_at(1.0)
     with pytest.raises(ValueError, match="only an exact one"):
         path.not_unique()
@@ -386,8 +388,10 @@ def test_stored_and_loaded(path, tmp_path):
     assert repr(same) == repr(path)
     assert same.largest == path.largest
     np.testing.assert_array_equal(same.coefficients_at([0.1, 3.0]), path.coefficients_at([0.1, 3.0]))
-    with pytest.raises(ValueError, match="a path was asked for"):
-        Path.load(tmp_path / "path")
+    assert type(Path.load(tmp_path / "path")) is ApproximatePath
+    svm_path([[0.0], [1.0]], [0, 1], C_max=1.0).save(tmp_path / "exact")
+    with pytest.raises(ValueError, match="holds a path; a ApproximatePath was asked for"):
+        ApproximatePath.load(tmp_path / "exact")
     with pytest.raises(ValueError, match="not optimal"):
         ApproximatePath.load(tmp_path / "path", gram=Gram(path.gram.X, gamma=17.0))
 

@@ -7,9 +7,11 @@ import sys
 
 import numpy as np
 import pytest
-from sklearn.datasets import dump_svmlight_file, load_iris
+from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
 
-from zerogap import Path, load
+from zerogap import SVR, Path, load
 from zerogap.cli import main, solving
 from zerogap.limits import Exceeded
 from zerogap.path import _svm_path
@@ -87,6 +89,57 @@ def test_path_takes_several_classes(tmp_path, capsys):
     out, err = capsys.readouterr()
     assert "no solution yet at C = 0.01: max_time" in out
     assert "3 of 3 pairs of classes have no whole path" in err
+
+
+@pytest.mark.parametrize("over", ["C", "epsilon"])
+def test_path_of_a_regression(tmp_path, capsys, over):
+    """Over C or over epsilon, with the score of the machine at the best value alone."""
+    X, y = load_diabetes(return_X_y=True)
+    np.savetxt(tmp_path / "data.csv", np.c_[X, y][:90], delimiter=",")
+    asked = ["--epsilon", "5", "--C-max", "100", "--cv", "2"] if over == "C" else ["--over", "epsilon", "--C", "10"]
+    files = [
+        "--json",
+        str(tmp_path / "out.json"),
+        "--save",
+        str(tmp_path / "path"),
+        "--plot",
+        str(tmp_path / "out.png"),
+    ]
+    files += ["--explore", str(tmp_path / "page.html")]
+    assert main(["path", str(tmp_path / "data.csv"), "--regression", *asked, *files]) == 0
+    assert (tmp_path / "page.html").stat().st_size > 10_000
+    out = capsys.readouterr().out
+    assert f"saved: {tmp_path / 'path.npz'}; zerogap.Path.load" in out
+    results, path = json.loads((tmp_path / "out.json").read_text()), Path.load(tmp_path / "path.npz")
+    assert results["largest_gap"] < 1e-9
+    assert path.n_events == len(results["events"])
+    assert path.parameter == over
+    assert results["best_score"] >= results["grid"]["best_score"] - 1e-3  # LIBSVM's tolerance
+    assert ("cross_validation" in results) == (over == "C")
+    assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
+    train, test = train_test_split(np.arange(90), test_size=1 / 3, random_state=0)
+    scaled = StandardScaler().fit(X[train])
+    best = results["best_intervals"][0][0]
+    fixed = {"epsilon": 5.0} if over == "C" else {"C": 10.0}
+    alone = SVR(**{over: best}, **fixed, tol=1e-12).fit(scaled.transform(X[train]), y[train])
+    assert np.ptp(alone.certificate_.bias_interval) < 1e-6  # else the path may have another bias
+    assert results["best_score"] == pytest.approx(alone.score(scaled.transform(X[test]), y[test]), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--over", "epsilon"], "--over epsilon is for --regression"),
+        (["--epsilon", "1"], "--epsilon is for --regression"),
+        (["--regression", "--C", "1"], "--C is of --over epsilon"),
+        (["--regression", "--over", "epsilon", "--epsilon", "1"], "--epsilon is of --over C"),
+        (["--regression", "--engine", "lp"], "--engine lp is for classes"),
+    ],
+    ids=str,
+)
+def test_options_of_a_regression_path(options, words, capsys):
+    assert main(["path", *options]) == 2
+    assert words in capsys.readouterr().err
 
 
 @pytest.mark.long

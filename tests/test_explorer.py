@@ -10,9 +10,22 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from test_docs import DOCS, run
 
-from zerogap import DualProblem, Gram, Path, RelativeGap, SVCPath, compare, datasets, svm_path, svr_path
+from zerogap import (
+    DualProblem,
+    Gram,
+    OneClassSVMPath,
+    Path,
+    RelativeGap,
+    SVCPath,
+    SVRPath,
+    compare,
+    datasets,
+    one_class_path,
+    svm_path,
+    svr_path,
+)
 from zerogap.comparison import Frame, _Film
-from zerogap.explorer import geometry, lines, page
+from zerogap.explorer import geometry, lines, page, straight
 from zerogap.explorer.encoding import array, decoded, text_of
 from zerogap.kernels import RBF, Function, Linear
 
@@ -213,12 +226,89 @@ def test_a_precomputed_kernel_has_a_decision_axis(tmp_path):
     assert decoded(data["gram"]).size == 400
 
 
+# Paths of other kinds.
+
+
+def any_path(kind):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    X[1] = X[0]  # a point that is there twice
+    y = np.sin(2.0 * X[:, 0]) + 0.3 * rng.normal(size=40)
+    return {
+        "C": lambda: svr_path(X, y, epsilon=0.1, C_min=0.01, C_max=50.0),
+        "no tube": lambda: svr_path(X, y, epsilon=0.0, C_min=0.01, C_max=5.0),
+        "epsilon": lambda: svr_path(X, y, over="epsilon", C=3.0),
+        "far": lambda: svr_path(X + 100.0, 1e3 * y + 1e6, epsilon=10.0, kernel="linear", C_max=10.0),
+        "nu": lambda: one_class_path(X, nu_min=0.05),
+        "gap": lambda: svm_path(X, y > 0, gap=1e-3, C_min=0.01, C_max=50.0),
+    }[kind]()  # fmt: skip
+
+
+def read_straight(found, value):
+    """Return coefficients, bias and sets at a value: the obvious version of explorer/src/lines.js."""
+    found = opened(found)
+    values, k = (
+        found["value"],
+        int(np.clip(np.searchsorted(found["value"], value, "right") - 1, 0, len(found["value"]) - 2)),
+    )
+    b, offset = np.zeros((len(values), len(found["rows"]))), np.concatenate([[0], np.cumsum(found["counts"])])
+    for at in range(len(values)):
+        b[at] = b[at - 1] if at else 0.0
+        own = slice(offset[at], offset[at + 1])
+        b[at, found["index"][own]] = found["new"][own]
+    t = found["t"]
+    share = ((1.0 / value if found["isLog"] else value) - t[k]) / (t[k + 1] - t[k])
+    sets = found["start"].copy()
+    for e in range(found["before"][k]):
+        sets[found["point"][e]] = found["target"][e]
+    scale = value if found["isLog"] else 1.0
+    bias = (1.0 - share) * found["bias"][k] + share * found["bias"][k + 1]
+    return scale * ((1.0 - share) * b[k] + share * b[k + 1]), scale * bias, sets
+
+
+@pytest.mark.parametrize("kind", ["C", "no tube", "epsilon", "far", "nu", "gap"])
+def test_any_path_is_straight_lines_between_its_breakpoints(kind, tmp_path):
+    path = any_path(kind)
+    (found,) = payload_of(path.explore(tmp_path / "page.html").read_text())["paths"]
+    ends = np.sort(path.value_of(path.lam))
+    rng = np.random.default_rng(1)
+    K, codes = path.gram.full(), sorted(path.sets)
+    for value in np.concatenate([ends[:-1] + rng.uniform(0.1, 0.9, ends.size - 1) * np.diff(ends)])[
+        :: max(ends.size // 12, 1)
+    ]:
+        beta, bias, sets = read_straight(found["lines"], float(value))
+        f = K @ path.beta_at(value) + path.bias_in_gram(value)
+        # A dozen roundings of terms as large as the caps.
+        size = np.abs(K) @ np.abs(path.beta_at(value)) + abs(path.bias_in_gram(value))
+        np.testing.assert_allclose(K @ beta + bias, f, rtol=0, atol=1e-11 * size.max())
+        np.testing.assert_array_equal(np.array(codes)[sets], path.sets_at(path._position(path.lam_of(value))))
+    assert found["mode"] == {"nu": "one-class", "gap": "classes"}.get(kind, "tube")
+    assert found["isApproximate"] == (kind == "gap")
+
+
+def test_estimators_of_such_paths_are_explored(tmp_path):
+    X = np.linspace(0.0, 6.0, 40)[:, None]
+    y = np.sin(X[:, 0])
+    model = SVRPath(C_max=10.0).fit(X[::2], y[::2])
+    curve = model.score_curve(X[1::2], y[1::2], scoring="r2")
+    (found,) = payload_of(model.explore(tmp_path / "page.html", curve=curve, feature_names=["time"]).read_text())[
+        "paths"
+    ]
+    found = opened(found)
+    assert found["features"]["names"] == ["time"]
+    assert found["curve"]["name"] == "R²"
+    np.testing.assert_allclose(found["curve"]["score"], curve(found["curve"]["C"]), rtol=1e-12)
+    assert found["curve"]["score"].max() == curve.best_score
+    assert OneClassSVMPath().fit(X).explore(tmp_path / "one.html").exists()
+
+
 # What is refused.
 
 
 def test_what_cannot_be_shown_is_refused_with_what_to_do(tmp_path, monkeypatch):
     X, y = blobs()
-    with pytest.raises(TypeError, match=r"paths of two classes over C.*RegressionPath"):
+    monkeypatch.setattr(straight, "LARGEST", 10)
+    with pytest.raises(ValueError, match=r"more than 10 changes of coefficients.*smaller range of C"):
         svr_path(X, y.astype(float), C_max=1.0).explore(tmp_path / "page.html")
     path = svm_path(X, y, C_max=10)
     with pytest.raises(ValueError, match="a name for each of the 2 features; got 1"):
@@ -254,7 +344,11 @@ def test_without_anywidget_it_says_what_to_install(monkeypatch):
 def test_a_widget_holds_the_page_and_its_C():
     pytest.importorskip("anywidget", reason='the widget needs anywidget: pip install "zerogap[explorer]"')
     path = svm_path(*blobs(), C_max=1.0)
+    other = svr_path(*blobs(), over="epsilon").explore()
+    other.epsilon = 0.25
+    assert other.C == other.epsilon == 0.25
     widget = path.explore()
+    assert not hasattr(widget, "epsilon")
     assert json.loads(widget.payload)["kind"] == "path"
     assert widget.C is None
     widget.C = 0.5
@@ -334,7 +428,7 @@ def test_a_comparison_without_frames_or_of_a_regression_is_refused(tmp_path):
 def test_the_code_of_its_page_in_the_docs_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(DOCS / "explorer.md", ModuleType("explorer_page"))
-    assert {file.name for file in tmp_path.iterdir()} == {"moons.html", "race.html"}
+    assert {file.name for file in tmp_path.iterdir()} == {"moons.html", "curve.html", "race.html"}
 
 
 def test_arrays_come_back_as_they_were():

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
 
-from zerogap import DualProblem, Gram, RelativeGap, SVCPath, compare, svm_path
+from zerogap import DualProblem, Gram, OneClassSVMPath, RelativeGap, SVCPath, SVRPath, compare, svm_path
 from zerogap.explorer import geometry
 from zerogap.explorer.encoding import text_of
 from zerogap.explorer.geometry import principal_axes
@@ -230,6 +230,83 @@ def test_a_widget_and_python_move_each_other(browser, model):
     page.evaluate("end()")
     assert page.evaluate("[document.querySelectorAll('.zg-root').length, model.listeners.length]") == [0, 0]
     page.close()
+
+
+# Paths of other kinds.
+
+
+OTHERS = {
+    "C": lambda X, y: SVRPath(epsilon=0.2, C_min=0.01, C_max=100.0).fit(X, y),
+    "epsilon": lambda X, y: SVRPath(over="epsilon", C=2.0).fit(X, y),
+    "nu": lambda X, y: OneClassSVMPath(gamma=1.0).fit(X),
+}
+
+
+def at_value(page, value):
+    """Return f of all training points on the page, and how many there are in each kind of set."""
+    return page.evaluate(
+        "(v) => { zerogap.setC(v); zerogap.isMoving = false; zerogap.evaluate(); "
+        "return [Array.from(zerogap.decisions), zerogap.cursor.counts, zerogap.C]; }",
+        value,
+    )
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_paths_are_those_of_python_at_any_value_in_any_order(show, tmp_path, kind):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 6.0, (50, 2 if kind == "nu" else 1))
+    y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=50)
+    model = OTHERS[kind](X, y)
+    path = model.path_
+    page = show(model.explore(tmp_path / "page.html"))
+    ends = np.sort(path.value_of(path.lam))
+    for value in (*rng.permutation(ends)[:4], *rng.uniform(ends[0], min(ends[-1], 5.0), 4)):
+        found, counts, at = at_value(page, float(value))
+        assert at == pytest.approx(value, rel=1e-12)
+        expected = path.gram.full() @ path.beta_at(value) + path.bias_in_gram(value)
+        assert np.abs(np.array(found) - expected).max() <= 1e-9 * max(1.0, np.abs(expected).max())
+        assert sum(counts) == 50
+    inner = float(np.sqrt(ends[len(ends) // 2] * ends[len(ends) // 2 + 1]))
+    sets = path.sets_at(path._position(path.lam_of(inner)))
+    _, counts, _ = at_value(page, inner)
+    assert counts[1] == np.count_nonzero(np.abs(sets) == 1)
+    assert page.locator(".zg-c").text_content().startswith(f"{path.parameter} = ")
+    before = page.evaluate("zerogap.C")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("zerogap.C") > before
+    page.locator(".zg-event").nth(2).click()
+    assert page.evaluate("zerogap.selected") is not None
+
+
+def test_a_curve_of_one_feature_and_its_tube(show, tmp_path):
+    X = np.linspace(0.0, 6.0, 40)[:, None]
+    y = np.sin(X[:, 0])
+    model = SVRPath(epsilon=0.1, C_max=10.0).fit(X[::2], y[::2])
+    page = show(
+        model.explore(tmp_path / "page.html", curve=model.score_curve(X[1::2], y[1::2]), feature_names=["time"])
+    )
+    values, xs = page.evaluate(
+        "() => { zerogap.setC(2); const { dense, bias, lam } = zerogap.cursor; "
+        "const f = Array.from(zerogap.curveSum.of(dense, bias), (F) => F / lam); "
+        "return [f, Array.from(zerogap.plane.xs, (s) => s + zerogap.plane.cx)]; }"
+    )
+    np.testing.assert_allclose(values, model.predict(np.array(xs)[:, None], C=2.0), atol=1e-10)
+    assert "minus mean squared error" in page.locator(".zg-score-chart h3").text_content()
+    page.locator(".zg-way").select_option("fit")
+    wait(page, "zerogap.way === 'fit'")
+
+
+def test_an_approximate_path_is_drawn_with_its_gap(show, tmp_path):
+    X, y = make_moons(80, noise=0.2, random_state=0)
+    path = svm_path(X, y, gap=1e-3, C_max=100.0)
+    page = show(path.explore(tmp_path / "page.html"))
+    for C in (0.3, 50.0, 0.01):
+        points, f = on_grid(page, C)
+        expected = path.beta_at(C) @ path.gram.kernel(X[path.points.rows], points) + path.bias_in_gram(C)
+        assert np.abs(f - expected).max() <= 1e-8
+        gap = page.evaluate("() => { zerogap.isMoving = false; zerogap.evaluate(); return zerogap.known.gap; }")
+        assert path.certificate_at(C).relative_gap - 1e-12 <= gap <= 1e-3  # by the path's bias, and by the best one
+    assert "an approximate path" in page.locator(".zg-proved").text_content()
 
 
 # Longer.

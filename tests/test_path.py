@@ -784,5 +784,9 @@ def test_a_segment_whose_ends_have_the_same_c_is_none(plain):
 @pytest.mark.parametrize("factor", [0.5, 1.0 - 1e-9, 1.0 + 1e-9, 2.0])
 def test_outside_its_range_a_path_is_not_read(cancer_path, factor):
     C = factor * (cancer_path.C[0] if factor < 1.0 else cancer_path.C[-1])
-    with pytest.raises(ValueError, match="Follow it over a wider range"):
+    name, how = ("C_min", "less") if factor < 1.0 else ("C_max", "more")
+    with pytest.raises(ValueError, match=rf"Follow it over a wider range: with {name}={C:g} or {how}\."):
         cancer_path.coefficients_at(C)
+    for impossible in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"This path runs from C=.*; got C=.*\. Use C above zero\."):
+            cancer_path.coefficients_at(impossible)

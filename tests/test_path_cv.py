@@ -37,6 +37,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import zerogap
 from zerogap import SVC, SVR, SVCPath, SVCPathCV, SVRPathCV
 from zerogap.estimators.cv_curve import cv_curve
+from zerogap.estimators.fold_paths import FoldPath
+from zerogap.estimators.path_cv import Candidate
 from zerogap.kernels import RBF, Linear
 from zerogap.path import ErrorCurve, SampledScoreCurve, ScoreCurve
 from zerogap.path._svm_path import follow
@@ -131,6 +133,28 @@ def test_any_splitter(cancer, cv):
 def test_kernels_and_class_weights(cancer, options):
     X = StandardScaler().fit_transform(cancer[0])
     check_against_grid_search(X, cancer[1], StratifiedKFold(3), **options)
+
+
+def test_without_a_bias(cancer):
+    """Independent fits at a few C, without a bias: their scores, and the model in the end."""
+    X, y = StandardScaler().fit_transform(cancer[0]), cancer[1]
+    C, cv = some_C(size=3), StratifiedKFold(3)
+    ours = SVCPathCV(C_max=100.0, cv=cv, fit_intercept=False).fit(X, y)
+    target = np.asarray(X[:, 0], dtype=float) + 3.0
+    curve = SVRPathCV(C_max=100.0, cv=KFold(3), fit_intercept=False).fit(X, target).cv_curve_
+    for k, ((train, test), (rows, others)) in enumerate(zip(cv.split(X, y), KFold(3).split(X), strict=True)):
+        for c in C:
+            model = SVC(c, tol=1e-9, fit_intercept=False).fit(X[train], y[train])
+            assert np.abs(model.decision_function(X[test])).min() > 1e-6
+            assert ours.cv_curve_.fold_scores(c)[k] == model.score(X[test], y[test])
+            regression = SVR(c, tol=1e-12, fit_intercept=False).fit(X[rows], target[rows])
+            error = np.mean((regression.predict(X[others]) - target[others]) ** 2)
+            assert curve.fold_scores(c)[k] == pytest.approx(-error, rel=1e-4)
+    assert ours.best_estimator_.intercept_ == 0.0
+    three = SVCPathCV(C_max=10.0, cv=2, fit_intercept=False).fit(*load_iris(return_X_y=True))
+    assert not three.best_estimator_.intercept_.any()
+    with pytest.raises(ValueError, match=r"fit_intercept must be True or False"):
+        SVCPathCV(fit_intercept="no").fit(X, y)
 
 
 def test_balanced_classes_are_those_of_each_fold(cancer):
@@ -247,10 +271,50 @@ def test_kernels_in_a_list():
         X, y
     )
     tried = list(zip(ours.cv_results_["param_kernel"], ours.cv_results_["param_gamma"], strict=True))
-    assert tried == [("linear", 0.1), ("rbf", 0.1), ("rbf", 1.0), (RBF(0.5), "scale"), (Linear(), "scale")]
+    none = np.ma.masked  # those without a gamma
+    assert tried == [("linear", none), ("rbf", 0.1), ("rbf", 1.0), (RBF(0.5), none), (Linear(), none)]
+    assert [sorted(params) for params in ours.cv_results_["params"][:2]] == [["C", "kernel"], ["C", "gamma", "kernel"]]
     for k in (0, 4):
         np.testing.assert_allclose(ours.cv_curves_[k].edges, ours.cv_curves_[0].edges, rtol=1e-9)
     assert ours.kernel_ == tried[ours.best_index_][0]
+
+
+def test_results_have_scikit_learns_names_where_they_mean_the_same(tmp_path):
+    X, y = make_classification(60, 4, random_state=0)
+    ours = SVCPathCV(kernel=["linear", "rbf"], gamma=[0.1, 1.0], C_max=10.0, cv=3).fit(X, y)
+    results = ours.cv_results_
+    params = [{name: [value] for name, value in one.items()} for one in results["params"]]
+    theirs = GridSearchCV(sklearn.svm.SVC(tol=1e-8), params, cv=3).fit(X, y).cv_results_
+    assert set(theirs) <= set(results)
+    for name in ("mean_test_score", "std_test_score", "rank_test_score", "split2_test_score"):
+        np.testing.assert_allclose(results[name], theirs[name], atol=1e-12)
+    assert results["params"] == theirs["params"]
+    for name in ("param_gamma", "param_kernel"):
+        assert results[name].tolist() == theirs[name].tolist()
+    assert (results["mean_fit_time"] > 0.0).all()
+    assert (results["mean_score_time"] > 0.0).all()
+    ours.save(tmp_path / "model.npz")
+    same = zerogap.load(tmp_path / "model.npz").cv_results_
+    assert same["param_gamma"].tolist() == [None, 0.1, 1.0]
+    assert same["param_gamma"].mask.tolist() == [True, False, False]
+
+
+def test_of_equally_good_candidates_the_widest_interval_then_the_smallest_C(monkeypatch):
+    curves = {
+        "narrow": ScoreCurve(np.array([0.1, 1.0, 2.0, 10.0]), np.array([0.5, 0.7, 0.5])),
+        "wide": ScoreCurve(np.array([0.1, 1.0, 8.0, 10.0]), np.array([0.5, 0.7, 0.5])),
+        "as wide": ScoreCurve(np.array([0.1, 0.5, 4.0, 10.0]), np.array([0.5, 0.7, 0.5])),
+        "worse": ScoreCurve(np.array([0.1, 10.0]), np.array([0.6])),
+    }
+    for names, best in ((("narrow", "wide"), 1), (("wide", "as wide", "narrow", "worse"), 1), (("as wide", "wide"), 0)):
+        model = SVCPathCV()
+        model.cv_curves_ = [cv_curve([curves[name]] * 2) for name in names]
+        model._tried, model.n_splits_ = [Candidate("rbf", name) for name in names], 2
+        path = FoldPath(None, 10.0, 1, "complete", 0.0, 0.1, 0.1)
+        model.cv_results_ = model._results([[path, path]] * len(names))
+        model._choose(model._tried)
+        assert model.best_index_ == best
+        assert model._by_rank()[0] == best
 
 
 def test_the_model_is_fitted_to_all_points(found, cancer):
@@ -335,6 +399,24 @@ def test_the_error_of_a_regression_has_its_minimum_over_all_C(scoring):
         for c in some_C(high=500.0):
             model = SVR(c, epsilon=10.0, tol=1e-12).fit(X[train], y[train])
             assert curve.folds[k](c) == pytest.approx(scorer(model, X[test], y[test]), rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("size", [1e160, 1e200])
+def test_targets_of_any_size(size):
+    """What is chosen does not depend on the unit of the targets; a score that is too large for float64 is refused."""
+    X, y = load_diabetes(return_X_y=True)
+    X, y, unit = X[:60], y[:60], 2.0 ** np.round(np.log2(size))
+
+    def search(unit, **options):  # a kernel of the same unit, so that coefficients have none
+        options |= {"kernel": unit * RBF(100.0), "epsilon": 10.0 * unit}
+        return SVRPathCV(cv=3, C_min=1.0, C_max=100.0, **options).fit(X, y * unit)
+
+    for scoring, power in (("r2", 0), ("neg_mean_absolute_error", 1)):
+        plain, ours = search(1.0, scoring=scoring), search(unit, scoring=scoring)
+        assert ours.best_score_ == pytest.approx(plain.best_score_ * unit**power, rel=1e-9, abs=0)
+        assert ours.best_std_error_ == pytest.approx(plain.best_std_error_ * unit**power, rel=1e-6, abs=0)
+    with pytest.raises(ValueError, match=r"Targets of \de\+\d+ have errors whose .* too large for float64. Divide y"):
+        search(unit)
 
 
 def test_one_standard_error_of_a_regression():
@@ -627,6 +709,43 @@ def test_bad_options_are_refused(options, words):
     X, y = make_classification(30, 4, random_state=0)
     with pytest.raises((ValueError, TypeError), match=words):
         SVCPathCV(**options).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "labels", "words"),
+    [
+        ("roc_auc", "abc", r"scoring='roc_auc' is of two classes; of 3 .*'balanced_accuracy'"),
+        ("f1", "abc", r"^scoring='f1' is of two classes, and there are 3. Use 'f1_macro'.* or 'f1_weighted'"),
+        (make_scorer(f1_score), "abc", r"is of two classes, and there are 3. Use average='macro'"),
+        (
+            "f1",
+            "ab",
+            r"of the class with label 1, and the labels are \['a', 'b'\].*make_scorer\(f1_score, pos_label='b'\)",
+        ),
+        ("average_precision", "ab", r"pos_label='b', response_method='decision_function'\)"),
+        ("neg_log_loss", "ab", r"not calibrated \(a path has none of .* predict_proba\). Use a score of predictions"),
+    ],
+    ids=str,
+)
+def test_scores_that_do_not_fit_the_labels_are_refused_before_any_path(scoring, labels, words, monkeypatch):
+    monkeypatch.setattr(SVCPathCV, "_follow", lambda *a: pytest.fail("a path was followed"))
+    with pytest.raises(ValueError, match=words):
+        SVCPathCV(scoring=scoring).fit(np.arange(30.0)[:, None], np.array(list(labels) * 30)[:30])
+
+
+def test_what_cannot_be_stored_is_told_with_what_can(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    for options, words in (
+        ({"cv": StratifiedKFold(2)}, r"A StratifiedKFold cannot be stored.*Give cv= as a number.*best_estimator_"),
+        (
+            {"cv": 2, "scoring": make_scorer(matthews_corrcoef)},
+            r"A scorer of matthews_corrcoef cannot.*scoring= by its name",
+        ),
+        ({"cv": 2, "transformer": StandardScaler()}, r"A StandardScaler cannot.*Transform the points beforehand"),
+    ):
+        model = SVCPathCV(C_min=0.5, C_max=1.0, **options).fit(X, y)
+        with pytest.raises(TypeError, match=words):
+            model.save(tmp_path / "model.npz")
 
 
 def test_folds_that_cannot_be_learned_from_are_named():

@@ -35,6 +35,7 @@ from zerogap import (
     svm_path,
     svr_path,
 )
+from zerogap.estimators.cv_curve import cv_curve
 from zerogap.path import ErrorCurve, SampledScoreCurve, ScoreCurve
 from zerogap.plots import look, paths
 from zerogap.plots.boundary import decision_boundary
@@ -84,6 +85,46 @@ def spans(ax):
 # Paths.
 
 
+def test_classes_have_one_colour_in_every_picture():
+    points, labels = load_iris(return_X_y=True)
+    model = SVCPath(C_max=1.0).fit(points[:, :2], labels)
+    boundary = decision_boundary(model, points[:, :2], labels)
+    expected = {
+        c.get_label(): to_rgba(c.get_facecolor()[0])[:3] for c in boundary.collections if "class" in c.get_label()
+    }
+    assert len(expected) == 3
+    for pair in ((0, 1), (0, 2), (1, 2)):
+        lines = model.plot("coefficients", pair=pair)
+        found = {c.get_label(): to_rgba(c.get_color()[0])[:3] for c in lines.collections}
+        assert found == {f"class {k}": expected[f"class {k}"] for k in pair}
+
+
+def test_errors_that_grow_without_end_leave_room_for_the_rest():
+    edges = np.array([0.1, 1.0, 10.0])
+
+    def curve(end):
+        return ErrorCurve("neg_mean_squared_error", "C", edges, edges[[1, 1]], np.array([-1.0, -1.0]),
+                          np.array([1.0, (-1.0 - end) / 9.0]), np.zeros(2))  # fmt: skip
+
+    model = SVRPathCV()
+    model.cv_curves_, model.best_index_, model.C_, model.best_score_ = [cv_curve([curve(-1e6)] * 2)], 0, 1.0, -1.0
+    model.cv_results_, model.best_intervals_ = {"param_kernel": ["rbf"]}, [(1.0, 1.0)]
+    low, high = model.plot().get_ylim()
+    assert -10.0 < low < -1.9 < -1.0 <= high
+
+
+def test_a_sampled_score_has_one_best_interval_drawn():
+    samples = np.geomspace(0.1, 10.0, 21)
+    score = np.where(np.arange(21) % 2, 0.5, 0.7)
+    score[10:13] = 0.7
+    ax = SampledScoreCurve.at(samples, score).plot()
+    (span,) = [patch for patch in ax.patches if patch.get_alpha() is None and patch.get_label().startswith("best")]
+    low, high = span.get_x(), span.get_x() + span.get_width()
+    assert (low, high) == pytest.approx((np.sqrt(samples[9] * samples[10]), np.sqrt(samples[12] * samples[13])))
+    assert len(ax.patches) == 1
+    assert "other interval" in span.get_label()
+
+
 @pytest.mark.parametrize("name", SOME)
 def test_a_path_draws_its_coefficients_its_sets_and_its_elbow(followed, name):
     path = followed[name]
@@ -124,10 +165,21 @@ def assert_coefficients(path, ax, rows):
     assert len(drawn) == min(len(moving), paths.MOST_LINES)
 
 
+PLAIN = [
+    {"left": "inside the margin", "elbow": "on the margin", "right": "outside"},
+    {"upper cap": "above the tube", "upper margin": "on its upper edge", "inside": "inside",
+     "lower margin": "on its lower edge", "lower cap": "below the tube"},
+    {"upper cap": "above the prediction", "on target": "predicted exactly", "lower cap": "below the prediction"},
+    {"inside": "inside", "margin": "on the boundary", "outside": "outside"},
+]  # fmt: skip
+
+
 def assert_bands(path, ax):
-    """The bands are the points of each set, one on the other, wherever one looks."""
-    bands = {patch.get_label(): patch.get_data() for patch in ax.patches}
-    assert set(bands) == set(path.sets.values()) == set(texts(ax))
+    """The bands are the points of each set, in plain words, one on the other, wherever one looks."""
+    (plain,) = [words for words in PLAIN if set(words) == set(path.sets.values())]
+    names = {words: name for name, words in plain.items()}
+    bands = {names[patch.get_label()]: patch.get_data() for patch in ax.patches}
+    assert set(bands) == set(path.sets.values()) == {names[text] for text in texts(ax)}
     edges = next(iter(bands.values())).edges
     n = path.points.group.size
     for low, high in list(pairwise(edges))[::7]:
@@ -400,7 +452,7 @@ def test_a_boundary_is_where_the_model_changes_its_mind(kind):
     # The exact coefficients say which support vectors are at the cap.
     beta = np.abs(SVC(C=2.0, tol=1e-10).fit(X, Y).dual_coef_[0])
     support = SVC(C=2.0, tol=1e-10).fit(X, Y).support_
-    on, within = rows_marked(ax, "elbow"), rows_marked(ax, "left")
+    on, within = rows_marked(ax, "on the margin"), rows_marked(ax, "inside the margin")
     assert {*map(tuple, on)} == {*map(tuple, X[support[beta < 2.0 * (1 - 1e-9)]])}
     assert {*map(tuple, within)} == {*map(tuple, X[support[beta >= 2.0 * (1 - 1e-9)]])}
     assert (ax.get_xlabel(), ax.get_title(loc="left")) == ("feature 1", "SVC, C = 2")
@@ -413,7 +465,7 @@ def test_a_boundary_of_a_pipeline_is_drawn_in_its_own_features():
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("length", "width")
     vertices = pd.DataFrame(lines_at(ax, 0.0), columns=frame.columns)
     assert np.abs(model.decision_function(vertices)).max() < 0.02
-    assert {*map(tuple, rows_marked(ax, "elbow"))} <= {*map(tuple, frame.to_numpy())}
+    assert {*map(tuple, rows_marked(ax, "on the margin"))} <= {*map(tuple, frame.to_numpy())}
     search = GridSearchCV(model, {"svc__C": [2.0]}, cv=2).fit(frame, Y)
     np.testing.assert_array_equal(lines_at(decision_boundary(search, frame, Y), 0.0), lines_at(ax, 0.0))
 

@@ -6,18 +6,21 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import (
     accuracy_score,
     adjusted_rand_score,
+    average_precision_score,
     cohen_kappa_score,
     f1_score,
     fbeta_score,
     get_scorer,
     make_scorer,
     precision_score,
+    roc_auc_score,
     zero_one_loss,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from zerogap import SVCPath, cost_matrix_scorer, score_curve
+from zerogap.estimators import formulas
 from zerogap.estimators import scoring as scoring_module
 from zerogap.path import SampledScoreCurve, ScoreCurve
 
@@ -143,11 +146,76 @@ def test_the_confusion_matrix_is_enough_where_it_is(models, monkeypatch):
     calls = []
     of_labels = scoring_module._Score.of_labels
     monkeypatch.setattr(scoring_module._Score, "of_labels", lambda *a: calls.append(1) or of_labels(*a))
-    path.score_curve(X, y, scoring="f1_macro")
-    assert len(calls) <= 4  # those that verify it
+    path.score_curve(X, y, scoring=make_scorer(cohen_kappa_score))
+    assert 1 <= len(calls) <= 4  # those that verify it
     calls.clear()
     curve = path.score_curve(X, y, scoring=streaks)
-    assert len(calls) >= curve.score.size
+    different = {path.predict(X, C).tobytes() for C in np.sqrt(curve.C[:-1] * curve.C[1:])}
+    assert len(calls) >= len(different) > 20
+
+
+CELLS = ["f1", "f1_micro", "f1_macro", "f1_weighted", "precision", "precision_macro", "recall", "recall_weighted", "jaccard",
+         "jaccard_micro", "jaccard_weighted", "balanced_accuracy", "accuracy", "matthews_corrcoef"]  # fmt: skip
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.UndefinedMetricWarning", "ignore:y_pred contains classes", "ignore:A single label"
+)
+def test_formulas_are_scikit_learns_scores(k, weighted):
+    """Confusion matrices of few points, so that classes are missing, predictions empty and weights zero."""
+    rng, compared = np.random.default_rng(0), 0
+    names = CELLS if k == 2 else [name for name in CELLS if get_scorer(name)._kwargs.get("average") != "binary"]
+    for name in names:
+        metric = get_scorer(name)
+        formula = formulas.of_cells(metric, np.arange(k))
+        for _ in range(6):
+            y, found = rng.integers(k, size=(2, rng.integers(2, 9)))
+            weight = rng.choice([0.0, 0.3, 2.0], y.size) if weighted else np.ones(y.size)
+            counts, weights = np.zeros((k, k), dtype=int), np.zeros((k, k))
+            np.add.at(counts, (y, found), 1)
+            np.add.at(weights, (y, found), weight)
+            value = formula(counts, weights)
+            if value is not None:
+                options = {"sample_weight": weight} if weighted else {}
+                assert value == pytest.approx(
+                    metric._score_func(y, found, **metric._kwargs, **options), rel=4e-15, abs=4e-15
+                )
+                compared += 1
+    assert compared > 2 * len(names)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_area_under_the_roc_curve_is_scikit_learns(weighted):
+    """Values of three sizes, so that many are equal."""
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        y, values = rng.integers(2, size=12), rng.integers(3, size=12).astype(float)
+        y[:2] = 0, 1
+        weight = rng.choice([0.0, 0.5, 3.0], 12) if weighted else None
+        if weight is not None:
+            weight[:2] = 1.0
+        found = formulas.area_under_roc(values, y == 1, weight)
+        assert found == pytest.approx(roc_auc_score(y, values, sample_weight=weight), rel=4e-15)
+    assert formulas.area_under_roc(values, np.ones(12, dtype=bool), None) is None
+
+
+def test_no_scorer_is_called_a_thousand_times(models, monkeypatch):
+    """Formulas where there are some, one call for each order of the values of others."""
+    calls = []
+    call = scoring_module._Score._call
+    monkeypatch.setattr(scoring_module._Score, "_call", lambda *a: calls.append(1) or call(*a))
+    (X, y), path = data(2, 40, seed=1), models[2]
+    curve = path.score_curve(X, y, scoring="roc_auc")
+    assert len(calls) == 1 < curve.score.size
+    path.score_curve(X, y, scoring="f1_macro")
+    assert len(calls) == 2
+    path.score_curve(
+        X, y, scoring=make_scorer(average_precision_score, response_method="decision_function", pos_label="yes")
+    )
+    orders = {np.argsort(path.decision_function(X, C), kind="stable").tobytes() for C in curve.samples}
+    assert len(calls) - 3 <= len(orders) < curve.score.size
 
 
 def test_a_score_that_needs_more_points_than_cells_is_asked_of_all(models):

@@ -402,7 +402,10 @@ def test_stored_and_read(paths, over, tmp_path):
 def test_a_file_of_another_kind_is_refused(paths, over, tmp_path):
     path = paths[over]
     path.save(tmp_path / "path")
-    for other in {Path, *CLASSES} - {type(path)}:
+    same = Path.load(tmp_path / "path")  # which reads all of them
+    assert type(same) is type(path)
+    assert repr(same) == repr(path)
+    for other in set(CLASSES) - {type(path)}:
         with pytest.raises(ValueError, match=rf"holds a {type(path).__name__}; a \w+ was asked for"):
             other.load(tmp_path / "path")
         with pytest.raises(ValueError, match=rf"arrays of a {type(path).__name__}; a {other.kind} was asked for"):

@@ -1,12 +1,13 @@
 // The list of events: all of them can be scrolled to, those in sight are in the document.
 
+import { moveWords } from "./modes.js";
 import { change, number } from "./words.js";
 
 const ROW = 30; // pixels
 
 export class EventList {
-  constructor(place, path, jump) {
-    Object.assign(this, { place, path, jump, now: -1 });
+  constructor(place, path, jump, mode) {
+    Object.assign(this, { place, path, jump, mode, now: -1 });
     place.innerHTML = `<div class="zg-list-all"></div>`;
     this.all = place.firstElementChild;
     this.all.style.height = `${ROW * path.point.length}px`;
@@ -37,17 +38,18 @@ export class EventList {
   }
 
   draw() {
-    const { place, path } = this;
+    const { place, path, mode } = this;
     const first = Math.max(Math.floor(place.scrollTop / ROW) - 2, 0);
     const last = Math.min(first + Math.ceil((place.clientHeight || 300) / ROW) + 4, path.point.length);
     let html = "";
     for (let e = first; e < last; e++) {
       const { [e]: i } = path.point;
+      const what = moveWords(mode, path.goal[e]) ?? change(path.origin[e], path.goal[e]);
       html +=
         `<button type="button" class="zg-event" data-event="${e}" aria-current="${e === this.now}" style="top:${ROW * e}px">` +
-        `<span class="zg-event-c">${number(1 / path.eventLam[e], 4)}</span>` +
-        `<span><i class="zg-dot zg-set-${path.origin[e]}"></i>→<i class="zg-dot zg-set-${path.target[e]}"></i></span>` +
-        `<span class="zg-event-what">point ${path.rows[i]} ${change(path.origin[e], path.target[e])}</span></button>`;
+        `<span class="zg-event-c">${number(path.eventC[e], 4)}</span>` +
+        `<span class="zg-event-move"><i class="zg-dot zg-set-${path.origin[e]}"></i>→<i class="zg-dot zg-set-${path.goal[e]}"></i></span>` +
+        `<span class="zg-event-what" title="point ${path.rows[i]} ${what}">point ${path.rows[i]} ${what}</span></button>`;
     }
     this.all.innerHTML = html;
   }

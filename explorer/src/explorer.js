@@ -4,19 +4,24 @@ import { Chart, chartColours, stepped } from "./charts.js";
 import { EventList } from "./events.js";
 import { drawRug } from "./frame.js";
 import { Grids } from "./grids.js";
-import { amongPoints } from "./kernels.js";
+import { amongPoints, onGrid } from "./kernels.js";
+import { LineCursor, LinePath } from "./lines.js";
+import { MODES } from "./modes.js";
 import { Cursor, Path } from "./path.js";
-import { featurePlane, principalPlane, rangeOf, waysOf } from "./planes.js";
+import { featureLine, featurePlane, principalPlane, rangeOf, waysOf } from "./planes.js";
 import { paletteOf, Scene } from "./scene.js";
 import { certificate, Sum } from "./sum.js";
 import { View } from "./view.js";
-import { count, number, setName, story } from "./words.js";
+import { count, number, some } from "./words.js";
 
 const SAMPLES = 500; // of a chart
 const SHOWN = 40; // points in the chart of coefficients
 const NEAR = 14; // pixels
 const LIST_EVERY = 250; // milliseconds between two looks at the list while things move
 const AFFORDABLE = 5; // milliseconds a frame, for the values of all training points
+
+const CURVE = 240; // points of a curve over one feature
+const FIT = "On the diagonal the prediction is the target; within the band it is no further from it than epsilon.";
 
 const BODY = `
   <section class="zg-card zg-scene">
@@ -34,15 +39,11 @@ const BODY = `
   </section>
   <div class="zg-side">
     <section class="zg-card zg-story">
-      <p class="zg-lead">C is the price of an error</p>
+      <p class="zg-lead"></p>
       <p class="zg-c"></p>
       <h2></h2>
       <p class="zg-say"></p>
       <dl class="zg-stats">
-        <div><dt>support vectors</dt><dd data-stat="support"></dd></div>
-        <div><dt>margin errors</dt><dd data-stat="left"></dd></div>
-        <div><dt>wrong side</dt><dd data-stat="errors"></dd></div>
-        <div><dt>half margin 1/‖w‖</dt><dd data-stat="margin"></dd></div>
         <div class="zg-score" hidden><dt>held-out score</dt><dd data-stat="score"></dd></div>
       </dl>
     </section>
@@ -84,47 +85,68 @@ export class Explorer extends View {
 
   show(k, C) {
     const data = (this.data = this.payload.paths[k]);
-    const path = (this.path = new Path(data.path));
-    this.cursor = new Cursor(path);
+    const path = (this.path = data.lines ? new LinePath(data.lines) : new Path(data.path));
+    this.cursor = this.newCursor();
+    this.mode = MODES[data.mode ?? "classes"];
     this.training = amongPoints(data);
     this.training &&= new Sum(this.training, path.n);
     this.trainingCost = 1;
     this.selected = this.decisions = null;
     this.listed = 0;
-    const features = data.features ? ` · ${count(data.features.d)} features` : "";
+    const features = data.features ? ` · ${some(data.features.d, "feature", "features")}` : "";
     const points =
       data.total > path.n ? `${count(data.total)} rows, ${count(path.n)} distinct points` : `${count(path.n)} points`;
     this.find(".zg-sub").textContent =
       `${points}${features} · ${data.kernel.words} · ${count(path.point.length)} events · ` +
-      `C from ${number(path.C[0])} to ${number(path.C[path.segments])}`;
+      `${path.parameter} from ${number(path.C[0])} to ${number(path.C[path.segments])}`;
     this.find(".zg-main").innerHTML = BODY;
+    this.fillStats();
     this.scene = new Scene(this.find(".zg-picture"), path.n, () => this.draw());
-    const [low, high] = [Math.log10(path.C[0]), Math.log10(path.C[path.segments])];
-    this.setRange(low, high, "C, on a logarithmic scale", () => this.moveTo(10 ** this.value));
-    this.list = new EventList(this.find(".zg-list"), path, (e) => this.jump(e));
+    const [low, high] = [this.onSlider(path.C[0]), this.onSlider(path.C[path.segments])];
+    const label = path.isLog ? `${path.parameter}, on a logarithmic scale` : path.parameter;
+    this.setRange(low, high, label, () => this.moveTo(path.isLog ? 10 ** this.value : this.value));
+    this.list = new EventList(this.find(".zg-list"), path, (e) => this.jump(e), data.mode);
     this.find(".zg-events small").textContent = `${count(path.point.length)}, click to jump`;
     const proved = `at most ${number(data.largestGap, 2)}`;
-    this.find(".zg-proved").textContent = `Proven by zerogap for every C of this path, rounding included: ${proved}.`;
+    this.find(".zg-proved").textContent = `Proven by zerogap for every ${path.parameter} of this path, rounding included: ${proved}${data.isApproximate ? ", an approximate path" : ""}.`;
     this.fillLegend();
     this.fillWays();
     this.makeCharts();
     this.listenToPicture();
-    const [best] = [...(data.best ?? [])].sort((one, two) => two[1] / two[0] - one[1] / one[0]);
-    this.setC(C ?? (best ? Math.sqrt(best[0] * best[1]) : 10 ** ((low + high) / 2)));
+    const width = ([from, to]) => this.onSlider(to) - this.onSlider(from);
+    const [best] = [...(data.best ?? [])].sort((one, two) => width(two) - width(one));
+    const middle = best ? (this.onSlider(best[0]) + this.onSlider(best[1])) / 2 : (low + high) / 2;
+    this.setC(C ?? (path.isLog ? 10 ** middle : middle));
+  }
+
+  newCursor() {
+    return this.data.lines ? new LineCursor(this.path) : new Cursor(this.path);
+  }
+
+  /** Return where a value is on the slider. */
+  onSlider(value) {
+    return this.path.isLog ? Math.log10(value) : value;
+  }
+
+  fillStats() {
+    this.find(".zg-lead").textContent = this.mode.lead(this.path.parameter);
+    const score = this.find(".zg-score");
+    for (const [name, words] of this.mode.stats) {
+      const one = document.createElement("div");
+      one.innerHTML = `<dt></dt><dd data-stat="${name}"></dd>`;
+      one.firstChild.textContent = words;
+      score.before(one);
+    }
   }
 
   fillLegend() {
-    const [negative, positive] = this.data.labels;
-    const sets = [
-      [1, "on the margin", "holds the boundary"],
-      [2, "inside the margin", "pays for it, at the cap C"],
-      [0, "outside", "no influence"],
-    ];
+    const [negative, positive] = this.mode.sides(this.data);
+    const [circle, triangle] = this.mode.marks ?? ["● ", "▲ "];
     this.find(".zg-legend").innerHTML =
-      sets
+      this.mode.legend
         .map(([set, name, what]) => `<li><i class="zg-dot zg-set-${set}"></i><span><b>${name}</b> ${what}</span></li>`)
         .join("") +
-      `<li><i class="zg-region zg-negative"></i><span class="zg-class">● </span></li><li><i class="zg-region zg-positive"></i><span class="zg-class">▲ </span></li>`;
+      `<li><i class="zg-region zg-negative"></i><span class="zg-class">${circle}</span></li><li><i class="zg-region zg-positive"></i><span class="zg-class">${triangle}</span></li>`;
     const [one, two] = this.root.querySelectorAll(".zg-class");
     one.append(negative);
     two.append(positive);
@@ -134,7 +156,7 @@ export class Explorer extends View {
 
   fillWays() {
     const { data } = this;
-    const ways = waysOf(data).filter(([way]) => way !== "decision" || this.training);
+    const ways = waysOf(data).filter(([way]) => (way !== "decision" && way !== "fit") || this.training);
     const select = this.find(".zg-way");
     ways.forEach(([way, name]) => select.add(new Option(name, way)));
     select.addEventListener("change", () => this.setWay(select.value));
@@ -144,6 +166,7 @@ export class Explorer extends View {
       pick.addEventListener("change", () => this.setWay("features", ...picks.map((p) => Number(p.value))));
     }
     const first = ways.find(([way]) => way === (data.features?.d === 2 ? "features" : "principal")) ?? ways[0];
+    this.find(".zg-way").parentElement.hidden = ways.length < 2;
     if (first) this.setWay(first[0], 0, 1);
     else {
       this.find(".zg-scene").classList.add("zg-empty");
@@ -158,9 +181,16 @@ export class Explorer extends View {
     this.way = way;
     this.find(".zg-way").value = way;
     this.find(".zg-pick").hidden = way !== "features" || data.features.columns.length === 2;
+    this.find(".zg-region")?.closest("ul").classList.toggle("zg-no-regions", way === "curve" || way === "fit");
     if (way === "features") [this.find(".zg-a").value, this.find(".zg-b").value] = [a, b];
     this.plane =
-      way === "features" ? featurePlane(data, a, b) : way === "principal" ? principalPlane(data) : this.decisionPlane();
+      way === "features"
+        ? featurePlane(data, a, b)
+        : way === "principal"
+          ? principalPlane(data)
+          : way === "decision"
+            ? this.decisionPlane()
+            : this.targetPlane(way);
     this.find(".zg-name-x").textContent = `${this.plane.xName} →`;
     this.find(".zg-name-y").textContent = `${this.plane.yName} →`;
     this.grids = null;
@@ -176,8 +206,23 @@ export class Explorer extends View {
       yRange: rangeOf(values),
       xName: "decision value f(x)",
       yName: name,
-      note: "Every point where the model puts it: the boundary is f = 0, the margins are f = ±1.",
+      note:
+        this.data.mode === "one-class"
+          ? "Every point where the model puts it: the boundary is f = 0, outside is left of it."
+          : "Every point where the model puts it: the boundary is f = 0, the margins are f = ±1.",
     };
+  }
+
+  /** Return the plane of a regression: targets over the feature, or predictions over targets. */
+  targetPlane(way) {
+    const { target, features, kernel } = this.data;
+    const range = rangeOf(target);
+    if (way === "fit") return { xRange: range, yRange: range, xName: "target", yName: "prediction", note: FIT };
+    const line = featureLine(this.data);
+    const xRange = rangeOf(line.px);
+    const xs = Float64Array.from({ length: CURVE }, (_, k) => xRange[0] + ((xRange[1] - xRange[0]) * k) / (CURVE - 1));
+    this.curveSum = new Sum(onGrid(kernel, line, xs, [0]), this.path.n);
+    return { px: line.px, py: target, xs, xRange, yRange: range, cx: line.cx, cy: 0, xName: features.names[0], yName: "target" };
   }
 
   note(text) {
@@ -192,14 +237,14 @@ export class Explorer extends View {
 
   /** Go to a C. */
   setC(C) {
-    this.position.set(Math.log10(C), { quiet: true });
+    this.position.set(this.onSlider(C), { quiet: true });
     this.moveTo(C);
   }
 
   /** Go to an event: the solution where it has just happened. */
   jump(event) {
     this.pause();
-    this.setC(1 / this.path.eventLam[event]);
+    this.setC(this.path.eventC[event]);
     this.list.mark(event, { follow: false });
     this.select(this.path.point[event]);
   }
@@ -207,7 +252,7 @@ export class Explorer extends View {
   /** Go to the next breakpoint, or the one before. */
   step(way) {
     const { path, cursor } = this;
-    const k = way > 0 ? cursor.k + 1 : 1 / cursor.C < path.lam[cursor.k] * (1 - 1e-12) ? cursor.k : cursor.k - 1;
+    const k = way > 0 ? cursor.k + 1 : cursor.C > path.C[cursor.k] + 1e-12 * Math.abs(path.C[cursor.k]) ? cursor.k : cursor.k - 1;
     this.setC(path.C[Math.min(Math.max(k, 0), path.segments)]);
   }
 
@@ -233,16 +278,17 @@ export class Explorer extends View {
 
   tell() {
     const { cursor } = this;
-    const [title, text] = story(cursor);
-    write(this.find(".zg-c"), `C = ${number(cursor.C, 4)}`);
-    write(this.find(".zg-value"), `C = ${number(cursor.C, 3)}`);
+    const [title, text] = this.mode.story(this);
+    const name = this.path.parameter;
+    write(this.find(".zg-c"), `${name} = ${number(cursor.C, 4)}`);
+    write(this.find(".zg-value"), `${name === "epsilon" ? "ε" : name === "nu" ? "ν" : name} = ${number(cursor.C, 3)}`);
     write(this.find("h2"), title);
     write(this.find(".zg-say"), text);
-    if (!this.isMoving) this.scene.canvas.setAttribute("aria-label", `C = ${number(cursor.C, 4)}. ${title}. ${text}`);
+    if (!this.isMoving) this.scene.canvas.setAttribute("aria-label", `${name} = ${number(cursor.C, 4)}. ${title}. ${text}`);
     this.stat("support", `${count(cursor.counts[1] + cursor.counts[2])}`);
     this.stat("left", count(cursor.counts[2]));
     const { curve } = this.data;
-    if (curve) this.stat("score", number(curve.score[intervalOf(curve.C, cursor.C)], 4));
+    if (curve) this.stat("score", number(scoreAt(curve, cursor.C), 4));
   }
 
   stat(name, text) {
@@ -253,6 +299,11 @@ export class Explorer extends View {
   evaluate() {
     const known = (this.known = this.training ? this.evaluated() : null);
     const unknown = this.training ? "…" : "–";
+    if (this.data.mode && this.data.mode !== "classes") {
+      this.stat("errors", known ? known.error : unknown);
+      this.stat("margin", number(this.data.mode === "tube" ? this.epsilon : this.C));
+      return;
+    }
     this.stat("errors", known ? count(known.errors) : unknown);
     this.stat("margin", known ? number(known.margin) : unknown);
     write(this.find(".zg-gap"), known ? gapInWords(known) : this.training ? "Evaluating the gap at this C …" : "");
@@ -270,7 +321,30 @@ export class Explorer extends View {
       return null;
     }
     this.decisions = Float64Array.from(values, (F) => F / cursor.lam);
-    return certificate(cursor, values);
+    return this.data.mode === "tube" ? this.meanError() : this.data.mode === "one-class" ? this.shareOut() : certificate(cursor, values);
+  }
+
+  /** Return the half width of the tube. */
+  get epsilon() {
+    return this.data.epsilon ?? this.C;
+  }
+
+  meanError() {
+    const { target } = this.data;
+    const { weight } = this.path;
+    let [sum, total] = [0, 0];
+    this.decisions.forEach((f, i) => {
+      sum += weight[i] * Math.abs(f - target[i]);
+      total += weight[i];
+    });
+    return { error: number(sum / total) };
+  }
+
+  shareOut() {
+    const { weight } = this.path;
+    const total = weight.reduce((a, b) => a + b, 0);
+    const out = weight.reduce((sum, w, i) => sum + (this.cursor.status[i] === 2 ? w : 0), 0);
+    return { error: `${number((100 * out) / total)} %` };
   }
 
   drawPicture() {
@@ -281,18 +355,44 @@ export class Explorer extends View {
     scene.clear();
     if (this.way === "decision") {
       const limit = this.placeByDecision();
-      scene.axis(scene.width / 2, scene.width / 2 / limit);
-    } else {
+      scene.axis(scene.width / 2, this.data.mode === "one-class" ? 0 : scene.width / 2 / limit);
+    } else if (this.way === "curve") this.drawCurve();
+    else if (this.way === "fit") this.drawFit();
+    else {
       this.place ??= this.placeInPlane();
       this.grids ??= Grids.of(this.data.kernel, plane, this.path.n, scene.width / scene.height) ?? "none";
       if (this.grids !== "none") {
         const grid = this.grids.values(this.isMoving, (sum, deadline) => sum.follow(cursor, deadline));
         if (!grid.isFinal && !this.isMoving) this.draw();
-        scene.field(grid.values, grid.columns, grid.rows, cursor.lam);
+        scene.field(grid.values, grid.columns, grid.rows, this.data.mode === "one-class" ? largest(grid.values) : cursor.lam);
       }
     }
-    scene.points(this.place.x, this.place.y, this.path.y, cursor.status);
+    scene.points(this.place.x, this.place.y, cursor.side ?? this.path.y, cursor.status);
     if (this.selected !== null) scene.ring(this.place.x[this.selected], this.place.y[this.selected]);
+  }
+
+  /** Draw the regression over its only feature, and its tube. */
+  drawCurve() {
+    const { scene, plane, cursor } = this;
+    const [y0, y1] = plane.yRange;
+    const unit = scene.height / (y1 - y0);
+    this.place ??= this.placeInPlane();
+    const values = this.curveSum.of(cursor.dense, cursor.bias);
+    const x = plane.xs.map((_, k) => (k * scene.width) / (plane.xs.length - 1));
+    scene.tube(x, Float64Array.from(values, (F) => (y1 - F / cursor.lam) * unit), this.epsilon * unit);
+  }
+
+  /** Draw predictions over targets: on the diagonal they are the same. */
+  drawFit() {
+    const { scene, plane, path } = this;
+    const [y0, y1] = plane.yRange;
+    const f = (this.decisions ??= new Float64Array(path.n));
+    const inside = (v, size) => Math.min(Math.max(v, 7), size - 7);
+    this.place = {
+      x: Float64Array.from(this.data.target, (t) => ((t - y0) / (y1 - y0)) * scene.width),
+      y: f.map((v) => inside(((y1 - v) / (y1 - y0)) * scene.height, scene.height)),
+    };
+    scene.tube([0, scene.width], [scene.height, 0], (this.epsilon * scene.height) / (y1 - y0));
   }
 
   placeInPlane() {
@@ -343,9 +443,9 @@ export class Explorer extends View {
   tip(tip, i, event) {
     tip.hidden = i === null;
     if (i === null) return;
-    const { path, cursor, data } = this;
+    const { path, cursor, mode } = this;
     const [share] = cursor.shares([i]);
-    tip.textContent = `point ${path.rows[i]}, ${data.labels[path.y[i] > 0 ? 1 : 0]}: ${setName(cursor.status[i])}, coefficient ${number(100 * share)} % of its cap`;
+    tip.textContent = `point ${path.rows[i]}${mode.nameOf(this, i)}: ${mode.setOf(this, i)}, coefficient ${number(100 * share)} % of its cap`;
     const isRight = event.offsetX > this.scene.width / 2;
     Object.assign(tip.style, {
       left: isRight ? "auto" : `${event.offsetX + 14}px`,
@@ -370,6 +470,7 @@ export class Explorer extends View {
       this.setC(C);
     };
     this.samples = samplesOf(path);
+    const over = { xName: path.parameter, log: path.isLog ? 3 : 1 };
     const points = Array.from({ length: path.n }, (_, i) => i).filter((i) => path.margin[i]);
     points.sort((i, j) => path.margin[j] - path.margin[i] || i - j);
     this.chosen = points.slice(0, SHOWN);
@@ -380,10 +481,12 @@ export class Explorer extends View {
       data: [],
       range: [-0.03, 1.03],
       move,
+      ...over,
     });
     this.sets = new Chart(this.find(".zg-sets-chart div"), {
       y: "points",
       move,
+      ...over,
       data: [this.samples, ...this.setCounts],
       series: [
         { colour: "left", width: 2 },
@@ -392,30 +495,35 @@ export class Explorer extends View {
       ],
     });
     this.charts = [this.sets, this.coefficients];
-    if (data.curve) this.addScore(data.curve, move);
+    if (data.curve) this.addScore(data.curve, move, over);
   }
 
-  addScore(curve, move) {
+  addScore(curve, move, over) {
     this.find(".zg-score").hidden = false;
     this.find(".zg-score-chart").hidden = false;
-    const intervals = this.data.best.map(([a, b]) => `${number(a)} to ${number(b)}`);
+    const of = this.payload.paths.length > 1 ? ` of all ${count(classesOf(this.payload.paths.length))} classes` : "";
+    const name = `${curve.name ?? "score"}${of}`;
+    this.find(".zg-score dt").textContent = `held-out ${curve.short ?? "score"}${of ? ", all classes" : ""}`;
+    this.find(".zg-score-chart h3").firstChild.textContent = `Held-out ${name} `;
+    const intervals = this.data.best.map(([a, b]) => (a === b ? number(a) : `${number(a)} to ${number(b)}`));
     const more = intervals.length > 3 ? ` and ${intervals.length - 3} more` : "";
     this.find(".zg-score-chart small").textContent =
-      `best ${number(this.data.bestScore, 4)} for C in ${intervals.slice(0, 3).join(", ")}${more}`;
+      `best ${number(this.data.bestScore, 4)} for ${over.xName} in ${intervals.slice(0, 3).join(", ")}${more}`;
     this.charts.push(
       new Chart(this.find(".zg-score-chart div"), {
-        y: "score",
+        y: curve.name ?? "score",
         move,
+        ...over,
         bands: this.data.best,
-        data: [Array.from(curve.C), [...curve.score, curve.score.at(-1)]],
-        series: [{ colour: "accent", width: 2, paths: stepped }],
+        data: [Array.from(curve.C), curve.isSmooth ? Array.from(curve.score) : [...curve.score, curve.score.at(-1)]],
+        series: [{ colour: "accent", width: 2, ...(curve.isSmooth ? {} : { paths: stepped }) }],
       }),
     );
   }
 
   /** Return the shares of some points at the samples; the sizes of the sets are noted on the way. */
   follow(points) {
-    const cursor = new Cursor(this.path);
+    const cursor = this.newCursor();
     this.setCounts = [[], [], []];
     const found = points.map(() => []);
     for (const C of this.samples) {
@@ -440,7 +548,7 @@ export class Explorer extends View {
     }
     this.find(".zg-coef-chart small").textContent =
       selected === null
-        ? `the ${chosen.length} points that are on the margin most`
+        ? `the ${chosen.length} points that ${path.sets ? "move" : "are on the margin"} most`
         : `point ${path.rows[selected]} (thick), among others`;
     coefficients.update([samples, ...lines], series);
     if (this.colours) coefficients.draw(this.colours);
@@ -460,7 +568,7 @@ export class Explorer extends View {
     const { path, position } = this;
     drawRug(
       this.find(".zg-rug"),
-      Float64Array.from(path.eventLam, (lam) => -Math.log10(lam)),
+      Float64Array.from(path.eventC, (C) => this.onSlider(C)),
       position.low,
       position.high,
       this.colours.faint,
@@ -488,6 +596,19 @@ function gapInWords({ gap, primal, dual }) {
   return `Relative duality gap ${number(Math.max(gap, 0), 2)} at this C: ${objectives}, evaluated here in float64.`;
 }
 
+/** Return the score at a value: that of its interval, or of a curved one between two neighbours. */
+function scoreAt(curve, value) {
+  const k = intervalOf(curve.C, value);
+  if (!curve.isSmooth) return curve.score[k];
+  const share = Math.min(Math.max((value - curve.C[k]) / (curve.C[k + 1] - curve.C[k]), 0), 1);
+  return (1 - share) * curve.score[k] + share * curve.score[k + 1];
+}
+
+const largest = (values) => 1.0001 * values.reduce((most, v) => Math.max(most, Math.abs(v)), 1e-300);
+
+/** Return how many classes have so many pairs. */
+const classesOf = (pairs) => Math.round((1 + Math.sqrt(1 + 8 * pairs)) / 2);
+
 /** Return the interval of ascending edges that a value is in. */
 function intervalOf(edges, value) {
   let [low, high] = [0, edges.length - 2];
@@ -504,7 +625,7 @@ function samplesOf(path) {
   const found = [];
   const every = Math.max(1, Math.ceil(path.segments / SAMPLES));
   for (let k = 0; k <= path.segments; k += every) {
-    if (k && every === 1) found.push(Math.sqrt(path.C[k - 1] * path.C[k]));
+    if (k && every === 1) found.push(path.isLog ? Math.sqrt(path.C[k - 1] * path.C[k]) : (path.C[k - 1] + path.C[k]) / 2);
     found.push(path.C[k]);
   }
   if (found.at(-1) < path.C[path.segments]) found.push(path.C[path.segments]);

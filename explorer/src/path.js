@@ -12,6 +12,10 @@ export class Path {
     this.n = this.y.length;
     this.segments = this.lam.length - 1;
     this.C = Float64Array.from(this.lam, (lam) => 1 / lam);
+    this.eventC = Float64Array.from(this.eventLam, (lam) => 1 / lam);
+    this.goal = this.target;
+    this.parameter = "C";
+    this.isLog = true;
     this.cap = Float64Array.from(this.y, (y, i) => y * this.weight[i]);
     this.follow();
   }

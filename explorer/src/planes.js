@@ -56,9 +56,30 @@ export function principalPlane(data) {
   });
 }
 
+/** Return a line along the only feature, as a plane without height. */
+export function featureLine(data) {
+  const { features, origin, n } = data;
+  const [centre] = features.mean;
+  return {
+    px: features.columns[0].map((x) => x - centre),
+    py: new Float64Array(n),
+    rest: new Float64Array(n),
+    base: features.base,
+    ox: centre - origin[0],
+    oy: 0,
+    cx: centre,
+    cy: 0,
+  };
+}
+
 /** Return which ways there are. */
 export function waysOf(data) {
   const ways = [];
+  if (data.mode === "tube") {
+    if (data.features?.d === 1 && data.kernel.name !== "other") ways.push(["curve", "the curve"]);
+    ways.push(["fit", "prediction over target"]);
+    return ways;
+  }
   if (data.features && data.features.columns.length >= 2) ways.push(["features", "two features"]);
   if (data.principal) ways.push(["principal", "principal components"]);
   ways.push(["decision", "decision axis"]);

@@ -148,6 +148,38 @@ export class Scene {
     }
   }
 
+  /** Draw a curve through points in pixels, with a tube of half this height about it. */
+  tube(x, y, half) {
+    const { context, colours } = this;
+    const trace = (shift, isBack) => {
+      for (let k = 0; k < x.length; k++) {
+        const at = isBack ? x.length - 1 - k : k;
+        if (k || isBack) context.lineTo(x[at], y[at] + shift);
+        else context.moveTo(x[at], y[at] + shift);
+      }
+    };
+    context.beginPath();
+    trace(-half, false);
+    trace(half, true);
+    context.closePath();
+    context.globalAlpha = 0.16;
+    context.fillStyle = colours.negative;
+    context.fill();
+    context.strokeStyle = colours.line;
+    for (const [shift, lineWidth, alpha] of [
+      [-half, 1.3, 0.65],
+      [half, 1.3, 0.65],
+      [0, 2.6, 1],
+    ]) {
+      context.globalAlpha = alpha;
+      context.lineWidth = lineWidth;
+      context.beginPath();
+      trace(shift, false);
+      context.stroke();
+    }
+    context.globalAlpha = 1;
+  }
+
   /** Draw points: colour and size tell the set, the shape the class.  Thousands of small pictures are faster put together here. */
   points(x, y, sides, status) {
     const { top } = this;

@@ -41,6 +41,7 @@ export class Sum {
 
   /** Return lam f at the cursor's C: capped points are held, those of the elbow added each time; null if there was no time. */
   follow(cursor, deadline = Infinity) {
+    if (cursor.dense) return this.of(cursor.dense, cursor.bias, deadline);
     const { status, path, elbow, b } = cursor;
     if (!this.hold((i) => (status[i] === LEFT ? path.cap[i] : 0), deadline)) return null;
     this.values.set(this.slow);
@@ -62,7 +63,7 @@ export class Sum {
 
 /** Return the objectives at the cursor's C from lam f of all points, in float64: primal, dual, and 1 / |w|. */
 export function certificate(cursor, F) {
-  const { path, status, elbow, b, lam } = cursor;
+  const { path, status, elbow, b, lam, dense } = cursor;
   const { y, weight, cap, n } = path;
   let square = 0; // b'K b = sum_i b_i (F_i - bias)
   let total = 0; // sum |b|
@@ -72,7 +73,8 @@ export function certificate(cursor, F) {
   let place = 0;
   for (let i = 0; i < n; i++) {
     let own = status[i] === LEFT ? cap[i] : 0;
-    if (elbow[place] === i) own = b[place++];
+    if (dense) own = dense[i];
+    else if (elbow[place] === i) own = b[place++];
     const short = lam - y[i] * F[i]; // lam times the slack of the margin
     const a = y[i] * own;
     square += own * (F[i] - cursor.bias);

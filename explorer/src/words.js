@@ -13,7 +13,7 @@ export function number(x, digits = 3) {
 
 export const count = (k) => k.toLocaleString("en").replace(/,/g, "\u2009");
 
-function some(k, one, many) {
+export function some(k, one, many) {
   return `${count(k)} ${k === 1 ? one : many}`;
 }
 
@@ -21,7 +21,10 @@ function some(k, one, many) {
 export function story(cursor) {
   const { counts, path } = cursor;
   const [right, elbow, left] = counts;
-  const isHard = left === 0 && cursor.elbow.every((i, j) => cursor.b[j] / path.cap[i] < 1 - 1e-9);
+  const isFree = (b, i) => b / path.cap[i] < 1 - 1e-9;
+  const isHard =
+    left === 0 &&
+    (cursor.dense ? cursor.dense.every((b, i) => isFree(Math.abs(b), i)) : cursor.elbow.every((i, j) => isFree(cursor.b[j], i)));
   const share = left / path.n;
   const held = `${some(elbow, "point lies", "points lie")} exactly on the margin`;
   if (isHard) {

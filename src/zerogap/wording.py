@@ -144,3 +144,22 @@ def _formulation(problem: "DualProblem") -> str:
     if not is_hard and np.array_equal(problem.lower, -problem.upper):
         return f"{'squared ' * is_squared}epsilon-insensitive loss{cost}, epsilon={number(problem.eps)}"
     return "a loss of its own"
+
+
+SCORES = {
+    "neg_mean_squared_error": "minus mean squared error",
+    "neg_mean_absolute_error": "minus mean absolute error",
+    "r2": "R²",
+}
+SET_WORDS = {  # of paths, from the lowest code on, by a name that only sets of that kind have
+    "elbow": ("outside", "on the margin", "inside the margin"),
+    "upper margin": ("below the tube", "on its lower edge", "inside", "on its upper edge", "above the tube"),
+    "on target": ("below the prediction", "predicted exactly", "above the prediction"),
+    "margin": ("inside", "on the boundary", "outside"),
+}
+
+
+def set_words(sets: dict[int, str]) -> dict[int, str]:
+    """Return what the sets of a path are called in plain words, for pictures."""
+    words = next(words for name, words in SET_WORDS.items() if name in sets.values())
+    return dict(zip(sorted(sets), words, strict=True))

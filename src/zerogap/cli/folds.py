@@ -39,7 +39,7 @@ def check_rows(data: Data, number_of: int) -> None:
 
 def in_words(best: list[tuple[float, float]], most: int = 3) -> str:
     """Return the intervals of C that have a score, the widest of them in their order."""
-    kept = sorted(sorted(best, key=lambda ends: -ends[1] / ends[0])[:most])
+    kept = sorted(sorted(best, key=lambda ends: -ends[1] / (ends[0] or 1.0))[:most])
     words = [number(low) if low == high else f"{number(low)} to {number(high)}" for low, high in kept]
     more = f" and {count(len(best) - most, 'other')}" if len(best) > most else ""
     return (", ".join(words) + more) or "-"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zerogap.cli import arguments, folds, pictures, solving
+from zerogap.cli import arguments, folds, pictures, regression_path, solving
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.data import Split, check_classes, load, pair_names, source_of, split
 from zerogap.cli.report import STANDARD, Report, check_output
@@ -17,6 +17,7 @@ from zerogap.wording import count
 EXAMPLES = """\
   zerogap path                                     breast cancer, which ships with scikit-learn
   zerogap path data.csv --target kind --C-max 1e5
+  zerogap path houses.csv --target price --regression --over epsilon
   zerogap path data.svm.gz --no-grid --save path   keep the path itself, for zerogap.Path.load"""
 ENGINES = ("single", "lp", "hastie")
 LINEAR_SYSTEMS = ("svd", "qr", "qr-update")
@@ -32,6 +33,7 @@ def add(commands: Any) -> None:
     arguments.add_columns(parser)
     arguments.add_kernel(parser)
     add_range(parser)
+    regression_path.add_options(parser)
     parser.add_argument("--engine", default="single", choices=ENGINES, help="lp is that of Ong et al. (default single)")
     parser.add_argument("--linear-system", choices=LINEAR_SYSTEMS, help="of engine lp")
     arguments.add_split(parser)
@@ -60,12 +62,15 @@ def add_range(parser: arguments.Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Follow the path, score it, and run scikit-learn's grid beside it."""
     settings = settings_of(options)
+    regression_path.check(options)
     check_output("--json", options.json)
     check_output("--save", options.save)
     pictures.check(options.plot)
     check_page("--explore", options.explore)
     source_of(options.data)
     report = Report(options.json, options.quiet, save_to=options.save)
+    if options.regression:
+        return regression_path.run(options, report)
     data = load(options, report)
     check_classes(data, "path")
     parts = split(data, 1 / 3 if options.test_size is None else options.test_size, not options.raw, report)
@@ -100,7 +105,8 @@ def run(options: argparse.Namespace) -> int:
         write_page(options.explore, model, parts, parts.name, report)
     if is_saved:
         reader = "zerogap.load" if len(model.paths_) > 1 else "zerogap.Path.load"
-        report.say(f"\nsaved: {options.save}; {reader}({options.save!r}) in Python")
+        saved = regression_path.saved_name(options.save)
+        report.say(f"\nsaved: {saved}; {reader}({saved!r}) in Python")
     report.write(results)
     return solving.ended(is_interrupted)
 

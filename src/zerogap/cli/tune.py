@@ -254,7 +254,7 @@ def _show_candidates(report: Report, model: Any) -> None:
     names = [name for name in ("gamma", "epsilon") if len({str(v) for v in results.get(f"param_{name}", [])}) > 1]
     titles = "".join(f"{name:>10}" for name in names)
     report.say(f"  {titles}{'score':>12}{'std error':>12}   best C")
-    order = np.argsort(results["rank_test_score"], kind="stable")
+    order = model._by_rank()
     for k in order[:SHOWN]:
         values = "".join(f"{_plain(results[f'param_{name}'][k]):>10}" for name in names)
         where = folds.in_words(curves[k].best_intervals)
@@ -272,7 +272,7 @@ def _plain(value: Any) -> str:
 def _show(report: Report, options: argparse.Namespace, model: Any, points: int, seconds: float, theirs: Any) -> None:
     """Print what was chosen beside what the grid found, and what is proved of it."""
     machine, C = machine_of(model), model.C_
-    widest = max(model.best_intervals_, key=lambda ends: ends[1] / ends[0])
+    widest = model.cv_curve_.widest
     lines = [
         (f"best {_score_name(options)}", number(model.cv_curve_.best_score), theirs and number(theirs["score"])),
         ("standard error", number(float(model.cv_curve_.std_error(model.cv_curve_.best_C)), 2),

@@ -70,8 +70,12 @@ class CVCurve:
         The largest mean over all C.
     best_intervals : list of tuple
         All C that have it, from one to another; of a regression as a rule a single one, twice.
+    widest : tuple
+        The widest of these, in log C; the first of equally wide ones.
+    width : float
+        How wide that is: the logarithm of the ratio of its ends.
     best_C : float
-        The middle, in log C, of the widest of these.
+        Its middle, in log C.
     one_se_C : float
         The smallest C with a mean within one standard error, that at ``best_C``, of the best.
 
@@ -142,7 +146,7 @@ class CVCurve:
         scores = self.fold_scores(C)
         if self.n_folds == 1:
             return np.full(scores.shape[1:], np.nan)[()]
-        return scores.std(axis=0, ddof=1) / np.sqrt(self.n_folds)
+        return spread(scores, ddof=1) / np.sqrt(self.n_folds)
 
     def at(self, C: float) -> CVScore:
         """Return all that is known at one C.
@@ -172,9 +176,20 @@ class CVCurve:
         return _runs(self.mean.C, self.mean.score == self.best_score)
 
     @property
+    def widest(self) -> tuple[float, float]:
+        """The widest, in log C, of the intervals that have the best score; the first of equally wide ones."""
+        return max(self.best_intervals, key=lambda ends: ends[1] / ends[0])
+
+    @property
+    def width(self) -> float:
+        """How wide that is: the logarithm of the ratio of its ends."""
+        low, high = self.widest
+        return float(np.log(high / low))
+
+    @property
     def best_C(self) -> float:
-        """The middle, in log C, of the widest interval that has the best score."""
-        low, high = max(self.best_intervals, key=lambda ends: ends[1] / ends[0])
+        """The middle, in log C, of the widest interval that has the best score; of equally wide ones that of the smallest C."""
+        low, high = self.widest
         return self._known(float(np.clip(np.sqrt(low) * np.sqrt(high), low, high)))
 
     @property
@@ -256,7 +271,7 @@ class CVCurve:
         intervals = self.best_intervals
         if not intervals:
             return "no score is defined"
-        low, high = max(intervals, key=lambda ends: ends[1] / ends[0])
+        low, high = self.widest
         where = f"at C={number(low)}" if low == high else f"for C from {number(low)} to {number(high)}"
         more = f" and {count(len(intervals) - 1, 'other interval')}" if len(intervals) > 1 else ""
         error = "" if self.n_folds == 1 else f" ± {number(float(self.std_error(self.best_C)), 2)}"
@@ -297,6 +312,12 @@ def cv_curve(folds: Sequence[ScoreCurve | ErrorCurve]) -> CVCurve:
     elif isinstance(folds[0], SampledScoreCurve):
         averaged = _mean_sampled
     return CVCurve(averaged(folds), tuple(folds))
+
+
+def spread(scores: np.ndarray, ddof: int) -> Any:
+    """Return the standard deviation of the scores of folds, (folds, ...); errors of 1e200 have no squares, but a deviation."""
+    power = int(np.frexp(np.fmax.reduce(np.abs(scores), axis=None, initial=0.0))[1])
+    return np.ldexp(np.ldexp(scores, -power).std(axis=0, ddof=ddof), power)
 
 
 def _merged(edges: Sequence[np.ndarray]) -> np.ndarray:

@@ -73,7 +73,7 @@ def _picture(curve: "CVCurve") -> str:
 def _candidates(model: Any) -> str:
     results = model.cv_results_
     names = [name for name in ("kernel", "gamma", "epsilon") if f"param_{name}" in results]
-    order = np.argsort(results["rank_test_score"], kind="stable")[:MOST_CANDIDATES]
+    order = model._by_rank()[:MOST_CANDIDATES]
     rows = []
     for k in order:
         values = [results[f"param_{name}"][k] for name in names]

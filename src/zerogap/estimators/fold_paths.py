@@ -56,7 +56,8 @@ class FoldPath(NamedTuple):
     n_events: int
     status: str
     gap: float  # the largest relative duality gap at a few C
-    seconds: float
+    fit_seconds: float
+    score_seconds: float
 
 
 class Task(NamedTuple):
@@ -73,15 +74,17 @@ class Task(NamedTuple):
         """Return what is kept of the path."""
         began = time.perf_counter()
         try:
-            model, curve = self._followed(rows)
+            model, curve, scoring = self._followed(rows)
         except ValueError as error:
             raise ValueError(f"{self.fold}: {error}") from error
         short = [path.status for path in paths_of(model) if path.status != "complete"]
         gap = max(gap_of(path) for path in paths_of(model))
         status = short[0] if short else "complete"
-        return FoldPath(curve, end_of(model), model.n_events_, status, gap, time.perf_counter() - began)
+        fitting = time.perf_counter() - began - scoring
+        return FoldPath(curve, end_of(model), model.n_events_, status, gap, fitting, scoring)
 
-    def _followed(self, rows: Rows) -> tuple[Any, Any]:
+    def _followed(self, rows: Rows) -> tuple[Any, Any, float]:
+        """Return the fitted model, the curve of what is held out, and the seconds that took."""
         fold, model = self.fold, copy(self.model)
         if self.deadline is not None:
             model.set_params(max_time=max(self.deadline - time.time(), 0.0) * self.share)
@@ -93,8 +96,10 @@ class Task(NamedTuple):
             X_test = scaler.transform(X_test)
         model.fit(X, y, rows.weight_of(fold.train))
         if not all(path.has_segments for path in paths_of(model)):
-            return model, None
-        return model, self.read(model, X_test, y_test, rows.weight_of(fold.test))
+            return model, None, 0.0
+        began = time.perf_counter()
+        curve = self.read(model, X_test, y_test, rows.weight_of(fold.test))
+        return model, curve, time.perf_counter() - began
 
 
 def transformed(transformer: Any, X: Any, y: np.ndarray, weight: np.ndarray | None) -> Any:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, check_X_y, i
 
 from zerogap import validation
 from zerogap.estimators.base import KernelMachine
-from zerogap.estimators.cv_curve import CVCurve, cv_curve
+from zerogap.estimators.cv_curve import CVCurve, cv_curve, spread
 from zerogap.estimators.fold_paths import Fold, FoldPath, Rows, Task, run, transformed
 from zerogap.kernels import as_kernel, is_precomputed
 from zerogap.limits import interruptible
@@ -36,12 +36,24 @@ class Candidate(NamedTuple):
     gamma: Any
     epsilon: float | None = None
 
+    @property
+    def has_gamma(self) -> bool:
+        """Whether gamma has a part in it: only kernels by name take it."""
+        return isinstance(self.kernel, str) and self.kernel in ("rbf", "poly", "sigmoid")
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """What it consists of, by name."""
+        gamma = {"gamma": self.gamma} if self.has_gamma else {}
+        return {"kernel": self.kernel} | gamma | ({} if self.epsilon is None else {"epsilon": self.epsilon})
+
 
 class PathCV(KernelMachine):
     """Base of the estimators that choose C, and the kernel, by cross-validated paths."""
 
     C_min: float
     C_max: float
+    fit_intercept: bool
     cv: Any
     scoring: Any
     selection: str
@@ -103,7 +115,8 @@ class PathCV(KernelMachine):
         check_range("C", self.C_min, self.C_max)
         validation.check_choice("selection", self.selection, SELECTIONS)
         check_limits(None, self.max_time)
-        _check_gap(self.gap, CACHE, "single", None, None)
+        validation.check_flag("fit_intercept", self.fit_intercept)
+        _check_gap(self.gap, CACHE, "single", None, None, self.fit_intercept)
         if self.transformer is not None and not hasattr(self.transformer, "fit_transform"):
             raise TypeError(
                 "transformer must be one of scikit-learn's, such as StandardScaler() or a pipeline of several; got "
@@ -128,7 +141,7 @@ class PathCV(KernelMachine):
                     gamma = "scale"  # gamma is for those by name
                 as_kernel(kernel, gamma, *self._shape_of(kernel))
                 found += [Candidate(kernel, gamma, epsilon) for epsilon in epsilons]
-                if not (isinstance(kernel, str) and kernel in ("rbf", "poly", "sigmoid")):
+                if not found[-1].has_gamma:
                     break  # one without gamma is tried once
         return found
 
@@ -199,8 +212,8 @@ class PathCV(KernelMachine):
         worst, allowed = int(gaps.argmax()), INEXACT if self.gap is None else self.gap
         if gaps[worst] > allowed:
             warnings.warn(
-                f"The paths of {self._tried[worst]} are not exact: at some C a relative gap of {gaps[worst]:.1e} is left. "
-                "Scaled features and a smaller C_max help.",
+                f"The paths of {_named(self._tried[worst].params)} are not exact: at some C a relative gap of "
+                f"{gaps[worst]:.1e} is left. Scaled features and a smaller C_max help.",
                 RuntimeWarning,
                 stacklevel=validation.callers_level(),
             )
@@ -208,23 +221,27 @@ class PathCV(KernelMachine):
     def _results(self, kept: list[list[FoldPath]]) -> dict[str, Any]:
         """Return a row for every candidate, at its own best C, with the names that scikit-learn's searches have."""
         best = [curve.at(curve.best_C) if curve.best_intervals else None for curve in self.cv_curves_]
-        means = np.array([math.nan if one is None else one.mean for one in best])
+        results: dict[str, Any] = {
+            f"{how}_{what}": measure([[getattr(path, of) for path in paths] for paths in kept], axis=1)
+            for what, of in (("fit_time", "fit_seconds"), ("score_time", "score_seconds"))
+            for how, measure in (("mean", np.mean), ("std", np.std))
+        }
         names = ("kernel", "gamma") if self.epsilon is None else ("kernel", "gamma", "epsilon")
-        results: dict[str, Any] = {f"param_{name}": _column([getattr(c, name) for c in self._tried]) for name in names}
+        results |= {f"param_{name}": _column([c.params.get(name, np.ma.masked) for c in self._tried]) for name in names}
         results["param_C"] = np.array([math.nan if one is None else one.C for one in best])
         results["params"] = [
-            {"C": float(C)} | {name: getattr(candidate, name) for name in names}
-            for C, candidate in zip(results["param_C"], self._tried, strict=True)
+            {"C": float(C)} | candidate.params for C, candidate in zip(results["param_C"], self._tried, strict=True)
         ]
-        results["mean_test_score"] = means
+        missing = np.full(self.n_splits_, math.nan)
+        scores = np.array([missing if one is None else one.folds for one in best])
+        results |= {f"split{k}_test_score": column for k, column in enumerate(scores.T)}
+        means = np.array([math.nan if one is None else one.mean for one in best])
+        results["mean_test_score"], results["std_test_score"] = means, spread(scores.T, ddof=0)
         results["std_error_test_score"] = np.array([math.nan if one is None else one.std_error for one in best])
-        for k in range(self.n_splits_):
-            results[f"split{k}_test_score"] = np.array([math.nan if one is None else one.folds[k] for one in best])
         results["rank_test_score"] = scipy.stats.rankdata(-np.nan_to_num(means, nan=-np.inf), "min").astype(np.int32)
         results["n_intervals"] = np.array([curve.edges.size - 1 for curve in self.cv_curves_])
         results["n_events"] = np.array([sum(path.n_events for path in paths) for paths in kept])
         results["largest_gap"] = np.array([max(path.gap for path in paths) for paths in kept])
-        results["fit_time"] = np.array([sum(path.seconds for path in paths) for paths in kept])
         return results
 
     # Choosing.
@@ -233,7 +250,8 @@ class PathCV(KernelMachine):
         means = self.cv_results_["mean_test_score"]
         if np.isnan(means).all():
             raise ValueError(f"scoring={self.scoring!r} is not defined at any C: it is NaN in some fold. Use another.")
-        self.best_index_ = int(np.nanargmax(means))
+        equal = np.flatnonzero(means == np.nanmax(means))
+        self.best_index_ = int(min(equal, key=lambda k: (-self.cv_curves_[k].width, self.cv_curves_[k].best_C)))
         curve, candidate = self.cv_curve_, self._tried[self.best_index_]
         self.C_ = curve.best_C if self.selection == "best" else curve.one_se_C
         found = curve.at(self.C_)
@@ -248,6 +266,11 @@ class PathCV(KernelMachine):
         """The curve of the kernel that was chosen."""
         check_is_fitted(self, "best_index_")
         return self.cv_curves_[self.best_index_]
+
+    def _by_rank(self) -> np.ndarray:
+        """Return the numbers of the candidates, best first: of equal ones that which was chosen, then as they were given."""
+        ranks = self.cv_results_["rank_test_score"]
+        return np.lexsort((np.arange(ranks.size) != self.best_index_, ranks))
 
     def _refit(self, rows: Rows) -> None:
         """Fit the model that was chosen to all rows: at one C that costs less than another path."""
@@ -381,7 +404,12 @@ def _listed(name: str, value: Any) -> list[Any]:
 
 
 def _column(values: list[Any]) -> np.ndarray:
-    """Return values of any kind as an array of one dimension."""
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
+    """Return values of any kind as an array of one dimension; some may be masked, as in scikit-learn's searches."""
+    found: Any = np.ma.empty(len(values), dtype=object)
+    for k, value in enumerate(values):
+        found[k] = value
     return found
+
+
+def _named(params: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in params.items())

@@ -36,6 +36,31 @@ class PathMachine(KernelMachine):
         check_is_fitted(self)
         return self.path_.plot(show, rows=rows, ax=ax)
 
+    def explore(
+        self, file: Any = None, *, curve: Any = None, feature_names: Any = None, title: str | None = None
+    ) -> Any:
+        """Show the solution at every value of the path: a page with a slider, or without a file a widget in a notebook.
+
+        Parameters
+        ----------
+        file : str or path, optional
+            The page to write, such as "page.html"; it needs nothing else, and no network.  Without it a widget is returned.
+        curve : ErrorCurve, optional
+            The score on held-out data, of a regression: ``model.score_curve(X, y)``.
+        feature_names : list of str, optional
+            Names of the features; by default those of the data frame it was fitted to.
+        title : str, optional
+            Title of the page.
+
+        Returns
+        -------
+        pathlib.Path or widget
+            The file; or the widget, whose ``C``, ``epsilon`` or ``nu`` is the one under the slider.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
+        return self.path_.explore(file, curve=curve, feature_names=names, title=title)
+
     def _own(self, X: Any) -> Any:
         """Return a copy of the points, which no caller can change; of a kernel matrix only its shape is needed."""
         return np.broadcast_to(0.0, X.shape) if self._is_precomputed else X.copy()

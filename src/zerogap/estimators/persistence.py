@@ -6,6 +6,7 @@ What a model holds is a tree.  Numbers, text and None are themselves, everything
     sparse         type, shape, data, indices, indptr  record  one of ``HOMES``: its name and its parts
     path, pairpath the arrays of a Path, or PairPath   state   one of ``HOMES``: its name and its attributes
     status         its name                            random  the state of a RandomState
+    masked         values, and which are missing
     sampled        samples and scores of a SampledScoreCurve
 """
 
@@ -138,6 +139,8 @@ class _Writer:
             return value
         if isinstance(value, Status):
             return {"status": value.name}
+        if isinstance(value, np.ma.MaskedArray):
+            return {"masked": [self._array(value.filled(None)), self._name(np.ma.getmaskarray(value))]}
         if isinstance(value, np.ndarray):
             return self._array(value)
         if isinstance(value, np.generic):
@@ -173,9 +176,8 @@ class _Writer:
             return {"sampled": [self.encode(value.samples), self.encode(value.score)]}
         if _class_named(name) is not type(value):
             raise TypeError(
-                f"{_described(value)} cannot be stored in a file without pickle. "
-                "Use a kernel or a solver by its name, one of zerogap.kernels or zerogap.solvers, or store the model with "
-                "pickle or joblib."
+                f"{_described(value)} cannot be stored in a file without pickle. {_instead_of(value)}, or store the model "
+                "with pickle or joblib."
             )
         if isinstance(value, tuple):
             return {"record": [name, [self.encode(item) for item in value]]}
@@ -200,6 +202,10 @@ class _Reader:
 
     def _array(self, name: str) -> np.ndarray:
         return self.arrays[name]
+
+    def _masked(self, content: list[Any]) -> Any:
+        values, mask = content
+        return np.ma.MaskedArray(self.decode(values), mask=self.arrays[mask], fill_value=None)
 
     def _scalar(self, name: str) -> Any:
         return self.arrays[name][0]
@@ -282,5 +288,18 @@ def _class_named(name: str) -> Any:
     return found if isinstance(found, type) and is_dataclass(found) else None
 
 
+def _instead_of(value: Any) -> str:
+    """Return what can be stored in place of something that cannot."""
+    if hasattr(value, "get_n_splits"):
+        return "Give cv= as a number of folds, or save model.best_estimator_ alone"
+    if hasattr(value, "_score_func"):
+        return "Give scoring= by its name, such as 'f1_macro', or save model.best_estimator_ alone"
+    if hasattr(value, "transform"):
+        return "Transform the points beforehand, without transformer="
+    return "Use a kernel or a solver by its name, one of zerogap.kernels or zerogap.solvers"
+
+
 def _described(value: Any) -> str:
+    if hasattr(value, "_score_func"):
+        return f"A scorer of {value._score_func.__name__}"
     return f"The function {value.__name__!r}" if hasattr(value, "__name__") else f"A {type(value).__name__}"

@@ -1,13 +1,15 @@
 """Scores of a path for every C: exact if they are of predictions, constant on intervals; those of decision values sampled."""
 
+import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import get_scorer, make_scorer
+from sklearn.metrics import average_precision_score, get_scorer, make_scorer, roc_auc_score
 
+from zerogap.estimators import formulas
 from zerogap.estimators.pairs import shaped
 from zerogap.path import predictions
 from zerogap.path.curve import SampledScoreCurve, ScoreCurve, accuracy_curve, joined
@@ -97,7 +99,12 @@ class _Score:
         self._takes_weight = _takes_weight(self.scorer._score_func)
         if held.weight is not None and not self._takes_weight:
             raise TypeError(f"scoring={self.name} takes no sample_weight, and weights were given. Leave them out.")
+        _check_classes(self.scorer, self.name, held.classes)
         self._known = _Known(held.classes)
+        self.formula = formulas.of_cells(self.scorer, held.classes)
+        two = held.classes.size == 2
+        self._value_formula = formulas.of_values(self.scorer) if two else None
+        self._of_orders: dict[bytes, float] | None = {} if two and formulas.is_of_order(self.scorer) else None
         self.is_of_values = self._asks_for_values()
 
     def _asks_for_values(self) -> bool:
@@ -107,9 +114,11 @@ class _Score:
         except _AsksForValues:
             return True
         except AttributeError as error:
+            why = str(error).replace(type(self._known).__name__, "a path").rstrip(".")
             raise ValueError(
                 f"scoring={self.name} needs more than predictions and decision values, probabilities as a rule, and a path is "
-                f"not calibrated ({error}). Score predictions or decision values, or fit CalibratedClassifierCV at one C."
+                f"not calibrated ({why}). Use a score of predictions, such as 'balanced_accuracy', or of two classes "
+                "'roc_auc'; or fit CalibratedClassifierCV at one C."
             ) from error
         return False
 
@@ -128,20 +137,32 @@ class _Score:
         return self._call(self.held.y, self.held.weight)
 
     def of_values(self, values: np.ndarray) -> float:
-        """Return the score of decision values."""
+        """Return the score of decision values; of one that depends on their order alone each order is asked once."""
+        if self._value_formula is not None:
+            found = self._value_formula(values, self.held.codes == 1, self.held.weight)
+            if found is not None:
+                return found
         self._known.values = values
-        return self._call(self.held.y, self.held.weight)
+        if self._of_orders is None:
+            return self._call(self.held.y, self.held.weight)
+        order = _key(np.unique(values, return_inverse=True)[1])
+        if order not in self._of_orders:
+            self._of_orders[order] = self._call(self.held.y, self.held.weight)
+        return self._of_orders[order]
 
     def of_cells(self, counts: np.ndarray, weights: np.ndarray) -> float:
         """Return the score of a confusion matrix: a point for each of its cells that are not empty, with its weight."""
+        value = None if self.formula is None else self.formula(counts, weights)
+        if value is not None:
+            return value
         true, found = np.nonzero(counts)
         self._known.labels = self.held.classes[found]
         return self._call(self.held.classes[true], weights[true, found].astype(np.float64))
 
     def is_of_cells(self, examples: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> bool:
         """Whether the score follows from the confusion matrix, as far as examples (labels, counts, weights) tell."""
-        if not self._takes_weight:
-            return False
+        if not self._takes_weight or self.formula is not None:
+            return self.formula is not None
         for labels, counts, weights in examples:
             expected = self.of_labels(labels)
             try:
@@ -180,12 +201,47 @@ def as_scorer(scoring: Any) -> Any:
     return make_scorer(scoring)
 
 
-def _takes_weight(metric: Any) -> bool:
+def check_scoring(scoring: Any, classes: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
+    """Refuse a score that no path of these classes has, before any is followed."""
+    _Score(scoring, Held([], None, [], classes, y, weight))
+
+
+def _check_classes(scorer: Any, name: str, classes: np.ndarray) -> None:
+    """Refuse a score of two classes where there are more, and one of label 1 where there is none."""
+    metric, several = scorer._score_func, classes.size > 2
+    if metric is roc_auc_score and several:
+        raise ValueError(
+            f"scoring={name} is of two classes; of {classes.size} it compares probabilities, which a path does not have. Use "
+            "'balanced_accuracy' or 'f1_macro', or fit two classes at a time."
+        )
+    options = {name: p.default for name, p in _parameters(metric).items() if p.default is not p.empty} | scorer._kwargs
+    is_binary = options.get("average") == "binary"
+    if is_binary and several:
+        macro, weighted = (
+            f"{name[:-1]}_{how}'" if name[0] == "'" else f"average='{how}'" for how in ("macro", "weighted")
+        )
+        raise ValueError(
+            f"scoring={name} is of two classes, and there are {classes.size}. Use {macro}, the mean over the classes, or "
+            f"{weighted}, by their sizes."
+        )
+    label = options.get("pos_label")
+    if (is_binary or metric is average_precision_score) and not several and label is not None and label not in classes:
+        more = "" if is_binary else ", response_method='decision_function'"
+        raise ValueError(
+            f"scoring={name} is of the class with label {label!r}, and the labels are {classes.tolist()}. Use a score of both, "
+            f"such as 'f1_macro', labels 0 and 1, or make_scorer({metric.__name__}, pos_label={classes[1].item()!r}{more})."
+        )
+
+
+def _parameters(metric: Any) -> dict[str, inspect.Parameter]:
     try:
-        parameters = inspect.signature(metric).parameters.values()
-    except ValueError:
-        return False
-    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in parameters)
+        return dict(inspect.signature(metric).parameters)
+    except ValueError:  # compiled functions have none
+        return {}
+
+
+def _takes_weight(metric: Any) -> bool:
+    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in _parameters(metric).values())
 
 
 def _on_every_piece(held: Held, score: _Score, found: Predictions) -> np.ndarray:
@@ -198,14 +254,17 @@ def _on_every_piece(held: Held, score: _Score, found: Predictions) -> np.ndarray
     values = np.empty(sizes.size)
     for k in range(sizes.size):
         pieces.go_to(k)
-        if not by_cells:
-            values[k] = score.of_labels(held.classes[pieces.now])
-            continue
-        key = pieces.counts.tobytes() if held.weight is None else pieces.weights.tobytes()
+        key = _key(pieces.now if not by_cells else pieces.counts if held.weight is None else pieces.weights)
         if key not in known:  # few points move to and fro
-            known[key] = score.of_cells(pieces.counts, pieces.weights)
+            cells = (pieces.counts, pieces.weights)
+            known[key] = score.of_cells(*cells) if by_cells else score.of_labels(held.classes[pieces.now])
         values[k] = known[key]
     return values
+
+
+def _key(values: np.ndarray) -> bytes:
+    """Return what stands for an array in a dictionary: there may be very many long ones."""
+    return hashlib.blake2b(values.tobytes(), digest_size=16).digest()
 
 
 class _Pieces:

@@ -574,8 +574,10 @@ class SVCPath(ClassifierMixin, KernelMachine):
             raise ValueError(f"pair must be two of the classes {self.classes_.tolist()}; got {pair!r}.")
         k = pairs.index(wanted if wanted in pairs else wanted[::-1])
         # Of several classes the first of a pair is the positive one.
-        classes = pairs[k] if len(pairs) == 1 else pairs[k][::-1]
-        return plot_path(self.paths_[k], show, rows=rows, classes=classes, ax=ax)
+        a, b = pairs_of(self.classes_.size)[k]
+        places = (a, b) if len(pairs) == 1 else (b, a)
+        classes = self.classes_[list(places)].tolist()
+        return plot_path(self.paths_[k], show, rows=rows, classes=classes, places=places, ax=ax)
 
     def explore(
         self,
@@ -618,10 +620,17 @@ class SVCPath(ClassifierMixin, KernelMachine):
         check_is_fitted(now)
         if (X is None) != (y is None):
             raise ValueError("Held-out points and their labels go together; pass both X and y, or neither.")
+        score_name = None
         if X is not None:
             curve = now.score_curve(X, y, scoring=scoring)
+            score_name = (
+                "accuracy" if scoring is None else scoring.replace("_", " ") if isinstance(scoring, str) else None
+            )
         names = getattr(now, "feature_names_in_", None) if feature_names is None else feature_names
-        return shown(of_paths(now.paths_, now._label_pairs(), curve=curve, feature_names=names, title=title), file)
+        payload = of_paths(
+            now.paths_, now._label_pairs(), curve=curve, feature_names=names, title=title, score_name=score_name
+        )
+        return shown(payload, file)
 
     def _label_pairs(self) -> list[tuple[str, str]]:
         """Return the labels of the negative and the positive class of every path."""

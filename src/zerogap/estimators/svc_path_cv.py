@@ -10,7 +10,7 @@ from zerogap import validation
 from zerogap.estimators.fold_paths import Fold, Rows
 from zerogap.estimators.pairs import check_present, check_ties
 from zerogap.estimators.path_cv import Candidate, PathCV
-from zerogap.estimators.scoring import as_scorer
+from zerogap.estimators.scoring import as_scorer, check_scoring
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svc_path import SVCPath
 from zerogap.kernels import as_kernel
@@ -31,7 +31,7 @@ class FoldSVCPath(SVCPath):
         if self.gap is not None:
             approximate: Any = svm_path
             return approximate(X, codes, **kernel, sample_weight=weight, **ends, gap=self.gap, max_time=self.max_time)
-        data = TwoClasses(X, codes, as_kernel(**kernel), weight, merge=True)
+        data = TwoClasses(X, codes, as_kernel(**kernel), weight, merge=True, has_bias=self.fit_intercept)
         return follow(
             lambda: data.begin(self.C_min), None, self.C_max, Single(), None, self.max_time, False, prove=False
         )
@@ -72,6 +72,8 @@ class SVCPathCV(ClassifierMixin, PathCV):
         The range of C.
     class_weight : dict or "balanced", default None
         Multiplies C per class; "balanced" counts the training points of each fold.
+    fit_intercept : bool, default True
+        Whether the bias is free; else it is zero, and nothing constrains the sum of coefficients.  Not beside ``gap``.
     cv : int, splitter or iterable, default 5
         The folds, as in scikit-learn: a number of stratified ones, a splitter, or pairs of training and test rows.
     scoring : str or callable, default "accuracy"
@@ -119,7 +121,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
         A row for every candidate, at its own best C, with names as in scikit-learn's searches; pandas makes a data frame of it.
         ``cv_curve_.table()`` has a row for every interval of C.
     best_index_ : int
-        The candidate that was chosen.
+        The candidate that was chosen: of equally good ones that with the widest interval of C, then that with the smallest C.
     best_params_ : dict
         Its parameters, and ``C_``.
     best_estimator_ : SVC or Pipeline
@@ -156,6 +158,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
         C_min: float = 1e-2,
         C_max: float = 1e3,
         class_weight: Any = None,
+        fit_intercept: bool = True,
         cv: Any = 5,
         scoring: Any = "accuracy",
         selection: str = "best",
@@ -174,6 +177,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
         self.C_min = C_min
         self.C_max = C_max
         self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
         self.cv = cv
         self.scoring = scoring
         self.selection = selection
@@ -214,7 +218,10 @@ class SVCPathCV(ClassifierMixin, PathCV):
         X, y = self._checked(X, y)
         validation.check_labels(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        check_present(type(self).__name__, self.classes_, codes, validation.check_weights(sample_weight, y.size))
+        weight = validation.check_weights(sample_weight, y.size)
+        check_present(type(self).__name__, self.classes_, codes, weight)
+        if self.scoring is not None:
+            check_scoring(self.scoring, self.classes_, y, None if sample_weight is None else weight)
         return self._fit_rows(X, y, sample_weight, groups, stratified=True)
 
     def _check_folds(self, rows: Rows, folds: Sequence[Fold]) -> None:
@@ -240,6 +247,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
             coef0=coef0,
             C_min=self.C_min,
             C_max=self.C_max,
+            fit_intercept=self.fit_intercept,
             class_weight=self.class_weight,
             decision_function_shape=self.decision_function_shape,
             break_ties=self.break_ties,
@@ -256,6 +264,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
             degree=degree,
             coef0=coef0,
             tol=1e-9,
+            fit_intercept=self.fit_intercept,
             class_weight=self.class_weight,
             decision_function_shape=self.decision_function_shape,
             break_ties=self.break_ties,

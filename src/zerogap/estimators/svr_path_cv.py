@@ -22,7 +22,7 @@ class FoldSVRPath(SVRPath):
     """The path of a fold: its largest gap is not proved, and where a limit ends it the search over all folds tells."""
 
     def _followed(self, X: Any, y: np.ndarray, sample_weight: Any, epsilon_max: float | None) -> Any:
-        data = Regression(X, y, self._asked_kernel(), sample_weight, merge=True)
+        data = Regression(X, y, self._asked_kernel(), sample_weight, merge=True, has_bias=self.fit_intercept)
         return follow(
             lambda: data.begin(self.C_min, self.epsilon),
             None,
@@ -69,6 +69,8 @@ class SVRPathCV(RegressorMixin, PathCV):
         Half the width of the tube within which errors cost nothing; of a list the best is chosen.
     C_min, C_max : float, default 1e-2 and 1e3
         The range of C.
+    fit_intercept : bool, default True
+        Whether the bias is free; else it is zero, and nothing constrains the sum of coefficients.
     cv : int, splitter or iterable, default 5
         The folds, as in scikit-learn: a number of them, a splitter, or pairs of training and test rows.
     scoring : str, optional
@@ -111,7 +113,7 @@ class SVRPathCV(RegressorMixin, PathCV):
         A row for every candidate, at its own best C, with names as in scikit-learn's searches; pandas makes a data frame of it.
         ``cv_curve_.table()`` has a row for every piece of the curve.
     best_index_ : int
-        The candidate that was chosen.
+        The candidate that was chosen: of equally good ones that with the widest interval of C, then that with the smallest C.
     best_params_ : dict
         Its parameters, and ``C_``.
     best_estimator_ : SVR or Pipeline
@@ -144,6 +146,7 @@ class SVRPathCV(RegressorMixin, PathCV):
         epsilon: Any = 0.1,
         C_min: float = 1e-2,
         C_max: float = 1e3,
+        fit_intercept: bool = True,
         cv: Any = 5,
         scoring: str | None = None,
         selection: str = "best",
@@ -159,6 +162,7 @@ class SVRPathCV(RegressorMixin, PathCV):
         self.epsilon = epsilon
         self.C_min = C_min
         self.C_max = C_max
+        self.fit_intercept = fit_intercept
         self.cv = cv
         self.scoring = scoring
         self.selection = selection
@@ -217,6 +221,7 @@ class SVRPathCV(RegressorMixin, PathCV):
             epsilon=self._width(candidate),
             C_min=self.C_min,
             C_max=self.C_max,
+            fit_intercept=self.fit_intercept,
         )
 
     def _final_model(self, candidate: Candidate, C: float) -> SVR:
@@ -229,6 +234,7 @@ class SVRPathCV(RegressorMixin, PathCV):
             degree=degree,
             coef0=coef0,
             tol=1e-9,
+            fit_intercept=self.fit_intercept,
         )
 
     @staticmethod

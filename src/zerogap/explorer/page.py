@@ -8,8 +8,11 @@ from pathlib import Path as File
 from string import Template
 from typing import TYPE_CHECKING, Any
 
-from zerogap.explorer import geometry, lines
+import numpy as np
+
+from zerogap.explorer import geometry, lines, straight
 from zerogap.explorer.encoding import array, text_of
+from zerogap.wording import SCORES
 
 if TYPE_CHECKING:
     from zerogap.path import Path, ScoreCurve
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 LARGEST = 15_000_000  # bytes of a page
 MOST_INTERVALS = 200  # of best scores that are drawn
 TITLE = "Every C of a support vector machine"
+BETWEEN = 400  # values between the edges of a score that is curved
 
 
 @cache
@@ -56,17 +60,21 @@ def of_paths(
     curve: "ScoreCurve | None" = None,
     feature_names: Any = None,
     title: str | None = None,
+    score_name: str | None = None,
 ) -> dict[str, Any]:
     """Return the payload of paths of two classes, one for each pair; ``labels`` name the negative and the positive class."""
+    named = {} if curve is None else _of_curve(curve, score_name)
     return {
         "kind": "path",
-        "title": title or TITLE,
-        "paths": [_of_path(p, names, curve, feature_names) for p, names in zip(paths, labels, strict=True)],
+        "title": title or TITLE.replace("C", paths[0].parameter, 1),
+        "paths": [_of_path(p, names, feature_names) | named for p, names in zip(paths, labels, strict=True)],
     }
 
 
-def _of_path(path: "Path", labels: tuple[str, str], curve: "ScoreCurve | None", feature_names: Any) -> dict[str, Any]:
+def _of_path(path: "Path", labels: tuple[str, str], feature_names: Any) -> dict[str, Any]:
     check_path(path)
+    if path.kind != "path":
+        return _of_any_path(path, labels, feature_names)
     gram = path.gram
     assert gram is not None
     of_segments = lines.encoded(path)
@@ -76,17 +84,31 @@ def _of_path(path: "Path", labels: tuple[str, str], curve: "ScoreCurve | None", 
             f"{found['note']} Coefficients are kept in single precision, or the page would be too large.".strip()
         )
     total = int((path.points.group >= 0).sum())  # rows, without those of weight zero
-    found |= {"path": of_segments, "labels": list(labels), "largestGap": path.largest_gap_, "total": total}
-    return found | ({} if curve is None else _of_curve(curve))
+    return found | {"path": of_segments, "labels": list(labels), "largestGap": path.largest_gap_, "total": total}
+
+
+def _of_any_path(path: Any, labels: tuple[str, str], feature_names: Any) -> dict[str, Any]:
+    """Return the payload of a regression, of one class, or of an approximate path."""
+    gram = path.gram
+    mode = "classes" if path.family.is_hinge else "one-class" if path.parameter == "nu" else "tube"
+    target = path.target if mode == "tube" else None
+    sides = path.y if mode == "classes" else halves(np.arange(gram.n) if target is None else target)
+    found = geometry.described(gram, gram.X if path.X is None else path.X, sides, feature_names)
+    total = int((path.points.group >= 0).sum())
+    found |= {"lines": straight.encoded(path), "mode": mode, "labels": list(labels), "largestGap": path.largest_gap_}
+    found |= {"total": total, "isApproximate": path.kind == "ApproximatePath"}
+    if target is not None:
+        found |= {"target": array(target), "epsilon": path.epsilon if path.parameter == "C" else None}
+    return found
+
+
+def halves(values: np.ndarray) -> np.ndarray:
+    """Return -1 for the lower half of the values, 1 for the upper one."""
+    return np.where(values > np.median(values), 1.0, -1.0)
 
 
 def check_path(path: "Path") -> None:
-    """Refuse what is no path of two classes, or has lost its points."""
-    if path.kind != "path":
-        raise TypeError(
-            f"explore() shows paths of two classes over C, by svm_path or SVCPath; got a {type(path).__name__}. "
-            "Its events and coefficients can be read from path.events and path.coefficients_at."
-        )
+    """Refuse a path that has lost its points."""
     path.check_not_empty()
     if path.gram is None:
         raise ValueError(
@@ -95,7 +117,20 @@ def check_path(path: "Path") -> None:
         )
 
 
-def _of_curve(curve: "ScoreCurve") -> dict[str, Any]:
+def _of_curve(curve: Any, name: str | None) -> dict[str, Any]:
     best = curve.best_intervals[:MOST_INTERVALS]
+    if hasattr(curve, "edges"):  # of a regression: parabolas, drawn as short lines
+        C = shown_values(curve)
+        score = {"C": array(C), "score": array(curve(C)), "isSmooth": True, "name": SCORES[curve.scoring]}
+        score["short"] = "R²" if curve.scoring == "r2" else "score"
+        return {"curve": score, "best": best, "bestScore": curve.best_score}
     score = {"C": array(curve.C), "score": array(curve.score), "isExact": curve.is_exact}
+    score |= {} if name is None else {"name": name, "short": name}
     return {"curve": score, "best": best, "bestScore": curve.best_score if best else None}
+
+
+def shown_values(curve: Any) -> np.ndarray:
+    """Return the values at which a curved score is drawn: its edges, where pieces are largest, and some between."""
+    edges = curve.edges
+    between = (np.geomspace if curve.parameter == "C" else np.linspace)(edges[0], edges[-1], BETWEEN)[1:-1]
+    return np.unique(np.concatenate([edges, curve.at, between]))

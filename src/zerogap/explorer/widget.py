@@ -6,7 +6,7 @@ from zerogap.explorer.encoding import text_of
 
 
 def widget(payload: dict[str, Any]) -> Any:
-    """Return the widget of a payload; ``widget.C`` is the C under the slider."""
+    """Return the widget of a payload; ``widget.C`` is the C under the slider, or ``widget.epsilon`` and ``widget.nu``."""
     try:
         import anywidget
         import traitlets
@@ -24,4 +24,7 @@ def widget(payload: dict[str, Any]) -> Any:
         payload = traitlets.Unicode().tag(sync=True)
         C = traitlets.Float(None, allow_none=True).tag(sync=True)
 
+    parameter = payload.get("paths", [{}])[0].get("lines", {}).get("parameter", "C")
+    if parameter != "C":  # the slider is over another one, which has its own name
+        setattr(Explorer, parameter, property(lambda self: self.C, lambda self, value: setattr(self, "C", value)))
     return Explorer(payload=text_of(payload))

@@ -182,7 +182,7 @@ class ApproximatePath(Path):
         SolutionSet
             None, ever.
         """
-        raise ValueError(f"{ONLY_EXACT} at which points are on their margins.")
+        raise ValueError(f"{ONLY_EXACT} which points are on their margins, and with them all solutions.")
 
     def C_of_nu(self, nu: float) -> float:
         """Refuse: only an exact path has one nu for every C.
@@ -235,7 +235,7 @@ class ApproximatePath(Path):
         return {**super().__getstate__(), "_front": None}
 
 
-ONLY_EXACT = "This path is approximate: only an exact one, svm_path(...) without gap, tells"
+ONLY_EXACT = "This path is approximate; only an exact one, svm_path(...) without gap=, tells"
 
 
 class Walk:

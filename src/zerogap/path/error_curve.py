@@ -17,6 +17,7 @@ it were asked for at an s that is off by n u s.  So all of it is known to a rela
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +30,7 @@ from zerogap.wording import count, number
 SCORINGS = ("neg_mean_squared_error", "neg_mean_absolute_error", "r2")
 BREAKPOINTS = 64  # whose predictions are computed together, in one matrix product
 RESIDUALS = 1_000_000  # held at once where many of them pass zero on one segment
+LARGEST = np.finfo(np.float64).max / 1e6  # of an error: the sum of those of many folds is a number too
 
 
 class Piece(NamedTuple):
@@ -221,13 +223,40 @@ def error_curve(
     weight = np.ones(y.size) if weight is None else weight
     weight = weight / weight.sum()
     pieces_of = _absolute if scoring == "neg_mean_absolute_error" else _squares
-    pieces = [piece for piece in _pieces(path, K, y, weight, pieces_of) if piece.end > piece.begin]
+    power = _power(y)
+    found = _pieces(path, K, y, weight, partial(_in_units, pieces_of, power))
+    pieces = [piece for piece in found if piece.end > piece.begin]
     if path.parameter != "C":  # it is followed downwards
         pieces.reverse()
     edges = np.array([piece.begin for piece in pieces] + [pieces[-1].end])
     at, least, slope, curvature = np.array([piece[2:] for piece in pieces]).T
-    size, best = (_variance(y, weight), 1.0) if scoring == "r2" else (1.0, 0.0)
-    return ErrorCurve(scoring, path.parameter, edges, at, best - least / size, slope / size, curvature / size)
+    size, best = (_variance(np.ldexp(y, -power), weight), 1.0) if scoring == "r2" else (1.0, 0.0)
+    power *= {"neg_mean_squared_error": 2, "neg_mean_absolute_error": 1, "r2": 0}[scoring]
+    with np.errstate(over="ignore", invalid="ignore"):
+        least, slope, curvature = (np.ldexp(part / size, power) for part in (least, slope, curvature))
+        curve = ErrorCurve(scoring, path.parameter, edges, at, best - least, slope, curvature)
+        _refuse_overflow(curve, y)
+    return curve
+
+
+def _power(y: np.ndarray) -> int:
+    """Return k for which y / 2**k is about one: squares of that neither overflow nor vanish, and no digit is lost."""
+    return int(np.frexp(np.abs(y).max())[1])
+
+
+def _in_units(pieces_of: Callable[..., Any], power: int, x0: float, x1: float, *parts: np.ndarray) -> Iterator[Piece]:
+    """Yield the pieces of residuals in units of 2**power."""
+    r0, r1, weight = parts
+    return pieces_of(x0, x1, np.ldexp(r0, -power), np.ldexp(r1, -power), weight)
+
+
+def _refuse_overflow(curve: ErrorCurve, y: np.ndarray) -> None:
+    if not curve.worst_score > -LARGEST:
+        size = float(np.abs(y).max())
+        raise ValueError(
+            f"Targets of {size:.1g} have errors whose {curve.scoring!r} is too large for float64. Divide y and epsilon by "
+            f"{size:.1g}, or use scoring='r2', which does not depend on the scale."
+        )
 
 
 def _variance(y: np.ndarray, weight: np.ndarray) -> float:

@@ -95,7 +95,7 @@ class NuPath(Path):
     """
 
     parameter, end_name, function, estimator, easier = "nu", "nu_min", "one_class_path", "OneClassSVM", "a larger nu"
-    path_estimator = ""
+    path_estimator, domain = "", (5e-324, 1.0, "above zero and at most one")
     rows_of_data, sets, event_type, kind = "X", ONE_CLASS_SETS, NuEvent, "NuPath"
 
     def __init__(

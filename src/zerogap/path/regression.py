@@ -1,5 +1,6 @@
 """svr_path(): regression for every C at one epsilon, or for every epsilon at one C."""
 
+import sys
 from bisect import bisect_left
 from typing import Any, NamedTuple
 
@@ -213,7 +214,8 @@ class EpsilonPath(Path):
     True
     """
 
-    parameter, end_name = "epsilon", "epsilon_min"
+    parameter, end_name, begin_name = "epsilon", "epsilon_min", "epsilon_max"
+    domain = (0.0, sys.float_info.max, "of zero or more")
     function, estimator, path_estimator, easier, sets = "svr_path", "SVR", "SVRPath", "a larger epsilon", TUBE_SETS
     event_type, kind, begins_at_rest = EpsilonEvent, "EpsilonPath", True
 

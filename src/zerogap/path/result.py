@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import sys
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -24,7 +25,7 @@ from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
 from zerogap.path.solution_set import SolutionSet, solutions
 from zerogap.precision import dot, products, with_sum_zero
 from zerogap.problem import Certificate, DualProblem
-from zerogap.storage import read_arrays, write_arrays
+from zerogap.storage import kind_of, read_arrays, write_arrays
 from zerogap.wording import count
 
 PRECISE_ABOVE = 1e-11  # a relative gap above this is computed again in twice the precision, if rounding is most of it
@@ -122,6 +123,8 @@ class Path:
     """
 
     parameter, end_name = "C", "C_max"  # what lam stands for, and the name of the end that is asked for
+    begin_name = "C_min"
+    domain: tuple[float, float, str] = (5e-324, sys.float_info.max, "above zero")  # the least, the largest, in words
     # What makes such paths, what solves at one C and at all, and where fewer digits are needed.
     function, estimator, path_estimator, easier = "svm_path", "SVC", "SVCPath", "a smaller C"
     rows_of_data = "X, y"  # what that function takes
@@ -788,12 +791,23 @@ class Path:
             lam = self.lam_of(np.float64(C))
         first, last = self.lam[0], self.lam[-1]
         if not last * (1 - BEYOND_END) <= lam <= first * (1 + BEYOND_END):
-            advice = "Follow it over a wider range."
+            advice = self._wider(float(C), ends_before=bool(lam < last))
             if lam < last and self.status != "complete":
                 advice = f"It was ended early ({self.status}): go on with {self.function}(..., resume=path)."
             begin, end = (self.words(self.value_of(at)) for at in (first, last))
             raise ValueError(f"This path runs from {begin} to {end}; got {self.words(C)}. {advice}")
         return float(lam)
+
+    def _wider(self, value: float, *, ends_before: bool) -> str:
+        """Return which end to ask for, so that the path has this value; some no path has."""
+        least, largest, words = self.domain
+        if not least <= value <= largest:
+            return f"Use {self.parameter} {words}."
+        name, how = (
+            self.end_name if ends_before else self.begin_name,
+            "more" if value > self.value_of(self.lam[0]) else "less",
+        )
+        return f"Follow it over a wider range: with {name}={value:g} or {how}."
 
     def _for_each(self, C: Any, value: Any) -> Any:
         if np.ndim(C) == 0:
@@ -845,13 +859,13 @@ class Path:
         self, file: str | File | None = None, *, curve: Any = None, labels: Any = None, feature_names: Any = None,
         title: str | None = None,
     ) -> Any:  # fmt: skip
-        """Show the solution at every C: a page with a slider, or without a file a widget in a notebook.
+        """Show the solution at every C, epsilon or nu: a page with a slider, or without a file a widget in a notebook.
 
         Parameters
         ----------
         file : str or path, optional
             The page to write, such as "page.html"; it needs nothing else, and no network.  Without it a widget is returned.
-        curve : ScoreCurve, optional
+        curve : ScoreCurve or ErrorCurve, optional
             The score on held-out data, drawn with its best intervals.
         labels : tuple of str, optional
             Names of the negative and of the positive class.
@@ -863,7 +877,7 @@ class Path:
         Returns
         -------
         pathlib.Path or widget
-            The file; or the widget, whose ``C`` is the one under the slider.
+            The file; or the widget, whose ``C`` is the one under the slider, or whose ``epsilon`` or ``nu``.
         """
         from zerogap.explorer.page import of_paths, shown
 
@@ -950,7 +964,7 @@ class Path:
         return cls(family, points, np.asarray(data["start"]), 1.0, gram)
 
     def save(self, file: str | File) -> None:
-        """Write the path to a compressed NumPy file.
+        """Write the path to a compressed NumPy file, which ``Path.load`` reads.
 
         Parameters
         ----------
@@ -961,7 +975,7 @@ class Path:
 
     @classmethod
     def load(cls, file: str | File, gram: Gram | None = None) -> "Path":
-        """Read a path that ``save`` wrote.
+        """Read a path that ``save`` wrote: ``Path.load`` one of any kind, other classes one of their own.
 
         Parameters
         ----------
@@ -975,17 +989,26 @@ class Path:
         Path
             The same path.
         """
-        data = read_arrays(file, cls.kind)
+        kind = cls._kind_in(file)
+        data = read_arrays(file, kind.kind)
         n = len(data["y"])
         if gram is not None and (not isinstance(gram, Gram) or gram.n != n):
             found = f"that of {gram.n}" if isinstance(gram, Gram) else type(gram).__name__
             raise ValueError(
                 f"gram must be the Gram of the {n} distinct points, Gram(X[path.points.rows], kernel); got {found}."
             )
-        path = cls.from_dict(data, gram)
+        path = kind.from_dict(data, gram)
         if gram is not None:
             path._check_gram()
         return path
+
+    @classmethod
+    def _kind_in(cls, file: str | File) -> type["Path"]:
+        """Return the class that wrote a file, if it is one of these; else this one, which will say so."""
+        if cls is not Path:
+            return cls
+        kinds = {one.kind: one for one in cls.__subclasses__() if one.kind != cls.kind}
+        return kinds.get(kind_of(file), cls)
 
     def _check_gram(self) -> None:
         """Refuse a kernel matrix with which the path is not what it was proved to be."""

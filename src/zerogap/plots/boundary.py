@@ -65,7 +65,7 @@ def decision_boundary(
     is_one_class = not hasattr(machine.model, "classes_")
     codes = None if y is None or is_one_class else _codes(y, classes, len(points))
     ax = look.new_axes(6.2, 5.4) if ax is None else ax
-    colours = _class_colours(ax, classes.size)
+    colours = look.class_colours(ax, classes.size)
     if classes.size == 2:
         _draw_margins(ax, machine.model, X, points, steps, colours, is_one_class=is_one_class)
     else:
@@ -158,12 +158,6 @@ def _grid(X: Any, points: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarra
     return first, second, type(X)(flat, columns=X.columns) if hasattr(X, "columns") else flat
 
 
-def _class_colours(ax: Any, number_of: int) -> list[Any]:
-    colours = look.palette(ax)
-    order = [colours[1], colours[0], *colours[2:]]  # of two classes the second is the positive one
-    return [order[k % len(order)] for k in range(number_of)]
-
-
 def _draw_margins(
     ax: Any, model: Any, X: Any, points: np.ndarray, steps: int, colours: list[Any], *, is_one_class: bool
 ) -> None:
@@ -243,8 +237,8 @@ def support_sets(machine: Machine, codes: Any, *, is_one_class: bool) -> dict[st
     else:
         excess, slack = np.where(codes[support] == 1, f, -f) - 1.0, ON_MARGIN
     on = np.abs(excess) <= slack
-    within = "outside, at the cap" if is_one_class else "left: short of the margin"
-    return {"on the boundary" if is_one_class else "elbow: on the margin": support[on], within: support[~on]}
+    within = "outside, at the cap" if is_one_class else "inside the margin"
+    return {"on the boundary" if is_one_class else "on the margin": support[on], within: support[~on]}
 
 
 def _draw_support(ax: Any, machine: Machine, points: np.ndarray, codes: Any, *, is_one_class: bool) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zerogap.plots import curves, look
-from zerogap.wording import count, number
+from zerogap.wording import SCORES, count, number
 
 if TYPE_CHECKING:
     from zerogap.estimators.cv_curve import CVCurve
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 NAMES = ("kernel", "gamma", "epsilon")
 WIDTH = 9.0  # inches, of which a legend takes a quarter
+BELOW = 1.2  # times as far below the best as the first C and its standard error are: what is shown
 MOST_NAMED = 12  # lines with a name in the legend
 
 
@@ -77,9 +78,21 @@ def plot_cv(model: "PathCV", grid: Any = None, *, ax: Any = None) -> Any:
     ):  # the first is that of the mean
         name = names[k] if len(others) <= MOST_NAMED else ""
         curves.draw_curve(ax, model.cv_curves_[k].mean, **style, linewidth=1.0, alpha=0.8, label=name)
+    if not curves.is_stepped(chosen.mean):
+        _leave_out_the_worst(ax, chosen)
     ax.set_xlim(min(curve.edges[0] for curve in model.cv_curves_), max(curve.edges[-1] for curve in model.cv_curves_))
     look.legend_beside(ax)
     return ax
+
+
+def _leave_out_the_worst(ax: Any, chosen: "CVCurve") -> None:
+    """Let errors that grow without end not press the rest flat: of what is far below the first C the axis has no room."""
+    first, best = float(chosen(chosen.edges[0])), chosen.best_score
+    error = 0.0 if chosen.n_folds == 1 else float(chosen.std_error(chosen.edges[0]))
+    room = max(best - first, 0.05 * abs(best)) + error
+    bottom, top = ax.get_ylim()
+    if np.isfinite([room, best]).all() and room > 0.0 and best - BELOW * room > bottom:
+        ax.set_ylim(best - BELOW * room, top)
 
 
 def candidate_names(model: "PathCV") -> list[str]:
@@ -95,7 +108,7 @@ def _value(value: Any) -> str:
 
 
 def _title(curve: "CVCurve", label: str) -> str:
-    return curves.SCORES.get(getattr(curve.mean, "scoring", label), label)
+    return SCORES.get(getattr(curve.mean, "scoring", label), label)
 
 
 def _draw_mean(ax: Any, curve: "CVCurve", words: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from zerogap import validation
 from zerogap.plots import look
-from zerogap.wording import count, number
+from zerogap.wording import SCORES, count, number
 
 if TYPE_CHECKING:
     from zerogap.path.curve import ScoreCurve
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 
 BETWEEN = 300  # values beside the edges of pieces that are curved
 FEW = 60  # samples that are marked
-SCORES = {
-    "neg_mean_squared_error": "minus mean squared error",
-    "neg_mean_absolute_error": "minus mean absolute error",
-    "r2": "R²",
-}
 
 
 def plot_score_curve(curve: "ScoreCurve", grid: Any = None, *, ax: Any = None, label: str = "score") -> Any:
@@ -111,6 +106,23 @@ def is_stepped(curve: Any) -> bool:
     return not hasattr(curve, "at") and not hasattr(curve, "samples")
 
 
+def is_sampled(curve: Any) -> bool:
+    """Whether it, or its mean, is known at some values only."""
+    return hasattr(getattr(curve, "mean", curve), "samples")
+
+
+def _together(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return intervals, those that touch as one."""
+    ordered = sorted(spans)
+    found = ordered[:1]
+    for low, high in ordered[1:]:
+        if low <= found[-1][1]:
+            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        else:
+            found.append((low, high))
+    return found
+
+
 def draw_curve(ax: Any, curve: Any, **style: Any) -> None:
     """Draw a curve: a staircase, a line through samples, or pieces of parabolas."""
     x = shown_points(curve)
@@ -142,6 +154,13 @@ def mark_best(
 ) -> None:
     """Shade the intervals with the best score, and mark those that are a single value."""
     if not best:
+        return
+    if is_sampled(
+        curve
+    ):  # scores of decision values go up and down in the last digit: the widest interval stands for all
+        best = sorted(_together(best), key=lambda ends: ends[0] / ends[1])
+        said = f"best: {number(curve.best_score)}{more}{apart}{_where(best, parameter, apart)}"
+        look.shade(ax, best[:1], look.GREEN, said)
         return
     said = f"best: {number(curve.best_score)}{more}{apart}{_where(best, parameter, apart)}"
     at = [low for low, high in best if low == high]

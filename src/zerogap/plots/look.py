@@ -61,6 +61,13 @@ def palette(ax: Any) -> tuple[str, ...]:
     return ON_DARK if is_dark(ax) else ON_LIGHT
 
 
+def class_colours(ax: Any, number_of: int) -> list[str]:
+    """Return the colour of each class, the same in every picture; of two classes the second is the positive one."""
+    colours = palette(ax)
+    order = [colours[1], colours[0], *colours[2:]]
+    return [order[k % len(order)] for k in range(number_of)]
+
+
 def ink(ax: Any) -> Any:
     """Return the colour of text."""
     return ax.xaxis.label.get_color()

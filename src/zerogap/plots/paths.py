@@ -7,7 +7,7 @@ import numpy as np
 
 from zerogap import validation
 from zerogap.plots import look
-from zerogap.wording import count
+from zerogap.wording import count, set_words
 
 if TYPE_CHECKING:
     from zerogap.path.result import Path
@@ -26,6 +26,7 @@ def plot_path(
     *,
     rows: Any = None,
     classes: Sequence[Any] | None = None,
+    places: tuple[int, int] = (0, 1),
     ax: Any = None,
 ) -> Any:
     """Draw a path: the trajectories of coefficients, the sets of points as bands, the size of the elbow.
@@ -40,6 +41,8 @@ def plot_path(
         Rows of the data whose coefficients are drawn; by default the 150 that move most.
     classes : sequence of two, optional
         Names of the classes -1 and +1, for the legend.
+    places : tuple of two int, default (0, 1)
+        Which of all classes these two are: they have the colours that :func:`decision_boundary` gives them.
     ax : matplotlib axes, optional
         Where to draw, three of them for all; by default in a new figure.
 
@@ -59,7 +62,7 @@ def plot_path(
         raise ValueError(f"show={show!r} needs {len(names)} axes, ax=plt.subplots({len(names)})[1]; got {len(axes)}.")
     for name, one in zip(names, axes, strict=True):
         if name == "coefficients":
-            _draw_coefficients(path, one, rows, classes)
+            _draw_coefficients(path, one, rows, classes, places)
         else:
             (_draw_sets if name == "sets" else _draw_elbow)(path, one)
     for one in axes:
@@ -115,7 +118,9 @@ def shown_values(path: "Path") -> np.ndarray:
     return np.unique(np.concatenate([between, breakpoints[some]]))
 
 
-def _draw_coefficients(path: "Path", ax: Any, rows: Any, classes: Sequence[Any] | None) -> None:
+def _draw_coefficients(
+    path: "Path", ax: Any, rows: Any, classes: Sequence[Any] | None, places: tuple[int, int]
+) -> None:
     from matplotlib.collections import LineCollection
 
     values = shown_values(path)
@@ -126,7 +131,10 @@ def _draw_coefficients(path: "Path", ax: Any, rows: Any, classes: Sequence[Any] 
     chosen = _moving(path, lines) if rows is None else validation.check_indices("rows", rows, lines.shape[1])
     sides = _sides(lines, chosen)
     opacity = float(np.clip(20.0 / max(chosen.size, 1), 0.55 if look.is_dark(ax) else 0.4, 0.9))
-    for side, colour, name in zip((1.0, -1.0), look.palette(ax), _side_names(path, classes), strict=False):
+    colours = look.class_colours(ax, max(places) + 1)
+    names = _side_names(path, classes)
+    for side, place, name in zip((1.0, -1.0), reversed(places), names, strict=True):
+        colour = colours[place]
         some = chosen[sides == side]
         if some.size:
             drawn = [np.column_stack([values, lines[:, row]]) for row in some]
@@ -188,19 +196,19 @@ def _draw_sets(path: "Path", ax: Any) -> None:
     """Stack the sets, those of support vectors first, and of a tube from its lower to its upper side."""
     edges, bottom = path.value_of(path.lam), np.zeros(len(path) - 1)
     sizes = set_sizes(path)
-    is_line = "on target" in path.sets.values()
+    is_line, words = "on target" in path.sets.values(), set_words(path.sets)
     for code in sorted(sizes, reverse=min(sizes) == AT_ZERO and not is_line):
         ax.stairs(
             *_ascending(edges, bottom + sizes[code]),
             baseline=_ascending(edges, bottom)[0],
             fill=True,
-            label=path.sets[code],
+            label=words[code],
             **_of_set(ax, code, is_line=is_line),
         )
         bottom = bottom + sizes[code]
     ax.set_ylim(0, float(bottom.max()))
     ax.set_ylabel("points")
-    look.legend_above(ax, columns=len(sizes))
+    look.legend_above(ax, columns=min(len(sizes), 3))
 
 
 def _ascending(edges: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

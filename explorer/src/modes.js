@@ -1,0 +1,106 @@
+// What a page says of classes, of a regression and of one class.
+
+import { count, number, setName, some, story } from "./words.js";
+
+const PRICE = "C is the price of an error";
+
+const classes = {
+  lead: () => PRICE,
+  stats: [
+    ["support", "support vectors"],
+    ["left", "margin errors"],
+    ["errors", "wrong side"],
+    ["margin", "half margin 1/‖w‖"],
+  ],
+  legend: [
+    [1, "on the margin", "holds the boundary"],
+    [2, "inside the margin", "pays for it, at the cap C"],
+    [0, "outside", "no influence"],
+  ],
+  sides: (data) => data.labels,
+  story: (view) => story(view.cursor),
+  setOf: (view, i) => setName(view.cursor.status[i]),
+  nameOf: (view, i) => `, ${view.data.labels[view.path.y[i] > 0 ? 1 : 0]}`,
+};
+
+const BY_COST = [
+  ["Small C: a flat curve", "Errors are cheap, so the curve hardly bends."],
+  ["Medium C: the outline", "Errors cost something, and the curve follows in outline."],
+  ["Large C: the curve follows", "Errors are expensive, so the curve bends to the points."],
+];
+const BY_WIDTH = [
+  ["A narrow tube", "Hardly any error is free: most points have a say."],
+  ["A tube of medium width", "Small errors are free, larger ones cost."],
+  ["A wide tube", "Most errors are free: few points have a say, and the curve is simple."],
+];
+
+const tube = {
+  lead: (parameter) => (parameter === "C" ? PRICE : "epsilon is the error that costs nothing"),
+  stats: [
+    ["support", "support vectors"],
+    ["left", "outside the tube"],
+    ["errors", "mean |error|"],
+    ["margin", "tube ± epsilon"],
+  ],
+  legend: [
+    [1, "on the edge", "of the tube"],
+    [2, "outside the tube", "at the cap C"],
+    [0, "inside", "no influence"],
+  ],
+  sides: () => ["inside, or below the curve", "above the curve"],
+  story(view) {
+    const { counts } = view.cursor;
+    const [inside, edge, outside] = counts;
+    const n = view.path.n;
+    const facts =
+      `${some(inside, "point is", "points are")} inside the tube and could be left out, ` +
+      `${count(edge)} on its edge, ${count(outside)} outside.`;
+    if (inside + edge === n) return ["The tube holds every point", `No error costs anything. ${facts}`];
+    if (inside === 0 && view.epsilon === 0) return ["No tube", `Every error costs. ${count(edge)} of ${count(n)} points are met exactly.`];
+    const share = outside / n;
+    const rank = share > 0.6 ? 0 : share > 0.25 ? 1 : 2;
+    const [title, why] = (view.path.parameter === "C" ? BY_COST : BY_WIDTH)[rank];
+    return [title, `${why} ${facts}`];
+  },
+  setOf: (view, i) => view.path.sets[view.cursor.set[i]],
+  nameOf: (view, i) => `, target ${number(view.data.target[i], 4)}`,
+};
+
+const oneClass = {
+  lead: () => "nu is the share of points that may be left outside",
+  stats: [
+    ["support", "support vectors"],
+    ["left", "outside"],
+    ["errors", "share outside"],
+    ["margin", "nu"],
+  ],
+  legend: [
+    [1, "on the boundary", "holds it"],
+    [2, "outside", "at the cap"],
+    [0, "inside", "no influence"],
+  ],
+  marks: ["", ""],
+  sides: () => ["left out", "taken for normal"],
+  story(view) {
+    const [inside, edge, outside] = view.cursor.counts;
+    const nu = view.C;
+    const title = nu < 0.1 ? "Small nu: nearly everything is normal" : nu < 0.5 ? "Medium nu: the bulk" : "Large nu: the core only";
+    return [
+      title,
+      `At most ${number(100 * nu)} % of the weight may be outside: ${some(outside, "point is", "points are")}, ` +
+        `${count(edge)} on the boundary, ${count(inside)} inside without influence.`,
+    ];
+  },
+  setOf: (view, i) => view.path.sets[view.cursor.set[i]],
+  nameOf: () => "",
+};
+
+export const MODES = { classes, tube, "one-class": oneClass };
+
+const MOVES = {
+  tube: ["comes inside: no influence", "reaches the edge", "goes outside the tube"],
+  "one-class": ["comes inside: no influence", "reaches the boundary", "goes outside"],
+};
+
+/** Say what happens to a point that comes to mean something else. */
+export const moveWords = (mode, target) => MOVES[mode]?.[target];
