@@ -259,6 +259,9 @@ _OWN_SOURCE = Path(__file__).read_text() if Path(__file__).exists() else ""  # `
 if config.DISABLE_JIT:
     fmax, fmin = max, min
 
+    def prefetch(address: int) -> None:
+        """Nothing to be done: memory is read when it is."""
+
     def fma(a: float, b: float, c: float) -> float:
         """Return a b + c, rounded once."""
         return float(Fraction(a) * Fraction(b) + Fraction(c)) if math.isfinite(a * b + c) else a * b + c
@@ -281,3 +284,16 @@ else:  # the compiled ones cannot be stepped through, hence the plain ones above
     fmax = _intrinsic("llvm.maxnum", 2, ("nnan", "ninf", "nsz", "reassoc"))
     fmin = _intrinsic("llvm.minnum", 2, ("nnan", "ninf", "nsz", "reassoc"))
     fma = _intrinsic("llvm.fma", 3)
+
+    @intrinsic
+    def prefetch(typing_context: Any, address: Any) -> Any:
+        """Ask for the piece of memory at an address, which is read soon; nothing waits for it."""
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+            kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+            wanted = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+            builder.call(wanted, [builder.inttoptr(args[0], byte), number(0), number(3), number(1)])
+            return context.get_dummy_value()
+
+        return types.void(types.int64), generate

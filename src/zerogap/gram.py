@@ -129,7 +129,7 @@ class Gram:
         self._begin(cache_size, tau)
 
     @classmethod
-    def of_checked(cls, X: Any, kernel: Kernel, cache_size: float) -> "Gram":
+    def of_checked(cls, X: Any, kernel: Kernel, cache_size: float, *, keep_sparse: bool = False) -> "Gram":
         """Return the Gram matrix of points that were checked already, with a kernel whose parameters are numbers.
 
         Parameters
@@ -140,6 +140,8 @@ class Gram:
             The kernel.
         cache_size : float
             Megabytes for kernel rows.
+        keep_sparse : bool, default False
+            Whether sparse points stay so where blocks of kernel values would be faster with an array.
 
         Returns
         -------
@@ -147,7 +149,7 @@ class Gram:
             The matrix.
         """
         gram = cls.__new__(cls)
-        gram.X, gram.kernel = X if kernel.is_precomputed else dense_if_cheap(X), kernel
+        gram.X, gram.kernel = X if kernel.is_precomputed or keep_sparse else dense_if_cheap(X), kernel
         gram._begin(cache_size, 0.0)
         return gram
 

@@ -7,6 +7,8 @@ from zerogap.lazy_import import loader
 if TYPE_CHECKING:
     from zerogap.estimators.cv_curve import CVCurve
     from zerogap.estimators.gaussian_process import GaussianProcessRegressor
+    from zerogap.estimators.linear_svc import LinearSVC
+    from zerogap.estimators.linear_svr import LinearSVR
     from zerogap.estimators.loo import leave_one_out
     from zerogap.estimators.nu_svc import NuSVC
     from zerogap.estimators.nu_svr import NuSVR
@@ -27,6 +29,8 @@ __getattr__, __dir__ = loader(
     {
         "CVCurve": "cv_curve",
         "GaussianProcessRegressor": "gaussian_process",
+        "LinearSVC": "linear_svc",
+        "LinearSVR": "linear_svr",
         "NuSVC": "nu_svc",
         "NuSVR": "nu_svr",
         "OneClassSVM": "one_class",
@@ -49,6 +53,8 @@ __all__ = [
     "SVR",
     "CVCurve",
     "GaussianProcessRegressor",
+    "LinearSVC",
+    "LinearSVR",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",

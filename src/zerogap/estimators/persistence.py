@@ -31,6 +31,8 @@ PATHS = ("Path", "ApproximatePath", "RegressionPath", "EpsilonPath", "NuPath")
 HOMES = {
     "SVC": "estimators.svc",
     "SVR": "estimators.svr",
+    "LinearSVC": "estimators.linear_svc",
+    "LinearSVR": "estimators.linear_svr",
     "OneClassSVM": "estimators.one_class",
     "OneClassSVMPath": "estimators.one_class_path",
     "NuSVC": "estimators.nu_svc",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which cannot see what is loa
     from zerogap.solvers.direct_svm import DirectSVM
     from zerogap.solvers.gradient_ascent import SOR, GradientAscent
     from zerogap.solvers.keerthi import KeerthiSMO
+    from zerogap.solvers.linear_cd import LinearCD
     from zerogap.solvers.npa import NPA
     from zerogap.solvers.platt import PlattSMO, SimpleSMO
     from zerogap.solvers.rosen import Rosen
@@ -40,6 +41,7 @@ __all__ = [
     "GradientAscent",
     "Info",
     "KeerthiSMO",
+    "LinearCD",
     "PlattSMO",
     "Rosen",
     "SimpleSMO",

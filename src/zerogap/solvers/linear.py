@@ -43,12 +43,14 @@ SOLVED = 1e-14  # of the terms of a slope: what rounding may make of it
 SHORTEST = 1e-8  # part of a Newton step: a shorter one that takes no point onto its stretch never will, so narrow it is
 REFINEMENTS = 4
 NOT_ROUNDING = 100.0  # times the rounding of a residual: a violation that is more than that
+MOSTLY_ZERO = 0.25  # share of entries that are not zero, below which products are summed entry by entry
 GATHERED = 4_000_000  # features of points that are gathered at a time
 PART, PART_PER_FEATURE = 100, 3.0  # points near the margin that are solved for exactly
 
 # Seconds, to compare one with the other: a multiplication of a matrix product and what a value of it costs besides; what a
 # Newton step takes besides; a pair, for each point.  And Newton steps that it takes, as a rule.
 MULTIPLIED, VALUE, STEP, PAIR, STEPS = 0.1e-9, 5e-9, 100e-6, 1.2e-9, 30
+SCATTERED = 1e-9  # a multiplication with an entry that stands alone, as those of sparse points do
 TRIED = 0.5  # of the time of the Newton steps: so long pairs are tried before, matrix included
 
 
@@ -63,14 +65,14 @@ class Finish(NamedTuple):
 class Descent:
     """A run in w: how far it is."""
 
-    def __init__(self, problem: DualProblem):
+    def __init__(self, problem: DualProblem, share: float | None = None):
         n, d = problem.n, problem.gram.X.shape[1]
         matrix = 0.5 * n * n * (VALUE + MULTIPLIED * d)
         newton = STEPS * (STEP + MULTIPLIED * d * (0.25 * n * d + 4.0 * n + d * d / 3.0))
         tried = TRIED * newton - matrix
-        is_tried = tried > 0.0 and problem.gram.holds_all and bool(_has_corner(problem).any())
-        self.pairs = int(tried / (PAIR * n)) if is_tried else 0  # that are moved before
-        self.share = FIRST
+        is_tried = tried > 0.0 and problem.gram.holds_all and bool(has_corner(problem).any())
+        self.pairs = int(tried / (PAIR * n)) if is_tried and share is None else 0  # that are moved before
+        self.share = FIRST if share is None else share  # without pairs before, it is given
         self.w: np.ndarray | None = None  # of the Newton steps from the present centre, none yet
         self.fitted, self.bias = np.empty(0), 0.0  # X w, b
         self.inside = np.zeros(n, dtype=np.bool_)  # points on their stretch
@@ -108,7 +110,7 @@ class Descent:
         if not is_solved and not self.is_lost:
             return Info(taken)
         beta = self._answer(problem, state.beta, mu)
-        is_better = _take(problem, state, beta, problem.residual(beta))
+        is_better = take(problem, state, beta, problem.residual(beta))
         self.w, self.steps, self.is_full = None, 0, False
         if not mu.any():  # no corner was rounded: this is the optimum
             self.refinements -= 1
@@ -128,9 +130,9 @@ class Descent:
 
     def _rounded(self, problem: DualProblem) -> np.ndarray:
         """Return mu, zero where there is no corner."""
-        width, has_corner = problem.upper - problem.lower, _has_corner(problem)
+        width, is_cornered = problem.upper - problem.lower, has_corner(problem)
         scale = self.share * float(np.ptp(problem.target))
-        return np.where(has_corner, scale / np.where(has_corner, width, 1.0), 0.0)
+        return np.where(is_cornered, scale / np.where(is_cornered, width, 1.0), 0.0)
 
     def _descend(self, problem: DualProblem, centre: np.ndarray, mu: np.ndarray, max_steps: int) -> tuple[int, bool]:
         """Take Newton steps; return how many, and whether the equations are solved, or no better than now can be."""
@@ -190,7 +192,7 @@ class Descent:
         moved = np.flatnonzero(change)
         problem.gram.subtract(moved, change[moved], residual)
         residual -= problem.ridge * change
-        is_better, violations = _take(problem, state, beta, residual), _violations(problem, state, active.bias)
+        is_better, violations = take(problem, state, beta, residual), _violations(problem, state, active.bias)
         if entered >= max_steps:
             return Info(entered)
         violations[points] = 0.0
@@ -226,7 +228,7 @@ class Descent:
         missed = float(np.abs(after[points[E]] - active.bias - aim).max(initial=0.0))
         self.off = 2.0 * missed + 8.0 * UNIT * (abs(active.bias) + float(np.abs(problem.target).max()))
         is_better = problem.estimate(beta, after).gap < problem.estimate(state.beta, before).gap
-        _set(problem, state, *((beta, after) if is_better else (state.beta, before)))
+        go_to(problem, state, *((beta, after) if is_better else (state.beta, before)))
         return Info(1)
 
     def _end(self, problem: DualProblem, state: PairState) -> Info:
@@ -244,21 +246,28 @@ def suits(problem: DualProblem) -> bool:
     return not problem.is_hard and 0.0 < float(np.ptp(problem.target)) < np.inf
 
 
-def _has_corner(problem: DualProblem) -> np.ndarray:
+def has_corner(problem: DualProblem) -> np.ndarray:
     """Return, for every point, whether its loss has corners: its box is not empty, and no ridge rounds them off."""
     return (problem.ridge == 0.0) & (problem.upper > problem.lower)
 
 
-def _set(problem: DualProblem, state: PairState, beta: np.ndarray, residual: np.ndarray) -> None:
+def seconds_of_step(n: int, d: int, nonzeros: int) -> float:
+    """Return about how long a Newton step takes: products with all points, and with pairs of features of a quarter of them."""
+    per_row = nonzeros / n
+    pairs = SCATTERED * per_row**2 if per_row < d else MULTIPLIED * d * d
+    return STEP + 4.0 * SCATTERED * nonzeros + 0.25 * n * pairs + MULTIPLIED * d**3 / 3.0
+
+
+def go_to(problem: DualProblem, state: PairState, beta: np.ndarray, residual: np.ndarray) -> None:
     state.beta[:], state.residual[:] = beta, residual
     state.up_offset[:], state.low_offset[:] = problem.up_offset(beta), problem.low_offset(beta)
 
 
-def _take(problem: DualProblem, state: PairState, beta: np.ndarray, residual: np.ndarray) -> bool:
+def take(problem: DualProblem, state: PairState, beta: np.ndarray, residual: np.ndarray) -> bool:
     """Go to a point, unless its dual objective is less, or beyond float64; return whether it was taken."""
     if not problem.objective(beta, residual) <= problem.objective(state.beta, state.residual):
         return False
-    _set(problem, state, beta, residual)
+    go_to(problem, state, beta, residual)
     return True
 
 
@@ -283,16 +292,7 @@ def _newton_step(
     """Return the Newton step for w and b, a bias of zero staying so; None if float64 does not have it."""
     d = X.shape[1]
     size = d + 1 if has_bias else d
-    H = np.zeros((size, size), order="F")
-    at_once = max(GATHERED // size, 1)
-    for start in range(0, inside.size, at_once):
-        limits.check()
-        some = inside[start : start + at_once]
-        rows = np.ones((some.size, size))
-        rows[:, :d] = X[some].toarray() if sp.issparse(X) else X[some]
-        rows *= (1.0 / np.sqrt(slope[some]))[:, None]
-        with threads.alone(rows.size * size):
-            H = dsyrk(1.0, rows.T, beta=1.0, c=H, overwrite_c=1)
+    H = _products(X, inside, slope, size)
     H[np.arange(d), np.arange(d)] += 1.0
     if has_bias and not inside.size:  # no point responds to the bias
         H[d, d] = 1.0 / slope[slope > 0.0].mean()
@@ -303,6 +303,45 @@ def _newton_step(
             step, _ = dpotrs(factor, -gradient[:size])
             return np.append(step, np.zeros(d + 1 - size)) if np.isfinite(step).all() else None
     return None
+
+
+def _products(X: Any, inside: np.ndarray, slope: np.ndarray, size: int) -> np.ndarray:
+    """Return the sum of x x' / slope over some points, its upper triangle; with a bias each x has a one behind it."""
+    d, H = X.shape[1], np.zeros((size, size), order="F")
+    if sp.issparse(X) and X.nnz < MOSTLY_ZERO * X.shape[0] * d:  # entry by entry is less work than with all zeros
+        _add_products(X.data, X.indices, X.indptr, inside, slope, size > d, H)
+        return H
+    at_once = max(GATHERED // size, 1)
+    for start in range(0, inside.size, at_once):
+        limits.check()
+        some = inside[start : start + at_once]
+        rows = np.ones((some.size, size))
+        rows[:, :d] = X[some].toarray() if sp.issparse(X) else X[some]
+        rows *= (1.0 / np.sqrt(slope[some]))[:, None]
+        with threads.alone(rows.size * size):
+            H = dsyrk(1.0, rows.T, beta=1.0, c=H, overwrite_c=1)
+    return H
+
+
+@jit
+def _add_products(data, indices, edges, inside, slope, has_bias, H):
+    """Add x x' / slope of some sparse points to the upper triangle of H; the last row is that of the bias, if there is one."""
+    last = H.shape[0] - 1
+    for p in range(inside.size):
+        i = inside[p]
+        own = 1.0 / slope[i]
+        if has_bias:
+            H[last, last] += own
+        for m in range(edges[i], edges[i + 1]):
+            j, value = indices[m], own * data[m]
+            if has_bias:
+                H[j, last] += value
+            for l in range(edges[i], m + 1):
+                k = indices[l]
+                if k <= j:
+                    H[k, j] += value * data[l]
+                else:
+                    H[j, k] += value * data[l]
 
 
 @inline

@@ -25,6 +25,7 @@ class Entry:
     free_bias : whether it takes problems whose bias is free, so that the sum of the coefficients is fixed
     hulls : whether it takes only problems that ask for the nearest points of two convex hulls: hard margins and the squared
         hinge, with a free bias
+    linear : whether it takes only the linear kernel, losses that are finite, and coefficients that sum to zero if to anything
     constraints : whether it takes problems with a box or a tube; else linear systems alone, as a Gaussian process is
     indefinite : whether it takes kernels that are no inner products; else it may refuse them
     is_exact : whether it reaches the optimum of every problem it takes, whose kernel is an inner product, to any tolerance that
@@ -36,6 +37,7 @@ class Entry:
     is_seeded: bool = False
     free_bias: bool = True
     hulls: bool = False
+    linear: bool = False
     constraints: bool = True
     indefinite: bool = True
     is_exact: bool = True
@@ -57,6 +59,8 @@ class Entry:
             return False
         if self.hulls:
             return problem.is_nearest_point
+        if self.linear:
+            return problem.gram.kernel.is_linear and not problem.is_hard and problem.total in (None, 0.0)
         return problem.is_linear_system or (self.constraints and (self.free_bias or problem.total is None))
 
 
@@ -69,6 +73,7 @@ SOLVERS = {
     "smo-simple": Entry("platt.SimpleSMO", is_seeded=True, is_exact=False),
     "gradient-ascent": Entry("gradient_ascent.GradientAscent", free_bias=False),
     "sor": Entry("gradient_ascent.SOR", free_bias=False),
+    "linear-cd": Entry("linear_cd.LinearCD", is_seeded=True, linear=True),
     "chunking": Entry("decomposition.Chunking"),
     "decomposition": Entry("decomposition.Decomposition"),
     "rosen": Entry("rosen.Rosen"),

@@ -1,0 +1,155 @@
+"""What LinearSVC and LinearSVR share: a vector w for each problem, found and certified without kernel values."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from zerogap import precision, validation
+from zerogap.compiled import jit
+from zerogap.duplicates import Distinct
+from zerogap.estimators.base import KernelMachine, Outcome
+from zerogap.gram import Gram
+from zerogap.kernels import Linear
+from zerogap.problem import DualProblem
+from zerogap.solution import Status
+
+LITTLE = 1.0  # megabytes for kernel rows, of which none is computed
+
+
+class LinearMachine(KernelMachine):
+    """Base of the linear estimators."""
+
+    kernel, gamma, degree, coef0, solver, cache_size = "linear", "scale", 3, 0.0, "linear-cd", LITTLE
+    C: float
+    loss: str
+    fit_intercept: bool
+    intercept_scaling: float
+    free_intercept: bool
+    dual: Any
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        validation.check_positive("C", self.C, advice='For a hard margin use SVC(kernel="linear", C=np.inf).')
+        validation.check_flag("free_intercept", self.free_intercept)
+        if self.fit_intercept and not self.free_intercept:
+            validation.check_positive(
+                "intercept_scaling", self.intercept_scaling, advice="It is the value of a constant feature."
+            )
+        if not (self.dual == "auto" or isinstance(self.dual, bool | np.bool_)):
+            raise ValueError(
+                f'dual must be "auto", True or False, which all mean the same here: both problems are solved; got {self.dual!r}.'
+            )
+
+    @property
+    def _is_regularised(self) -> bool:
+        """Whether the intercept is the weight of a constant feature."""
+        return bool(self.fit_intercept) and not self.free_intercept
+
+    def _points_of(self, X: Any, points: Distinct) -> Gram:
+        """Return the matrix of the points, with a constant feature if the intercept is the weight of one; never computed."""
+        X = rows_of(X, points.rows, float(self.intercept_scaling) if self._is_regularised else 0.0)
+        kernel = Linear().centred(X) if self.fit_intercept and self.free_intercept else Linear()
+        return Gram.of_checked(X, kernel, LITTLE, keep_sparse=True)
+
+    def _has_free_bias(self) -> bool:
+        return bool(self.fit_intercept) and bool(self.free_intercept)
+
+    def _solved(self, problem: DualProblem, title: str) -> tuple[np.ndarray, float, np.ndarray, Outcome]:
+        """Return w, the intercept, the coefficients and what is known of them."""
+        solution = self._solve(problem, None, title)
+        X, centre = problem.gram.features, problem.gram.kernel.centre
+        high, low = precision.combination(X, np.zeros(X.shape[1]), solution.beta)
+        w, intercept = high + low, solution.bias if self.fit_intercept else 0.0
+        if self._is_regularised:
+            w, intercept = w[:-1], float(self.intercept_scaling) * float(w[-1])
+        elif centre is not None:
+            intercept -= float(w @ centre)
+        return w, intercept, solution.beta, Outcome.of(solution)
+
+    def _keep(self, found: list[tuple[np.ndarray, float, np.ndarray, Outcome]], points: Distinct) -> None:
+        """Store the vectors, and what is known of them."""
+        w, intercepts, beta, outcomes = zip(*found, strict=True)
+        self.coef_ = np.array(w)
+        self.intercept_ = np.array(intercepts) if self.fit_intercept else 0.0
+        self.dual_coef_ = points.spread(np.array(beta))
+        self.n_iter_ = max(outcome.n_iter for outcome in outcomes)
+        self.duality_gap_ = max(outcome.certificate.relative_gap for outcome in outcomes)
+        self.fit_status_ = int(any(outcome.status is not Status.CONVERGED for outcome in outcomes))
+        is_one = len(outcomes) == 1
+        for name in ("certificate", "status", "trace"):
+            of_all = [getattr(outcome, name) for outcome in outcomes]
+            setattr(self, f"{name}_", of_all[0] if is_one else of_all)
+        self._warn(outcomes)
+
+    @property
+    def coef_(self) -> Any:
+        """Weights of the features."""
+        if "_w" not in self.__dict__:
+            raise AttributeError(f"This {type(self).__name__} has no coef_ yet: it is not fitted.")
+        return self._w
+
+    @coef_.setter
+    def coef_(self, value: Any) -> None:
+        self._w = value
+
+    def _values(self, X: Any) -> np.ndarray:
+        """Return <w, x> + intercept, a column for each w."""
+        now = self._twin()  # another thread may store another model meanwhile
+        check_is_fitted(now)
+        X = now._check_points(X, reset=False)
+        coef = now.coef_
+        values = X @ (coef.T if coef.ndim == 2 else coef[:, None])
+        return np.asarray(values.toarray() if sp.issparse(values) else values) + now.intercept_
+
+    def densify(self) -> Any:
+        """Make ``coef_`` an array again.
+
+        Returns
+        -------
+        estimator
+            The fitted model itself.
+        """
+        check_is_fitted(self)
+        if sp.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
+
+    def sparsify(self) -> Any:
+        """Make ``coef_`` a CSR matrix, which takes less memory where most weights are zero.
+
+        Returns
+        -------
+        estimator
+            The fitted model itself.
+        """
+        check_is_fitted(self)
+        self.coef_ = sp.csr_matrix(self.coef_)
+        return self
+
+
+def rows_of(X: Any, rows: np.ndarray, constant: float) -> Any:
+    """Return some rows, and behind their features a constant one if it is not zero; sparse ones stay sparse."""
+    d = X.shape[1]
+    more = int(constant != 0.0)
+    if not sp.issparse(X):
+        taken = np.full((rows.size, d + more), constant)
+        taken[:, :d] = X[rows]
+        return taken
+    edges = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[rows] + more)])
+    data, indices = np.empty(edges[-1]), np.empty(edges[-1], dtype=np.int32)
+    _copy_rows(X.data, X.indices, X.indptr, rows, edges, constant, d, data, indices)
+    return sp.csr_matrix((data, indices, edges), shape=(rows.size, d + more), copy=False)
+
+
+@jit
+def _copy_rows(data, indices, starts, rows, edges, constant, last, new_data, new_indices):
+    """Copy rows of a CSR matrix, one after the other, each with a constant behind it where there is room for one."""
+    for k in range(rows.size):
+        m = edges[k]
+        for source in range(starts[rows[k]], starts[rows[k] + 1]):
+            new_data[m], new_indices[m] = data[source], indices[source]
+            m += 1
+        if m < edges[k + 1]:
+            new_data[m], new_indices[m] = constant, last
