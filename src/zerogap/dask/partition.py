@@ -195,6 +195,13 @@ class Offer(NamedTuple):
     low: np.ndarray
 
 
+class Slopes(NamedTuple):
+    """S(b) = sum_i response_i(r_i - b) at several b, and how many knots it has between each and the one before."""
+
+    sums: np.ndarray
+    knots: np.ndarray
+
+
 class Standing(NamedTuple):
     """Where a partition stands after a round."""
 
@@ -202,27 +209,31 @@ class Standing(NamedTuple):
     b_low: float
     least: float  # r
     largest: float
+    slopes: Slopes
     offer: Offer
 
 
 @dataclass(frozen=True)
 class Stand(Question):
-    """Where does it stand, and which so many points on either side violate most?"""
+    """Where does it stand, at some biases too, and which so many points on either side violate most?"""
 
     count: int
+    biases: np.ndarray
 
     def answer(self, state: State) -> Standing:
         """Return bounds on the bias, the range of r, and the points."""
         beta, residual, (rows, _, lower, upper, _) = state.beta, state.residual, state.terms
+        slopes = _slopes(state, self.biases)
         if not beta.size:
             empty = np.empty(0)
-            return Standing(-np.inf, np.inf, np.inf, -np.inf, Offer(rows, empty, rows, empty))
+            return Standing(-np.inf, np.inf, np.inf, -np.inf, slopes, Offer(rows, empty, rows, empty))
         eps = self.spec.eps
         below = np.where(beta < upper, residual - np.where(beta >= 0, eps, -eps), -np.inf)
         above = np.where(beta > lower, residual - np.where(beta > 0, eps, -eps), np.inf)
         up, low = _largest(below, self.count), _largest(-above, self.count)
         offer = Offer(rows[up], below[up], rows[low], above[low])
-        return Standing(float(below.max()), float(above.min()), float(state.r.min()), float(state.r.max()), offer)
+        ends = float(below.max()), float(above.min()), float(state.r.min()), float(state.r.max())
+        return Standing(*ends, slopes, offer)
 
 
 def _largest(values: np.ndarray, count: int) -> np.ndarray:
@@ -287,13 +298,6 @@ def _drawn(points: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarr
     return points if points.size <= count else rng.choice(points, count, replace=False)
 
 
-class Slopes(NamedTuple):
-    """S(b) = sum_i response_i(r_i - b) at several b, and how many knots it has between each and the one before."""
-
-    sums: np.ndarray
-    knots: np.ndarray
-
-
 @dataclass(frozen=True)
 class Slope(Question):
     """What is the slope of the loss in the bias, at several of them, in ascending order?"""
@@ -302,10 +306,7 @@ class Slope(Question):
 
     def answer(self, state: State) -> Slopes:
         """Return the sums of responses, and the number of knots up to each bias."""
-        sums = np.array([state.loss.response(state.r - bias).sum() for bias in self.biases])
-        knots, _ = _knots(state)
-        counts = np.bincount(np.searchsorted(self.biases, knots), minlength=self.biases.size + 1)
-        return Slopes(sums, counts[: self.biases.size])
+        return _slopes(state, self.biases)
 
 
 @dataclass(frozen=True)
@@ -320,7 +321,18 @@ class Knots(Question):
         inside = np.zeros(knots.size, dtype=bool)
         for low, high in self.intervals:
             inside |= (low < knots) & (knots <= high)
-        return knots[inside], drops[inside]
+        places, which = np.unique(knots[inside], return_inverse=True)
+        return places, np.bincount(which, weights=drops[inside], minlength=places.size)
+
+
+def _slopes(state: State, biases: np.ndarray) -> Slopes:
+    """Return the sums of responses at biases, and the number of knots up to each."""
+    sums = np.array([state.loss.response(state.r - bias).sum() for bias in biases])
+    knots, _ = _knots(state)
+    if state.loss.has_ridge:  # a bend at a bias itself leaves S straight on both sides
+        knots = knots[~np.isin(knots, biases)]
+    counts = np.bincount(np.searchsorted(biases, knots), minlength=biases.size + 1)
+    return Slopes(sums, counts[: biases.size])
 
 
 def _knots(state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -332,7 +344,7 @@ def _knots(state: State) -> tuple[np.ndarray, np.ndarray]:
         return knots[drops > 0], drops[drops > 0]
     with np.errstate(invalid="ignore"):  # of an infinite box times no ridge
         ends = (r - eps - ridge * upper, r - eps, r + eps, r + eps - ridge * lower)
-    knots = np.unique(np.concatenate(ends))
+    knots = np.concatenate(ends)
     knots = knots[np.isfinite(knots)]
     return knots, np.zeros(knots.size)
 

@@ -31,6 +31,7 @@ from zerogap.dask.partition import (
     Renewal,
     Sample,
     Slope,
+    Slopes,
     Spec,
     Stand,
     Standing,
@@ -49,6 +50,7 @@ from zerogap.stopping import KKTViolation
 FINEST, COARSEST = 1e-5, 1e-2
 ITERATIONS_PER_POINT, MIN_ITERATIONS = 200, 200_000  # of the solver of a working set
 IDLE_ROUNDS, SLOW_ROUNDS = 3, 100  # without any growth of the dual objective; without a tenth off the gap
+ROUGH_BIAS = 1e-3  # of the violation: a bias so near the best one changes the gap by hardly more than that share
 PRECISIONS = ("", "sums", "data")  # of a residual computed afresh, see ``Renewal``
 
 
@@ -58,8 +60,9 @@ class Round(NamedTuple):
     working_set: int
     changed: int  # coefficients, whose points were sent
     solving: float  # seconds on the coordinator
-    updating: float  # seconds of all partitions for kernel values, summed
-    seconds: float
+    updating: float  # seconds until all residuals were in step
+    working: float  # of partitions for that, summed: what one worker would have taken
+    seconds: float  # in all, the certificate and the choice before it included
     bytes_moved: int
 
 
@@ -94,6 +97,8 @@ class Rounds:
         self.trace, self.rounds = Trace(), list[Round]()
         self.evaluations = 0
         self.best: Point | None = None
+        self._ends: tuple[float, float] | None = None  # of r, less and plus eps, when it was last asked for
+        self._biases = np.empty(0)  # at which partitions were asked for slopes with the last question
         self._sharper = 1.0  # by how much working sets are solved more finely, since nothing has moved
 
     # Where it begins.
@@ -116,7 +121,15 @@ class Rounds:
         """Let all partitions compute their residuals afresh."""
         self.version, self.precision = self.version + 1, how
         self.evaluations += int(np.count_nonzero(self.table.beta)) * int(self.edges[-1])
-        return self.cluster.ask(Stand(self.spec, self.version, self._size), self._renewal, is_new=True)
+        self._biases = self._first_biases(self.bias)
+        question = Stand(self.spec, self.version, self._size, self._biases)
+        return self.cluster.ask(question, self._renewal, is_new=True)
+
+    def _first_biases(self, guess: float) -> np.ndarray:
+        """Return biases at which partitions tell the slope of the loss at once; none before the range of r is known."""
+        if self._ends is None or self.total is None:
+            return np.empty(0)
+        return bias.first_biases(*self._ends, guess)
 
     def _ask(self, question: Any) -> list[Any]:
         return self.cluster.ask(question, self._renewal)
@@ -128,6 +141,7 @@ class Rounds:
     ) -> Status:
         """Go round after round to the tolerance or a limit; ``best`` is the point, and ``watch`` is told of every row."""
         began, progress = time.perf_counter(), _Progress()
+        self._at, self._moved = began, self.cluster.bytes_moved  # when the last round ended, and what was moved by then
         try:
             if start is not None and start.numbers.size:
                 self._begin(start)
@@ -179,19 +193,21 @@ class Rounds:
         Where rounding alone is what the tolerance is missed for, residuals are computed afresh, then in twice the precision.
         """
         chosen, now = self._measure(standings)
+        if self._is_near(now) and self.total is not None:  # it may be the last: with the bias that one machine would find
+            chosen, now = self._measure(standings, exactly=True)
         for how in PRECISIONS:
             if now.relative_gap <= self.tol or not self._is_near(now):
                 break
-            chosen, now = self._measure(self._renew(how))
+            chosen, now = self._measure(self._renew(how), exactly=True)
         return chosen, now
 
     def _is_near(self, now: Certificate) -> bool:
         """Whether the gap is within the tolerance, but for rounding."""
         return now.gap <= self.tol * abs(now.primal) < math.inf
 
-    def _measure(self, standings: list[Standing]) -> tuple[Chosen, Certificate]:
+    def _measure(self, standings: list[Standing], *, exactly: bool = False) -> tuple[Chosen, Certificate]:
         if self.total is not None:
-            self.bias = self._best_bias(standings)
+            self.bias = self._best_bias(standings, exactly=exactly)
         numbers = self._choose(standings)
         answers, r = self._measured(numbers)
         return Chosen(numbers, r), self._certificate(answers)
@@ -220,20 +236,25 @@ class Rounds:
         is_zero = not self.table.beta.any() and now.gap <= math.fsum(answer.nearly_zero for answer in answers)
         return replace(now, is_zero=is_zero)
 
-    def _best_bias(self, standings: list[Standing]) -> float:
+    def _best_bias(self, standings: list[Standing], *, exactly: bool) -> float:
+        """Return the best bias; while violations are large, one that is as good."""
+        known = [_joined_slopes([one.slopes for one in standings])]  # the first of them, answered already
+        self._ends, grid = _ends(standings, self.spec.eps), self._biases
+        if not (grid.size and known[0][0][0] > 0.0 > known[0][0][-1]):  # it is elsewhere
+            grid = bias.first_biases(*self._ends, 0.5 * sum(self._ends))
+            known.clear()
+
         def slopes(biases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            found = self._ask(Slope(self.spec, self.version, biases))
-            sums = np.array([math.fsum(of_one) for of_one in zip(*(one.sums for one in found), strict=True)])
-            return sums, np.sum([one.knots for one in found], axis=0)
+            return known.pop() if known else _joined_slopes(self._ask(Slope(self.spec, self.version, biases)))
 
         def knots(intervals: tuple[bias.Interval, ...]) -> tuple[np.ndarray, np.ndarray]:
             places, drops = zip(*self._ask(Knots(self.spec, self.version, intervals)), strict=True)
             return np.concatenate(places), np.concatenate(drops)
 
-        least, largest = min(one.least for one in standings), max(one.largest for one in standings)
-        guess = self.bias if self.rounds else 0.5 * (least + largest)
-        ends = least - self.spec.eps, largest + self.spec.eps
-        return bias.best_bias(slopes, knots, *ends, guess, 0.0, has_ridge=self.spec.loss.startswith("squared"))
+        violation = max(one.b_up for one in standings) - min(one.b_low for one in standings)
+        rough = 0.0 if exactly else ROUGH_BIAS * max(violation, 0.0)
+        has_ridge = self.spec.loss.startswith("squared")
+        return bias.best_bias(grid, slopes, knots, 0.0, has_ridge=has_ridge, rough=rough)
 
     # The working set.
 
@@ -281,30 +302,27 @@ class Rounds:
 
     def _next(self, chosen: Chosen, now: Certificate) -> list[Standing]:
         """Solve the working set, and bring all partitions into step with it."""
-        began, moved = time.perf_counter(), self.cluster.bytes_moved
-        beta = self._solve(chosen, now)
+        began = time.perf_counter()
+        beta, guess = self._solve(chosen, now)
         solved = time.perf_counter()
         change, self.table = beta - self.table.beta, self.table._replace(beta=beta)
         sent = self.table.coefficients(change)
         kept = (self.table.beta != 0) | np.isin(self.table.number, chosen.numbers)
         self.table = self.table.taken(np.flatnonzero(kept))
         self.version, self.precision = self.version + 1, ""
-        standings = self._ask(Advance(self.spec, self.version, self._size, sent))
+        self._biases = self._first_biases(guess)
+        standings = self._ask(Advance(self.spec, self.version, self._size, self._biases, sent))
         self.evaluations += sent.values.size * int(self.edges[-1])
+        updated, working = time.perf_counter(), sum(self.cluster.seconds)
         self.rounds.append(
-            Round(
-                chosen.numbers.size,
-                sent.values.size,
-                solved - began,
-                sum(self.cluster.seconds),
-                time.perf_counter() - began,
-                self.cluster.bytes_moved - moved,
-            )
-        )
+            Round(chosen.numbers.size, sent.values.size, solved - began, updated - solved, working, updated - self._at,
+                  self.cluster.bytes_moved - self._moved)
+        )  # fmt: skip
+        self._at, self._moved = updated, self.cluster.bytes_moved
         return standings
 
-    def _solve(self, chosen: Chosen, now: Certificate) -> np.ndarray:
-        """Solve the problem of the working set, the other points staying where they are; return coefficients of the table."""
+    def _solve(self, chosen: Chosen, now: Certificate) -> tuple[np.ndarray, float]:
+        """Solve the problem of the working set, the others staying where they are; return coefficients of all, and its bias."""
         at = self.table.at(chosen.numbers)
         own = self.table.taken(at)
         gram = Gram.of_checked(own.points, self.spec.kernel, self.cache_size)
@@ -321,7 +339,18 @@ class Rounds:
         self.evaluations += gram.evaluations
         beta = self.table.beta.copy()
         beta[at] = solution.beta
-        return beta
+        return beta, solution.bias
+
+
+def _joined_slopes(found: list[Slopes]) -> tuple[np.ndarray, np.ndarray]:
+    """Return S and the number of knots of all partitions."""
+    sums = np.array([math.fsum(of_one) for of_one in zip(*(one.sums for one in found), strict=True)])
+    return sums, np.sum([one.knots for one in found], axis=0)
+
+
+def _ends(standings: list[Standing], eps: float) -> tuple[float, float]:
+    """Return what all knots that matter are between."""
+    return min(one.least for one in standings) - eps, max(one.largest for one in standings) + eps
 
 
 class _Progress:
