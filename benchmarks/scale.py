@@ -59,7 +59,7 @@ def measure(n: int, workers: int, options: argparse.Namespace) -> dict[str, Any]
     partitions = options.partitions or 4 * max(workers, 2)
     limit = f"{options.memory}GB"
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=limit, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=limit, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         few = zerogap.dask.SVC(tol=1e-2, working_set=500)

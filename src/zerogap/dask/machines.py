@@ -94,7 +94,7 @@ class SVC(ClassifierMixin, DaskMachine):
     >>> import zerogap.dask
     >>> X = np.random.default_rng(0).standard_normal((300, 2))
     >>> y = (X[:, 0] > X[:, 1]).astype(int)
-    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
     ...     model = zerogap.dask.SVC().fit(da.from_array(X, (100, 2)), da.from_array(y, 100))
     >>> bool(model.duality_gap_ <= 1e-4), type(model.to_local()).__name__
     (True, 'SVC')
@@ -335,7 +335,7 @@ class SVR(RegressorMixin, DaskMachine):
     >>> from dask.distributed import Client
     >>> import zerogap.dask
     >>> X = np.linspace(0, 6, 50)[:, None]
-    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
     ...     model = zerogap.dask.SVR(C=10.0, epsilon=0.05).fit(X, np.sin(X[:, 0]))
     >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 0.1), bool(model.duality_gap_ <= 1e-4)
     (True, True)
