@@ -9,6 +9,8 @@ import scipy.sparse as sp
 
 from zerogap.dask.block import load
 
+TARGET, WEIGHT = "zerogap: y", "zerogap: sample_weight"  # columns beside the features
+
 
 def is_collection(value: Any) -> bool:
     """Whether this is an array or a dataframe of Dask."""
@@ -31,30 +33,60 @@ def check_alike(**given: Any) -> bool:
 def blocks_of(client: Any, X: Any, y: Any, weight: Any, *, is_classifier: bool) -> list[Any]:
     """Return a future for the rows of every partition; workers read and check them."""
     if check_alike(X=X, y=y, sample_weight=weight):
-        parts = _delayed(X, y, weight)
         load_one = dask.delayed(load, pure=False)
-        tasks = [load_one(*part, number, is_classifier) for number, part in enumerate(parts)]
-        return list(client.compute(tasks, optimize_graph=True))
+        parts = enumerate(parts_of(X, y, weight))
+        return list(client.compute([load_one(*part, number, is_classifier) for number, part in parts]))
     return [
         client.submit(load, *part, number, is_classifier, pure=False)
         for number, part in enumerate(_cut(X, y, weight, len(client.nthreads())))
     ]
 
 
-def _delayed(X: Any, y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
-    """Return the parts of collections, row by row of them."""
-    x_parts = _parts("X", X)
-    y_parts, w_parts = (
-        [None] * len(x_parts) if value is None else _parts(name, _like(value, X))
-        for name, value in (("y", y), ("sample_weight", weight))
+def parts_of(X: Any, y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
+    """Return the parts of collections, rows that belong together, as delayed objects."""
+    if _is_frame(X) and _is_frame(y) and (weight is None or _is_frame(weight)):
+        return _parts_of_frame(X, y, weight)
+    given = {"X": X, "y": _like(y, X), "sample_weight": None if weight is None else _like(weight, X)}
+    parts = {name: None if value is None else _parts(name, value) for name, value in given.items()}
+    x_parts = parts["X"] or []
+    for name, others in parts.items():
+        if others is not None and len(others) != len(x_parts):
+            _refuse_other_partitions(name, len(x_parts), len(others))
+    return list(zip(x_parts, *(parts[name] or [None] * len(x_parts) for name in ("y", "sample_weight")), strict=True))
+
+
+def _is_frame(value: Any) -> bool:
+    """Whether this is a dataframe or a series of Dask."""
+    return hasattr(value, "to_delayed") and hasattr(value, "map_partitions")
+
+
+def _parts_of_frame(X: Any, y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
+    """Return the parts of dataframes, made columns of one: on its own each might be read in partitions of another size."""
+    columns = {TARGET: _series(y)} | ({} if weight is None else {WEIGHT: _series(weight)})
+    for name, column in columns.items():
+        if column.npartitions != X.npartitions and not (X.known_divisions and column.known_divisions):
+            _refuse_other_partitions("y" if name == TARGET else "sample_weight", X.npartitions, column.npartitions)
+    whole = X.assign(**columns)
+    take = dask.delayed(_taken, pure=True)
+    names = list(X.columns)
+    return [
+        (take(part, names), take(part, TARGET), None if weight is None else take(part, WEIGHT)) for part in whole.to_delayed()
+    ]
+
+
+def _series(column: Any) -> Any:
+    return column[column.columns[0]] if column.ndim == 2 else column
+
+
+def _taken(frame: Any, names: Any) -> Any:
+    return frame[names]
+
+
+def _refuse_other_partitions(name: str, count: int, other: int) -> None:
+    raise ValueError(
+        f"X has {count} partitions and {name} has {other}, and the number of rows in them is not known. Call "
+        f"compute_chunk_sizes() on arrays, or make X and {name} of the same dataframe."
     )
-    for name, parts in (("y", y_parts), ("sample_weight", w_parts)):
-        if len(parts) != len(x_parts):
-            raise ValueError(
-                f"X has {len(x_parts)} partitions and {name} has {len(parts)}, and the number of rows in them is not known. Call "
-                f"compute_chunk_sizes() on arrays, or make X and {name} of the same dataframe."
-            )
-    return list(zip(x_parts, y_parts, w_parts, strict=True))
 
 
 def _like(value: Any, X: Any) -> Any:
@@ -76,7 +108,7 @@ def _parts(name: str, value: Any) -> list[Any]:
             raise ValueError(f"{name} must have rows, and one or more columns; got {value.ndim} dimensions.")
         return list(value.to_delayed().ravel())
     if hasattr(value, "to_delayed"):
-        return list(value.to_delayed())
+        return list(value.to_delayed(optimize_graph=False))  # which may merge partitions
     raise TypeError(
         f"{name} must be a Dask array or dataframe, or a plain array; got {type(value).__name__}. "
         "Bags and delayed objects become arrays by dask.array.from_delayed."

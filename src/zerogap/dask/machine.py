@@ -4,6 +4,7 @@ import copy
 import inspect
 import os
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import dask
@@ -17,7 +18,7 @@ from zerogap.certificate import Certificate
 from zerogap.dask import block, facts
 from zerogap.dask.checkpoint import Checkpoint, Start
 from zerogap.dask.cluster import Cluster, current, quietly
-from zerogap.dask.collections import blocks_of, check_alike, is_collection
+from zerogap.dask.collections import blocks_of, check_alike, is_collection, parts_of
 from zerogap.dask.facts import Facts
 from zerogap.dask.partition import Spec
 from zerogap.dask.rounds import Point, Round, Rounds
@@ -59,8 +60,13 @@ class DaskMachine(BaseEstimator):
         zerogap.SVC or zerogap.SVR
             A model of its own: it predicts, is saved and loaded as any other.
         """
+        return copy.deepcopy(self._fitted)
+
+    @property
+    def _fitted(self) -> Any:
+        """The model on one computer."""
         check_is_fitted(self, "_model")
-        return copy.deepcopy(self._model)
+        return self._model
 
     def save(self, file: "str | os.PathLike[str]") -> None:
         """Write the fitted model to a file of arrays, without pickle; :func:`zerogap.load` reads it as an ordinary one.
@@ -75,8 +81,7 @@ class DaskMachine(BaseEstimator):
     @property
     def coef_(self) -> Any:
         """Weights of the features; only for the linear kernel."""
-        check_is_fitted(self, "_model")
-        return self._model.coef_
+        return self._fitted.coef_
 
     # The fit.
 
@@ -193,16 +198,15 @@ class DaskMachine(BaseEstimator):
 
     def _apply(self, X: Any, method: str, columns: int, dtype: Any) -> Any:
         """Return what a method of the model makes of X: lazily, block by block, for a Dask collection."""
-        check_is_fitted(self, "_model")
         if not is_collection(X):
-            return getattr(self._model, method)(X)
+            return getattr(self._fitted, method)(X)
         shape = () if columns == 1 else (columns,)
         meta = np.empty((0, *shape), dtype=dtype)
         if isinstance(X, da.Array):
             X = X.rechunk({1: -1}) if X.ndim == 2 and X.numblocks[1] > 1 else X
             chunks: dict[str, Any] = {"drop_axis": 1} if columns == 1 else {"chunks": (X.chunks[0], (columns,))}
-            return X.map_blocks(_of_block, self._model, method, meta, dtype=dtype, meta=meta, **chunks)
-        apply, model = dask.delayed(_of_block, pure=True), dask.delayed(self._model)
+            return X.map_blocks(_of_block, self._fitted, method, meta, dtype=dtype, meta=meta, **chunks)
+        apply, model = dask.delayed(_of_block, pure=True), dask.delayed(self._fitted)
         found = [apply(part, model, method, meta) for part in X.to_delayed()]
         blocks = [da.from_delayed(one, (np.nan, *shape), meta=meta) for one in found]
         return da.concatenate(blocks, allow_unknown_chunksizes=True)
@@ -233,13 +237,29 @@ def _of_block(points: Any, model: Any, method: str, meta: np.ndarray) -> np.ndar
     return getattr(model, method)(points) if points.shape[0] else meta.copy()
 
 
-def mean_of(values: Any, weight: Any) -> Any:
-    """Return the mean of an array of Dask, by weight, as a number that is not computed yet."""
-    return values.mean() if weight is None else (values * weight).sum() / weight.sum()
+def sums_of(X: Any, y: Any, weight: Any, function: Callable[..., np.ndarray], *arguments: Any) -> Any:
+    """Return what a function makes of every part, ``function(x, y, weight, ...)``, summed, as an array of Dask."""
+    apply = dask.delayed(_sums, pure=True)
+    found = [apply(function, *part, *arguments) for part in parts_of(X, y, weight)]
+    return da.from_delayed(dask.delayed(sum)(found), shape=(2,), meta=np.empty(0))
 
 
-def as_array(values: Any) -> Any:
-    """Return a column of Dask as an array."""
-    values = values if isinstance(values, da.Array) else values.values
-    return values[:, 0] if values.ndim == 2 else values
+def _sums(function: Callable[..., np.ndarray], x: Any, y: Any, weight: Any, *arguments: Any) -> np.ndarray:
+    y = np.asarray(y).ravel()
+    weight = np.ones(y.size) if weight is None else np.asarray(weight, dtype=np.float64).ravel()
+    return function(x, y, weight, *arguments) if y.size else np.zeros(2)
 
+
+def hits(x: Any, y: np.ndarray, weight: np.ndarray, model: Any) -> np.ndarray:
+    """Return the weight of rows that are predicted right, and of all."""
+    return np.array([weight @ (model.predict(x) == y), weight.sum()])
+
+
+def targets(x: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return targets summed by weight, and the weights."""
+    return np.array([weight @ y, weight.sum()])
+
+
+def squares_about(x: Any, y: np.ndarray, weight: np.ndarray, model: Any, sums: np.ndarray) -> np.ndarray:
+    """Return squares of y - f, and of y about its mean, summed by weight."""
+    return np.array([weight @ (y - model.predict(x)) ** 2, weight @ (y - sums[0] / sums[1]) ** 2])

@@ -9,7 +9,7 @@ import zerogap
 from zerogap.dask.checkpoint import Start
 from zerogap.dask.collections import is_collection
 from zerogap.dask.facts import Facts
-from zerogap.dask.machine import DaskMachine, as_array, mean_of
+from zerogap.dask.machine import DaskMachine, hits, squares_about, sums_of, targets
 from zerogap.dask.partition import Spec
 from zerogap.dask.table import Table
 from zerogap.estimators.base import Outcome
@@ -263,8 +263,8 @@ class SVC(ClassifierMixin, DaskMachine):
         """
         if not is_collection(X):
             return super().score(X, y, sample_weight)
-        weight = None if sample_weight is None else as_array(sample_weight)
-        return mean_of((self.predict(X) == as_array(y)).astype(np.float64), weight)
+        right, whole = sums_of(X, y, sample_weight, hits, self._fitted)
+        return right / whole
 
 
 class SVR(RegressorMixin, DaskMachine):
@@ -454,6 +454,6 @@ class SVR(RegressorMixin, DaskMachine):
         """
         if not is_collection(X):
             return super().score(X, y, sample_weight)
-        y, weight = as_array(y), None if sample_weight is None else as_array(sample_weight)
-        left = mean_of((y - self.predict(X)) ** 2, weight)
-        return 1.0 - left / mean_of((y - mean_of(y, weight)) ** 2, weight)
+        sums = sums_of(X, y, sample_weight, targets)
+        left, whole = sums_of(X, y, sample_weight, squares_about, self._fitted, sums)
+        return 1.0 - left / whole
