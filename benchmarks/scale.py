@@ -5,8 +5,8 @@
     python benchmarks/scale.py --efficiency 0               # without the comparison of one worker with two
 
 Two normal classes in 20 features, 2 mu apart: no rule is right more often than 1 - Phi(-mu), of mu = 3 that is an error of
-0.00135.  Workers draw their own partitions: the whole set is nowhere in one place.  Every worker is a process with one thread and
-a limit on its memory; the coordinator is another.  Peaks are those of whole processes, Python and the libraries included.
+0.00135.  Workers draw their own partitions: the whole set is nowhere in one place.  Every worker is a process with one thread
+and a limit on its memory; the coordinator is another.  Peaks are those of whole processes, Python and the libraries included.
 A small fit comes first, so that compilation is not in the times.
 """
 
@@ -99,7 +99,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, nargs="+", default=SIZES)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--efficiency", type=int, default=200_000, help="points of the comparison of one worker with two")
+    parser.add_argument(
+        "--efficiency", type=int, default=200_000, help="points of the comparison of one worker with two"
+    )
     parser.add_argument("--partitions", type=int, default=0, help="by default four for each worker")
     parser.add_argument("--memory", type=float, default=4.0, help="gigabytes of a worker")
     parser.add_argument("--working-set", type=int, default=4000)

@@ -225,9 +225,7 @@ class Formulations:
         """
         noise = validation.check_positive("noise", noise, advice="It is the variance of the observations.")
         validation.check_gram(gram)
-        terms = _two_sided_terms(
-            validation.check_target(y, gram.n), np.full(gram.n, np.inf), np.full(gram.n, noise)
-        )
+        terms = _two_sided_terms(validation.check_target(y, gram.n), np.full(gram.n, np.inf), np.full(gram.n, noise))
         return cls._made(gram=gram, **terms._asdict(), total=None)
 
     @classmethod

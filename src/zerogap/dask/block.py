@@ -68,7 +68,9 @@ def load(X: Any, y: Any, weight: Any, number: int, is_classifier: bool) -> Block
 
 
 def _loaded(X: Any, y: Any, weight: Any, number: int, is_classifier: bool) -> Block:
-    names = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+    names = list(X.columns) if hasattr(X, "columns") else None
+    if names is not None and not all(isinstance(name, str) for name in names):
+        names = None  # scikit-learn knows features by text alone
     y = _column("y", y)
     n = X.shape[0]
     if X.ndim != 2:
@@ -78,14 +80,8 @@ def _loaded(X: Any, y: Any, weight: Any, number: int, is_classifier: bool) -> Bl
             f"X has {n} rows and y has {y.shape[0]}. Give both the same partitions: the same chunks of rows, or columns of one "
             "dataframe."
         )
-    if n == 0:
-        points: Any = np.empty((0, X.shape[1]))
-    else:
-        points = validation.check_points(X)
-    if weight is None:
-        checked = np.ones(n)
-    else:
-        checked = _weights(_column("sample_weight", weight), n)
+    points = validation.check_points(X) if n else np.empty((0, X.shape[1]))
+    checked = np.ones(n) if weight is None else _weights(_column("sample_weight", weight), n)
     y = _labels(y) if is_classifier else validation.check_target(y, n)
     return Block(number, points, y, checked, names)
 
@@ -123,7 +119,8 @@ def summary(block: Block, is_classifier: bool) -> Summary:
     weights = np.array([math.fsum(weight[codes == k]) for k in range(labels.size if is_classifier else 1)])
     with np.errstate(over="ignore", invalid="ignore"):  # sums beyond float64 are refused with gamma
         sums, plain = (np.asarray(X.T @ w).ravel() for w in (weight, np.ones(weight.size)))
-    return Summary(*X.shape, sp.issparse(X), block.names, labels, weights, sums, plain)
+    n, d = X.shape
+    return Summary(n, d, sp.issparse(X), block.names, labels, weights, sums, plain)
 
 
 def squares(block: Block, mean: float, centre: np.ndarray) -> tuple[float, float]:

@@ -41,8 +41,8 @@ class Checkpoint:
         if differing:
             key = differing[0]
             raise ValueError(
-                f"checkpoint {self.file} is of another fit: {key} was {belongs.get(key)} there, and is {self.belongs[key]} now. "
-                "Delete the file, or name another."
+                f"checkpoint {self.file} is of another fit: {key} was {belongs.get(key)} there, and is {self.belongs[key]} "
+                "now. Delete the file, or name another."
             )
         for k in range(int(arrays["count"])):
             self.starts[k] = Start(np.atleast_1d(arrays[f"numbers{k}"]), np.atleast_1d(arrays[f"beta{k}"]))

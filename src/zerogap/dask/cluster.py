@@ -26,7 +26,9 @@ LOOK = 1.0  # seconds between two looks at which workers are there
 WAIT_FOR_WORKERS = 5.0  # seconds, before the first question
 WAIT_FOR_OTHERS = 60.0  # seconds, after all workers were lost: a nanny starts new ones
 MOST_TRIES = 10  # of one answer
-INLINE = 100_000  # bytes of a question that goes along with every task; a larger one is sent once, and workers pass it on
+INLINE = (
+    100_000  # bytes of a question that goes along with every task; a larger one is sent once, and workers pass it on
+)
 LOST = (CancelledError, asyncio.CancelledError, KilledWorker, CommClosedError)  # how a task ends whose worker has died
 NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "100GiB"}
 
@@ -57,8 +59,8 @@ def current(client: Any) -> Any:
             client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
         except TimeoutError:
             raise RuntimeError(
-                f"The Dask cluster at {client.scheduler.address} has no workers: none came within {WAIT_FOR_WORKERS:g} seconds. "
-                "Start some (cluster.scale(2), or dask worker ADDRESS), then fit again."
+                f"The Dask cluster at {client.scheduler.address} has no workers: none came within {WAIT_FOR_WORKERS:g} "
+                "seconds. Start some (cluster.scale(2), or dask worker ADDRESS), then fit again."
             ) from None
     return client
 

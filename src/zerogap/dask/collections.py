@@ -70,7 +70,8 @@ def _parts_of_frame(X: Any, y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
     take = dask.delayed(_taken, pure=True)
     names = list(X.columns)
     return [
-        (take(part, names), take(part, TARGET), None if weight is None else take(part, WEIGHT)) for part in whole.to_delayed()
+        (take(part, names), take(part, TARGET), None if weight is None else take(part, WEIGHT))
+        for part in whole.to_delayed()
     ]
 
 

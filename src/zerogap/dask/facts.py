@@ -64,7 +64,9 @@ def gather(cluster: Cluster, *, is_classifier: bool) -> Facts:
     d, total = some[0].d, math.fsum(weights)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = math.fsum(one.sums.sum() for one in some) / (total * d)
-        centre = np.array([math.fsum(feature) for feature in zip(*(one.plain for one in some), strict=True)]) / edges[-1]
+        centre = (
+            np.array([math.fsum(feature) for feature in zip(*(one.plain for one in some), strict=True)]) / edges[-1]
+        )
         squares = cluster.map(block.squares, mean, centre)
     about, around = (math.fsum(squares[k][side] for k in filled) for side in (0, 1))
     is_sparse = any(one.is_sparse for one in some)

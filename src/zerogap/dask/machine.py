@@ -29,6 +29,7 @@ from zerogap.limits import limits
 from zerogap.progress import RoundProgress
 from zerogap.solution import Status, TraceRow
 
+
 class DaskMachine(BaseEstimator):
     """Base of the machines: a fit in rounds, after which the model is an ordinary one."""
 

@@ -172,7 +172,16 @@ class SVC(ClassifierMixin, DaskMachine):
         check_present("SVC", known.labels, codes, known.weights)
         model.class_weight_ = class_factors(self.class_weight, known.labels, codes, known.weights)
         return [
-            Spec(f"{key}-{a}-{b}", model._kernel, float(self.C), self.loss, 0.0, known.labels, model.class_weight_, (a, b))
+            Spec(
+                f"{key}-{a}-{b}",
+                model._kernel,
+                float(self.C),
+                self.loss,
+                0.0,
+                known.labels,
+                model.class_weight_,
+                (a, b),
+            )
             for a, b in pairs_of(known.labels.size)
         ]
 
@@ -191,7 +200,7 @@ class SVC(ClassifierMixin, DaskMachine):
 
     def _store(self, model: Any, known: Facts, tables: list[Table], outcomes: list[Outcome]) -> None:
         used = [table.taken(np.flatnonzero(table.beta)) for table in tables]
-        numbers, first = np.unique(np.concatenate([table.number for table in used]), return_index=True)
+        numbers = np.unique(np.concatenate([table.number for table in used]))
         whole = used[0]
         for table in used[1:]:
             whole = whole.joined(table.taken(np.flatnonzero(~whole.has(table.number))))

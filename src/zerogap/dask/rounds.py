@@ -87,7 +87,11 @@ class Rounds:
         self, cluster: Cluster, spec: Spec, edges: np.ndarray, empty: Table, *,
         fit_intercept: bool, tol: float, solver: Any, cache_size: float, size: int,
     ):  # fmt: skip
-        self.cluster, self.spec, self.edges = cluster, spec, edges  # edges: (partitions + 1,) numbers of their first rows
+        self.cluster, self.spec, self.edges = (
+            cluster,
+            spec,
+            edges,
+        )  # edges: (partitions + 1,) numbers of their first rows
         self.table = empty
         self.total = 0.0 if fit_intercept else None
         self.tol, self.solver, self.cache_size = tol, solver, cache_size
@@ -109,9 +113,7 @@ class Rounds:
         self._measured(start.numbers)
         table = self.table
         gram = Gram.of_checked(table.points, self.spec.kernel, 1.0)
-        problem = DualProblem(
-            gram, table.target, table.lower, table.upper, table.ridge, self.spec.eps, self.total
-        )
+        problem = DualProblem(gram, table.target, table.lower, table.upper, table.ridge, self.spec.eps, self.total)
         self.table = table._replace(beta=problem.feasible(start.beta))
 
     def _renewal(self) -> Renewal:
@@ -156,9 +158,7 @@ class Rounds:
         except Exceeded:  # in the middle of a round: the best point is one of those before
             return cut_short(limit) or Status.MAX_TIME
 
-    def _verdict(
-        self, now: Certificate, progress: "_Progress", limit: Limit, max_rounds: float
-    ) -> Status | None:
+    def _verdict(self, now: Certificate, progress: "_Progress", limit: Limit, max_rounds: float) -> Status | None:
         if now.relative_gap <= self.tol:
             return Status.CONVERGED
         if (status := cut_short(limit)) is not None:
@@ -193,7 +193,9 @@ class Rounds:
         Where rounding alone is what the tolerance is missed for, residuals are computed afresh, then in twice the precision.
         """
         chosen, now = self._measure(standings)
-        if self._is_near(now) and self.total is not None:  # it may be the last: with the bias that one machine would find
+        if (
+            self._is_near(now) and self.total is not None
+        ):  # it may be the last: with the bias that one machine would find
             chosen, now = self._measure(standings, exactly=True)
         for how in PRECISIONS:
             if now.relative_gap <= self.tol or not self._is_near(now):
@@ -217,12 +219,12 @@ class Rounds:
         owner = np.searchsorted(self.edges, numbers, side="right") - 1
         is_new = ~self.table.has(numbers)
         answers = self._ask(Measure(self.spec, self.version, self.bias, owner, numbers - self.edges[owner], is_new))
+        new = []
         for k, answer in enumerate(answers):
-            own = numbers[is_new & (owner == k)]
-            if own.size:
-                points, (place, *terms), _ = answer.rows
-                new = Table(own, np.full(own.size, k), place, points, *terms, np.zeros(own.size))
-                self.table = self.table.joined(new)
+            own, (points, part, _) = numbers[is_new & (owner == k)], answer.rows
+            of_all = own, np.full(own.size, k), part.rows, points
+            new.append(Table(*of_all, part.target, part.lower, part.upper, part.ridge, np.zeros(own.size)))
+        self.table = self.table.joined(*new)
         return answers, np.concatenate([answer.rows.r for answer in answers])
 
     def _certificate(self, answers: list[Measurement]) -> Certificate:

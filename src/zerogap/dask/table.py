@@ -49,20 +49,21 @@ class Table(NamedTuple):
         """Return some of its rows, in order."""
         return Table(*(part[rows] for part in self))
 
-    def joined(self, other: "Table") -> "Table":
-        """Return the points of both, which have none in common."""
-        if not other.size:
+    def joined(self, *others: "Table") -> "Table":
+        """Return the points of all, which have none in common."""
+        tables = [self, *(other for other in others if other.size)]
+        if len(tables) == 1:
             return self
-        order = np.argsort(np.concatenate([self.number, other.number]), kind="stable")
-        is_sparse = sp.issparse(self.points) or sp.issparse(other.points)
-        parts = [
-            sp.vstack(pair, format="csr") if is_sparse and name == "points" else np.concatenate(pair)
-            for name, pair in zip(self._fields, zip(self, other, strict=True), strict=True)
-        ]
-        return Table(*(part[order] for part in parts))
+        order = np.argsort(np.concatenate([table.number for table in tables]), kind="stable")
+        return Table(*(_stacked(parts)[order] for parts in zip(*tables, strict=True)))
 
     def coefficients(self, values: np.ndarray | None = None) -> Coefficients:
         """Return what partitions are sent: the points with a coefficient, or those with a value that is not zero."""
         values = self.beta if values is None else values
         some = np.flatnonzero(values)
         return Coefficients(self.points[some], values[some], self.owner[some], self.place[some], self.beta[some])
+
+
+def _stacked(parts: tuple[Any, ...]) -> Any:
+    is_sparse = any(sp.issparse(part) for part in parts)
+    return sp.vstack(parts, format="csr") if is_sparse else np.concatenate(parts)
