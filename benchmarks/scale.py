@@ -11,6 +11,7 @@ A small fit comes first, so that compilation is not in the times.
 """
 
 import argparse
+import logging
 import os
 import resource
 import sys
@@ -59,7 +60,9 @@ def measure(n: int, workers: int, options: argparse.Namespace) -> dict[str, Any]
     partitions = options.partitions or 4 * max(workers, 2)
     limit = f"{options.memory}GB"
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, memory_limit=limit, dashboard_address=":0") as cluster,
+        LocalCluster(
+            n_workers=workers, threads_per_worker=1, memory_limit=limit, dashboard_address=":0", silence_logs=logging.ERROR
+        ) as cluster,
         Client(cluster) as client,
     ):
         few = zerogap.dask.SVC(tol=1e-2, working_set=500)
@@ -73,6 +76,8 @@ def measure(n: int, workers: int, options: argparse.Namespace) -> dict[str, Any]
         error = 1.0 - float(model.score(*data(TEST, options.mu, workers, seed=10**6)))
         peaks = list(client.run(peak).values())
     rounds = model.rounds_
+    if options.verbose:
+        print(model.trace_, *rounds, sep="\n")
     return {
         "n": n, "workers": workers, "partitions": partitions, "status": model.status_.name, "gap": model.duality_gap_,
         "rounds": len(rounds), "support": model.support_.size, "seconds": seconds, "solving": sum(r.solving for r in rounds),

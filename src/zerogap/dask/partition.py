@@ -205,6 +205,7 @@ class Slopes(NamedTuple):
 class Standing(NamedTuple):
     """Where a partition stands after a round."""
 
+    n: int  # points that have a part in the problem
     b_up: float
     b_low: float
     least: float  # r
@@ -226,14 +227,14 @@ class Stand(Question):
         slopes = _slopes(state, self.biases)
         if not beta.size:
             empty = np.empty(0)
-            return Standing(-np.inf, np.inf, np.inf, -np.inf, slopes, Offer(rows, empty, rows, empty))
+            return Standing(0, -np.inf, np.inf, np.inf, -np.inf, slopes, Offer(rows, empty, rows, empty))
         eps = self.spec.eps
         below = np.where(beta < upper, residual - np.where(beta >= 0, eps, -eps), -np.inf)
         above = np.where(beta > lower, residual - np.where(beta > 0, eps, -eps), np.inf)
         up, low = _largest(below, self.count), _largest(-above, self.count)
         offer = Offer(rows[up], below[up], rows[low], above[low])
         ends = float(below.max()), float(above.min()), float(state.r.min()), float(state.r.max())
-        return Standing(*ends, slopes, offer)
+        return Standing(beta.size, *ends, slopes, offer)
 
 
 def _largest(values: np.ndarray, count: int) -> np.ndarray:

@@ -100,6 +100,7 @@ class Rounds:
         self.version, self.precision, self.bias = 0, "", 0.0
         self.trace, self.rounds = Trace(), list[Round]()
         self.evaluations = 0
+        self.n = 0  # points that have a part in the problem
         self.best: Point | None = None
         self._ends: tuple[float, float] | None = None  # of r, less and plus eps, when it was last asked for
         self._biases = np.empty(0)  # at which partitions were asked for slopes with the last question
@@ -122,10 +123,12 @@ class Rounds:
     def _renew(self, how: str = "") -> list[Standing]:
         """Let all partitions compute their residuals afresh."""
         self.version, self.precision = self.version + 1, how
-        self.evaluations += int(np.count_nonzero(self.table.beta)) * int(self.edges[-1])
         self._biases = self._first_biases(self.bias)
         question = Stand(self.spec, self.version, self._size, self._biases)
-        return self.cluster.ask(question, self._renewal, is_new=True)
+        standings = self.cluster.ask(question, self._renewal, is_new=True)
+        self.n = sum(one.n for one in standings)
+        self.evaluations += int(np.count_nonzero(self.table.beta)) * self.n
+        return standings
 
     def _first_biases(self, guess: float) -> np.ndarray:
         """Return biases at which partitions tell the slope of the loss at once; none before the range of r is known."""
@@ -286,7 +289,7 @@ class Rounds:
 
     def _sample(self, size: int) -> np.ndarray:
         """Return the numbers of points of both sides, drawn at random: at zero all points of a class violate alike."""
-        share = size / (2.0 * max(int(self.edges[-1]), 1))
+        share = size / (2.0 * max(self.n, 1))
         most = int(np.ceil(share * float(np.diff(self.edges).max()))) + 1
         offers: list[Offer] = self._ask(Sample(self.spec, self.version, most))
         rng = np.random.default_rng(0)  # the seed is only there to mix the points: the optimum does not depend on it
@@ -314,7 +317,7 @@ class Rounds:
         self.version, self.precision = self.version + 1, ""
         self._biases = self._first_biases(guess)
         standings = self._ask(Advance(self.spec, self.version, self._size, self._biases, sent))
-        self.evaluations += sent.values.size * int(self.edges[-1])
+        self.evaluations += sent.values.size * self.n
         updated, working = time.perf_counter(), sum(self.cluster.seconds)
         self.rounds.append(
             Round(chosen.numbers.size, sent.values.size, solved - began, updated - solved, working, updated - self._at,
