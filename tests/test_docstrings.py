@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -31,6 +32,8 @@ MORE = (
     "path.EpsilonPath", "path.NuPath", "path.EpsilonEvent", "path.NuEvent", "path.ErrorCurve", "path.error_curve",
     "comparison.Frame",
 )  # fmt: skip
+if importlib.util.find_spec("distributed") is not None:  # else there is nothing to explain
+    MORE += ("dask.SVC", "dask.SVR")
 
 KERNELS = [f"kernels.{name}" for name, value in vars(kernels).items() if is_subclass(value, kernels.Kernel)]
 

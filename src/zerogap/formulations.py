@@ -3,7 +3,7 @@
 A weight of two is the point twice: it doubles the box, or halves the ridge.
 """
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class Formulations:
             return cls.hard_margin(gram, y, sample_weight=sample_weight, fit_intercept=fit_intercept)
         validation.check_gram(gram)
         y, weight = validation.check_signs(y, gram.n), validation.check_weights(sample_weight, gram.n)
-        return cls._signed(gram, y, C * weight, np.zeros(gram.n), fit_intercept)
+        return cls._signed(gram, class_terms("hinge", y, C, weight), fit_intercept)
 
     @classmethod
     def hard_margin(
@@ -69,7 +69,7 @@ class Formulations:
         """
         validation.check_gram(gram)
         y, weight = validation.check_signs(y, gram.n), validation.check_weights(sample_weight, gram.n)
-        return cls._signed(gram, y, np.where(weight > 0, np.inf, 0.0), np.zeros(gram.n), fit_intercept)
+        return cls._signed(gram, _signed_terms(y, _uncapped(weight), np.zeros(gram.n)), fit_intercept)
 
     @classmethod
     def squared_hinge(
@@ -98,7 +98,7 @@ class Formulations:
         C = validation.check_positive("C", C, infinite=True)
         validation.check_gram(gram)
         y, weight = validation.check_signs(y, gram.n), validation.check_weights(sample_weight, gram.n)
-        return cls._signed(gram, y, np.where(weight > 0, np.inf, 0.0), _ridge(C, weight), fit_intercept)
+        return cls._signed(gram, class_terms("squared_hinge", y, C, weight), fit_intercept)
 
     @classmethod
     def epsilon_insensitive(
@@ -136,7 +136,7 @@ class Formulations:
         C = validation.check_positive("C", C, advice="For a hard tube use a large C.")
         validation.check_gram(gram)
         weight = validation.check_weights(sample_weight, gram.n)
-        return cls._two_sided(gram, y, C * weight, np.zeros(gram.n), epsilon, fit_intercept)
+        return cls._two_sided(gram, y, "epsilon_insensitive", C, weight, epsilon, fit_intercept)
 
     @classmethod
     def squared_epsilon_insensitive(
@@ -174,8 +174,7 @@ class Formulations:
         C = validation.check_positive("C", C, advice="For a hard tube use a large C.")
         validation.check_gram(gram)
         weight = validation.check_weights(sample_weight, gram.n)
-        cap = np.where(weight > 0, np.inf, 0.0)
-        return cls._two_sided(gram, y, cap, _ridge(C, weight), epsilon, fit_intercept)
+        return cls._two_sided(gram, y, "squared_epsilon_insensitive", C, weight, epsilon, fit_intercept)
 
     @classmethod
     def one_class(cls, gram: Gram, nu: float, *, sample_weight: np.ndarray | None = None) -> Self:
@@ -226,27 +225,62 @@ class Formulations:
         """
         noise = validation.check_positive("noise", noise, advice="It is the variance of the observations.")
         validation.check_gram(gram)
-        return cls._two_sided(gram, y, np.full(gram.n, np.inf), np.full(gram.n, noise), 0.0, False)
+        terms = _two_sided_terms(validation.check_target(y, gram.n), np.full(gram.n, np.inf), np.full(gram.n, noise))
+        return cls._made(gram=gram, **terms._asdict(), total=None)
 
     @classmethod
-    def _signed(cls, gram: Gram, y: np.ndarray, cap: np.ndarray, ridge: np.ndarray, fit_intercept: bool) -> Self:
-        """A class is a side of the box."""
-        box = {"lower": np.where(y < 0, -cap, 0.0), "upper": np.where(y > 0, cap, 0.0)}
-        return cls._made(gram=gram, target=y, **box, ridge=ridge, total=0.0 if fit_intercept else None)
+    def _signed(cls, gram: Gram, terms: "Terms", fit_intercept: bool) -> Self:
+        return cls._made(gram=gram, **terms._asdict(), total=0.0 if fit_intercept else None)
 
     @classmethod
     def _two_sided(
-        cls, gram: Gram, y: np.ndarray, cap: np.ndarray, ridge: np.ndarray, epsilon: float, fit_intercept: bool
+        cls, gram: Gram, y: np.ndarray, loss: str, C: float, weight: np.ndarray, epsilon: float, fit_intercept: bool
     ) -> Self:
-        y = validation.check_target(y, gram.n)
+        terms = regression_terms(loss, validation.check_target(y, gram.n), C, weight)
         eps = validation.check_positive("epsilon", epsilon, zero=True, advice="It is the half width of the tube.")
-        box = {"lower": -cap, "upper": cap}
-        return cls._made(gram=gram, target=y, **box, ridge=ridge, eps=eps, total=0.0 if fit_intercept else None)
+        return cls._made(gram=gram, **terms._asdict(), eps=eps, total=0.0 if fit_intercept else None)
 
     @classmethod
     def _made(cls, **fields: Any) -> Self:
         """Return the problem with these fields; what they are, ``DualProblem`` says."""
         return cls(**fields)
+
+
+class Terms(NamedTuple):
+    """What a loss is at some points; arrays of shape (n,)."""
+
+    target: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    ridge: np.ndarray
+
+
+def class_terms(loss: str, y: np.ndarray, C: float, weight: np.ndarray) -> Terms:
+    """Return what "hinge" or "squared_hinge" is at points with labels -1 or +1."""
+    if loss == "hinge":
+        return _signed_terms(y, C * weight, np.zeros(y.size))
+    return _signed_terms(y, _uncapped(weight), _ridge(C, weight))
+
+
+def regression_terms(loss: str, y: np.ndarray, C: float, weight: np.ndarray) -> Terms:
+    """Return what "epsilon_insensitive" or "squared_epsilon_insensitive" is at points with targets."""
+    if loss == "epsilon_insensitive":
+        return _two_sided_terms(y, C * weight, np.zeros(y.size))
+    return _two_sided_terms(y, _uncapped(weight), _ridge(C, weight))
+
+
+def _signed_terms(y: np.ndarray, cap: np.ndarray, ridge: np.ndarray) -> Terms:
+    """A class is a side of the box."""
+    return Terms(y, np.where(y < 0, -cap, 0.0), np.where(y > 0, cap, 0.0), ridge)
+
+
+def _two_sided_terms(y: np.ndarray, cap: np.ndarray, ridge: np.ndarray) -> Terms:
+    return Terms(y, -cap, cap, ridge)
+
+
+def _uncapped(weight: np.ndarray) -> np.ndarray:
+    """No bound, but for points of weight zero, which are not there."""
+    return np.where(weight > 0, np.inf, 0.0)
 
 
 def _ridge(C: float, weight: np.ndarray) -> np.ndarray:

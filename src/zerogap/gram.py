@@ -35,6 +35,7 @@ MIN_ROWS = 64  # kept in memory however small the budget: a pair step needs two 
 TILE_ROWS = 128  # of the full matrix: only the squares on the diagonal are computed twice
 STREAMED = 8  # more rows than the capacity divided by this are not kept: they would drive out too many
 SAMPLE = 300  # points on which a kernel is tried that need not be positive semidefinite
+EVERYWHERE = slice(None)
 SAMPLE_ROWS = 16  # of them between two questions whether the limit is over
 MAX_PRECISE_WORK = 2_000_000_000  # coordinates read to compute kernel values in twice the precision: some seconds
 
@@ -692,7 +693,7 @@ class Gram:
         """Bytes of the budget that no row takes up."""
         return max(0.0, self._memory - 8.0 * self._used * self.n)
 
-    def product(self, points: np.ndarray, change: np.ndarray) -> np.ndarray:
+    def product(self, points: np.ndarray, change: np.ndarray, at: slice = EVERYWHERE) -> np.ndarray:
         """Return the product of the rows of some points with coefficients; they are computed, and not kept.
 
         Parameters
@@ -701,6 +702,8 @@ class Gram:
             Their numbers.
         change : array of shape (m,)
             Their coefficients.
+        at : slice, default slice(None)
+            The points at which it is wanted; by default all.
 
         Returns
         -------
@@ -708,10 +711,11 @@ class Gram:
             The product.
         """
         if self.kernel.is_linear:
-            return self._by_weights(points, change)
+            return self._by_weights(points, change)[at]
         limits.check()
-        product, is_finite = self._columns.dot(self._prepared, change[:, None], points)
-        self._count(self.n * points.size)
+        rows = self._prepared if at == EVERYWHERE else self._prepared[at]
+        product, is_finite = self._columns.dot(rows, change[:, None], points)
+        self._count(len(product) * points.size)
         self._refuse(not is_finite)
         return product[:, 0]
 

@@ -35,12 +35,25 @@ class GapProgress:
             self._bar = tqdm(total=height, desc=self.title, delay=bar_delay(), bar_format=FORM, leave=False)
         if self._bar is not None:
             self._bar.n = max(self._bar.n, self._first - height)
-            self._bar.set_postfix_str(f"gap {row.gap:.1e} of {self.tol:.0e}, {row.step} steps, {row.support} support")
+            self._bar.set_postfix_str(self._said(row))
+
+    def _said(self, row: TraceRow) -> str:
+        return f"gap {row.gap:.1e} of {self.tol:.0e}, {row.step} steps, {row.support} support"
 
     def close(self) -> None:
         """Take the bar away."""
         if self._bar is not None:
             self._bar.close()
+
+
+class RoundProgress(GapProgress):
+    """The same for rounds on a cluster, with what they have moved between machines."""
+
+    bytes_moved = 0
+
+    def _said(self, row: TraceRow) -> str:
+        moved = f"{self.bytes_moved / 1e6:.3g} MB moved"
+        return f"gap {row.gap:.1e} of {self.tol:.0e}, {row.step} rounds, {row.support} support, {moved}"
 
 
 class PathProgress:

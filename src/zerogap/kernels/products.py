@@ -142,7 +142,12 @@ def centre_of(X: Any) -> np.ndarray | None:
         return None
     with np.errstate(over="ignore", invalid="ignore"):
         mean = X.mean(axis=0)
-        spread = np.sqrt(np.square(X - mean).sum(axis=1).mean())
+        return centre_about(mean, np.sqrt(np.square(X - mean).sum(axis=1).mean()))
+
+
+def centre_about(mean: np.ndarray, spread: float) -> np.ndarray | None:
+    """Return that origin from the mean of the points, and the root of their mean square distance from it."""
+    with np.errstate(over="ignore", invalid="ignore"):
         if not (np.isfinite(mean).all() and np.abs(mean).max(initial=0.0) > FAR_OFF * spread):
             return None
         unit = np.ldexp(1.0, int(np.frexp(max(spread, np.finfo(float).tiny))[1]))

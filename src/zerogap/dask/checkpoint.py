@@ -1,0 +1,61 @@
+"""Where a fit is, in a file: a client that was killed goes on from there.
+
+The file holds the coefficients of every problem, by the numbers of the rows, and what they belong to: the data, by 64 bits that
+depend on all of them, however they are parted, and the parameters that make the problem.  It is written whole or not at all.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zerogap import storage
+
+KIND = "checkpoint of a fit on a cluster"
+
+
+class Start(NamedTuple):
+    """Coefficients of one problem, by the numbers of their rows in ascending order."""
+
+    numbers: np.ndarray
+    beta: np.ndarray
+
+
+class Checkpoint:
+    """The file, and the coefficients it has."""
+
+    def __init__(self, file: "str | os.PathLike[str]", belongs: dict[str, Any]):
+        name = os.fspath(file)
+        self.file = Path(name if name.endswith(".npz") else f"{name}.npz")
+        self.belongs = {key: str(value) for key, value in belongs.items()}
+        self.starts: dict[int, Start] = {}
+        if self.file.exists():
+            self._read()
+
+    def _read(self) -> None:
+        arrays = storage.read_arrays(self.file, KIND)
+        belongs = json.loads(arrays["belongs"])
+        differing = [key for key in self.belongs if belongs.get(key) != self.belongs[key]]
+        if differing:
+            key = differing[0]
+            raise ValueError(
+                f"checkpoint {self.file} is of another fit: {key} was {belongs.get(key)} there, and is {self.belongs[key]} "
+                "now. Delete the file, or name another."
+            )
+        for k in range(int(arrays["count"])):
+            self.starts[k] = Start(np.atleast_1d(arrays[f"numbers{k}"]), np.atleast_1d(arrays[f"beta{k}"]))
+
+    def write(self, k: int, numbers: np.ndarray, beta: np.ndarray) -> None:
+        """Store the coefficients of problem k, the others staying as they are; problems before it have theirs."""
+        some = np.flatnonzero(beta)
+        self.starts[k] = Start(numbers[some], beta[some])
+        arrays: dict[str, Any] = {"belongs": json.dumps(self.belongs), "count": max(self.starts) + 1}
+        for number, start in self.starts.items():
+            arrays |= {f"numbers{number}": start.numbers, f"beta{number}": start.beta}
+        storage.write_arrays(self.file, arrays, KIND)
+
+    def remove(self) -> None:
+        """Remove the file: the fit has come to its end."""
+        self.file.unlink(missing_ok=True)
