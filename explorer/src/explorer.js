@@ -166,7 +166,6 @@ export class Explorer extends View {
       pick.addEventListener("change", () => this.setWay("features", ...picks.map((p) => Number(p.value))));
     }
     const first = ways.find(([way]) => way === (data.features?.d === 2 ? "features" : "principal")) ?? ways[0];
-    this.find(".zg-way").parentElement.hidden = ways.length < 2;
     if (first) this.setWay(first[0], 0, 1);
     else {
       this.find(".zg-scene").classList.add("zg-empty");
