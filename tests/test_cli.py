@@ -91,7 +91,7 @@ def test_path_takes_several_classes(tmp_path, capsys):
     assert "3 of 3 pairs of classes have no whole path" in err
 
 
-@pytest.mark.parametrize("over", ["C", "epsilon"])
+@pytest.mark.parametrize("over", [pytest.param("C", marks=pytest.mark.long), "epsilon"])
 def test_path_of_a_regression(tmp_path, capsys, over):
     """Over C or over epsilon, with the score of the machine at the best value alone."""
     X, y = load_diabetes(return_X_y=True)

@@ -145,7 +145,7 @@ def test_everything_that_can_be_pressed_works(show, file, model):
     stopped = now(page)
     assert 0.01 < stopped < 1000
     # An event: the picture is that right behind it, and its point is marked.
-    page.locator(".zg-list").evaluate("(list) => { list.scrollTop = 30 * 50; }")
+    page.locator(".zg-list").evaluate("(list) => { list.scrollTop = 34 * 50; }")
     page.locator("[data-event='52']").click()
     event = path.events[52]
     assert now(page) == pytest.approx(event.C, rel=1e-12)
@@ -217,11 +217,23 @@ WIDGET = """async ([script, payload]) => {
 }"""
 
 
+NOTEBOOK = """
+  .jp-OutputArea-output dl { display: block }
+  .jp-OutputArea-output dt { float: left; width: 20%; font-weight: bold }
+  .jp-OutputArea-output dd { margin-left: 20% }"""
+
+
 def test_a_widget_and_python_move_each_other(browser, model):
     page = browser.new_page()
-    page.add_style_tag(content=part("bundle.css"))
+    page.add_style_tag(content=NOTEBOOK)
+    page.evaluate("document.body.className = 'jp-OutputArea-output'")
     page.evaluate(WIDGET, [part("bundle.js"), text_of(of_paths([model.path_], [("0", "1")]))])
     assert page.evaluate("view.C") == 2.0
+    page.add_style_tag(content=part("bundle.css"))  # which may come later than the script
+    wait(page, "view.scene.colours.elbow !== ''")
+    assert page.evaluate("getComputedStyle(document.querySelector('dl')).display") == "grid"
+    places = page.evaluate("[...document.querySelectorAll('dt')].map((e) => getComputedStyle(e).float)")
+    assert set(places) == {"none"}
     page.locator("input[type=range]").fill("1")
     assert page.evaluate("[model.state.C, model.state.saved]") == [10.0, 10.0]
     page.evaluate("model.change(0.5)")  # by Python

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from zerogap.wording import SET_WORDS
+
 ROOT = Path(__file__).parents[1]
 GLOSSARY = ROOT / "docs" / "glossary.md"
 
@@ -35,3 +37,10 @@ def test_every_name_is_in_the_source(row):
             assert (source / quoted).exists(), quoted
         else:
             assert set(re.findall(r"[A-Za-z_]\w*", quoted)) <= known, quoted
+
+
+def test_words_of_pictures_are_explained():
+    plain = GLOSSARY.read_text().split("## In the code")[0]
+    for words in SET_WORDS.values():
+        for word in words:
+            assert f"*{word}*" in plain, word

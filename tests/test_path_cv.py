@@ -401,7 +401,7 @@ def test_the_error_of_a_regression_has_its_minimum_over_all_C(scoring):
             assert curve.folds[k](c) == pytest.approx(scorer(model, X[test], y[test]), rel=1e-5, abs=1e-7)
 
 
-@pytest.mark.parametrize("size", [1e160, 1e200])
+@pytest.mark.parametrize("size", [pytest.param(1e160, marks=pytest.mark.long), 1e200])
 def test_targets_of_any_size(size):
     """What is chosen does not depend on the unit of the targets; a score that is too large for float64 is refused."""
     X, y = load_diabetes(return_X_y=True)

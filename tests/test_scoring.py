@@ -159,7 +159,7 @@ CELLS = ["f1", "f1_micro", "f1_macro", "f1_weighted", "precision", "precision_ma
 
 
 @pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.long), True])
 @pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.UndefinedMetricWarning", "ignore:y_pred contains classes", "ignore:A single label"
 )

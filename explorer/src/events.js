@@ -3,7 +3,7 @@
 import { moveWords } from "./modes.js";
 import { change, number } from "./words.js";
 
-const ROW = 30; // pixels
+const ROW = 34; // pixels: two lines
 
 export class EventList {
   constructor(place, path, jump, mode) {

@@ -1,5 +1,6 @@
 // The explorer of a path: everything follows from the cursor at one C.
 
+import { BODY } from "./body.js";
 import { Chart, chartColours, stepped } from "./charts.js";
 import { EventList } from "./events.js";
 import { drawRug } from "./frame.js";
@@ -9,12 +10,12 @@ import { LineCursor, LinePath } from "./lines.js";
 import { MODES } from "./modes.js";
 import { Cursor, Path } from "./path.js";
 import { featureLine, featurePlane, principalPlane, rangeOf, waysOf } from "./planes.js";
+import { classesOf, gapInWords, largest, samplesOf, scoreAt } from "./reading.js";
 import { paletteOf, Scene } from "./scene.js";
 import { certificate, Sum } from "./sum.js";
 import { View } from "./view.js";
 import { count, number, some } from "./words.js";
 
-const SAMPLES = 500; // of a chart
 const SHOWN = 40; // points in the chart of coefficients
 const NEAR = 14; // pixels
 const LIST_EVERY = 250; // milliseconds between two looks at the list while things move
@@ -22,44 +23,6 @@ const AFFORDABLE = 5; // milliseconds a frame, for the values of all training po
 
 const CURVE = 240; // points of a curve over one feature
 const FIT = "On the diagonal the prediction is the target; within the band it is no further from it than epsilon.";
-
-const BODY = `
-  <section class="zg-card zg-scene">
-    <div class="zg-scene-head">
-      <label>View <select class="zg-way"></select></label>
-      <span class="zg-pick"><select class="zg-a" aria-label="horizontal feature"></select> × <select class="zg-b" aria-label="vertical feature"></select></span>
-    </div>
-    <div class="zg-canvas-box">
-      <canvas class="zg-picture" role="img"></canvas>
-      <span class="zg-name zg-name-x"></span><span class="zg-name zg-name-y"></span>
-      <div class="zg-tip" hidden></div>
-    </div>
-    <ul class="zg-legend"></ul>
-    <p class="zg-note"></p>
-  </section>
-  <div class="zg-side">
-    <section class="zg-card zg-story">
-      <p class="zg-lead"></p>
-      <p class="zg-c"></p>
-      <h2></h2>
-      <p class="zg-say"></p>
-      <dl class="zg-stats">
-        <div class="zg-score" hidden><dt>held-out score</dt><dd data-stat="score"></dd></div>
-      </dl>
-    </section>
-    <section class="zg-card zg-proof">
-      <h3>Certificate</h3>
-      <p class="zg-gap"></p>
-      <p class="zg-proved"></p>
-    </section>
-    <section class="zg-card zg-events">
-      <h3>Events <small></small></h3>
-      <div class="zg-list" tabindex="0"></div>
-    </section>
-  </div>
-  <section class="zg-card zg-chart zg-score-chart" hidden><h3>Held-out score <small></small></h3><div></div></section>
-  <section class="zg-card zg-chart zg-sets-chart"><h3>Points in each set</h3><div></div></section>
-  <section class="zg-card zg-chart zg-coef-chart"><h3>Coefficients <small></small></h3><div></div></section>`;
 
 export class Explorer extends View {
   constructor(place, payload, { C = null, changed = () => {} } = {}) {
@@ -166,7 +129,6 @@ export class Explorer extends View {
       pick.addEventListener("change", () => this.setWay("features", ...picks.map((p) => Number(p.value))));
     }
     const first = ways.find(([way]) => way === (data.features?.d === 2 ? "features" : "principal")) ?? ways[0];
-    this.find(".zg-way").parentElement.hidden = ways.length < 2;
     if (first) this.setWay(first[0], 0, 1);
     else {
       this.find(".zg-scene").classList.add("zg-empty");
@@ -589,45 +551,4 @@ export class Explorer extends View {
 
 function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
-}
-
-function gapInWords({ gap, primal, dual }) {
-  const objectives = `primal ${number(primal, 6)}, dual ${number(dual, 6)}`;
-  return `Relative duality gap ${number(Math.max(gap, 0), 2)} at this C: ${objectives}, evaluated here in float64.`;
-}
-
-/** Return the score at a value: that of its interval, or of a curved one between two neighbours. */
-function scoreAt(curve, value) {
-  const k = intervalOf(curve.C, value);
-  if (!curve.isSmooth) return curve.score[k];
-  const share = Math.min(Math.max((value - curve.C[k]) / (curve.C[k + 1] - curve.C[k]), 0), 1);
-  return (1 - share) * curve.score[k] + share * curve.score[k + 1];
-}
-
-const largest = (values) => 1.0001 * values.reduce((most, v) => Math.max(most, Math.abs(v)), 1e-300);
-
-/** Return how many classes have so many pairs. */
-const classesOf = (pairs) => Math.round((1 + Math.sqrt(1 + 8 * pairs)) / 2);
-
-/** Return the interval of ascending edges that a value is in. */
-function intervalOf(edges, value) {
-  let [low, high] = [0, edges.length - 2];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (edges[middle] <= value) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
-
-/** Return C at which charts are drawn: every breakpoint and the middles between, or some breakpoints where they are many. */
-function samplesOf(path) {
-  const found = [];
-  const every = Math.max(1, Math.ceil(path.segments / SAMPLES));
-  for (let k = 0; k <= path.segments; k += every) {
-    if (k && every === 1) found.push(path.isLog ? Math.sqrt(path.C[k - 1] * path.C[k]) : (path.C[k - 1] + path.C[k]) / 2);
-    found.push(path.C[k]);
-  }
-  if (found.at(-1) < path.C[path.segments]) found.push(path.C[path.segments]);
-  return found.filter((C, k) => !k || C > found[k - 1]);
 }

@@ -16,14 +16,23 @@ export class View {
 
   /** Begin to follow theme, size and keys, when everything is built. */
   start() {
-    followTheme(this.root, () => this.recolour());
+    followTheme(this.root, () => this.recolourWithStyle());
     this.observer = new ResizeObserver(() => this.resized());
     this.observer.observe(this.root);
     const target = this.payload.isPage ? document : this.root;
     this.stopKeys = listenToKeys(this.root, target, this, (way) => this.step(way));
   }
 
+  /** Take the colours; in a notebook the style may come later than the script, and then they are taken once more. */
+  recolourWithStyle(tries = 200) {
+    this.recolour();
+    const isThere = getComputedStyle(this.root).getPropertyValue("--zg-ink") !== "";
+    clearTimeout(this.waiting);
+    if (!isThere && tries) this.waiting = setTimeout(() => this.recolourWithStyle(tries - 1), 50);
+  }
+
   destroy() {
+    clearTimeout(this.waiting);
     this.pause();
     this.observer.disconnect();
     this.stopKeys();

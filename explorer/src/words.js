@@ -64,7 +64,7 @@ export function change(origin, target) {
   return (
     {
       "0,1": "reaches the margin",
-      "2,1": "comes out onto the margin",
+      "2,1": "comes to the margin",
       "1,0": "leaves: no influence",
       "1,2": "falls inside the margin",
       "0,2": "goes inside the margin",

@@ -120,17 +120,10 @@ def check_path(path: "Path") -> None:
 def _of_curve(curve: Any, name: str | None) -> dict[str, Any]:
     best = curve.best_intervals[:MOST_INTERVALS]
     if hasattr(curve, "edges"):  # of a regression: parabolas, drawn as short lines
-        C = shown_values(curve)
+        C = curve.shown_values(BETWEEN)
         score = {"C": array(C), "score": array(curve(C)), "isSmooth": True, "name": SCORES[curve.scoring]}
         score["short"] = "R²" if curve.scoring == "r2" else "score"
         return {"curve": score, "best": best, "bestScore": curve.best_score}
     score = {"C": array(curve.C), "score": array(curve.score), "isExact": curve.is_exact}
     score |= {} if name is None else {"name": name, "short": name}
     return {"curve": score, "best": best, "bestScore": curve.best_score if best else None}
-
-
-def shown_values(curve: Any) -> np.ndarray:
-    """Return the values at which a curved score is drawn: its edges, where pieces are largest, and some between."""
-    edges = curve.edges
-    between = (np.geomspace if curve.parameter == "C" else np.linspace)(edges[0], edges[-1], BETWEEN)[1:-1]
-    return np.unique(np.concatenate([edges, curve.at, between]))

@@ -144,6 +144,23 @@ class ErrorCurve(NamedTuple):
         distance = np.abs(ends - self.at)
         return float((self.top - distance * (self.slope + self.curvature * distance)).min())
 
+    def shown_values(self, between: int) -> np.ndarray:
+        """Return where to draw it: the edges, where pieces have their largest score, and so many values between.
+
+        Parameters
+        ----------
+        between : int
+            Number of values, spread evenly over the axis: over log C, or over epsilon.
+
+        Returns
+        -------
+        array
+            Values, ascending.
+        """
+        spread = np.geomspace if self.parameter == "C" else np.linspace
+        inner = spread(float(self.edges[0]), float(self.edges[-1]), between)[1:-1]
+        return np.unique(np.concatenate([self.edges, self.at, inner]))
+
     def __repr__(self) -> str:
         (low, high), *others = self.best_intervals
         where = f"at {self.parameter}={number(low)}"

@@ -97,8 +97,7 @@ def shown_points(curve: Any) -> np.ndarray:
     edges = edges_of(curve)
     if not hasattr(curve, "at"):
         return edges
-    between = (np.geomspace if curve.parameter == "C" else np.linspace)(edges[0], edges[-1], BETWEEN)[1:-1]
-    return np.unique(np.concatenate([edges, curve.at, between]))
+    return curve.shown_values(BETWEEN)
 
 
 def is_stepped(curve: Any) -> bool:

@@ -1,0 +1,46 @@
+// Numbers and sentences that follow from a certificate, a score or a path.
+
+import { number } from "./words.js";
+
+const SAMPLES = 500; // of a chart
+
+export function gapInWords({ gap, primal, dual }) {
+  const objectives = `primal ${number(primal, 6)}, dual ${number(dual, 6)}`;
+  return `Relative duality gap ${number(Math.max(gap, 0), 2)} at this C: ${objectives}, evaluated here in float64.`;
+}
+
+/** Return the score at a value: that of its interval, or of a curved one between two neighbours. */
+export function scoreAt(curve, value) {
+  const k = intervalOf(curve.C, value);
+  if (!curve.isSmooth) return curve.score[k];
+  const share = Math.min(Math.max((value - curve.C[k]) / (curve.C[k + 1] - curve.C[k]), 0), 1);
+  return (1 - share) * curve.score[k] + share * curve.score[k + 1];
+}
+
+export const largest = (values) => 1.0001 * values.reduce((most, v) => Math.max(most, Math.abs(v)), 1e-300);
+
+/** Return how many classes have so many pairs. */
+export const classesOf = (pairs) => Math.round((1 + Math.sqrt(1 + 8 * pairs)) / 2);
+
+/** Return the interval of ascending edges that a value is in. */
+function intervalOf(edges, value) {
+  let [low, high] = [0, edges.length - 2];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (edges[middle] <= value) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** Return C at which charts are drawn: every breakpoint and the middles between, or some breakpoints where they are many. */
+export function samplesOf(path) {
+  const found = [];
+  const every = Math.max(1, Math.ceil(path.segments / SAMPLES));
+  for (let k = 0; k <= path.segments; k += every) {
+    if (k && every === 1) found.push(path.isLog ? Math.sqrt(path.C[k - 1] * path.C[k]) : (path.C[k - 1] + path.C[k]) / 2);
+    found.push(path.C[k]);
+  }
+  if (found.at(-1) < path.C[path.segments]) found.push(path.C[path.segments]);
+  return found.filter((C, k) => !k || C > found[k - 1]);
+}
