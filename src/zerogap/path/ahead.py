@@ -23,7 +23,6 @@ from zerogap.compiled import NO_POINT, inline, jit
 from zerogap.free_system import INDEPENDENT, DenseFreeSystem
 from zerogap.path.engine import ELBOW
 from zerogap.path.events import (
-    ElbowFactor,
     Log,
     Moving,
     PointArrays,
@@ -86,16 +85,15 @@ def next_to_enter(lam: float, points: PointArrays, candidates: Candidates, count
 
 
 @jit
-def pass_entering(lam_end, points, system: ElbowFactor, room, moving: Moving, scale, ahead: Ahead):
+def pass_entering(lam_end, points, system, room, moving, scale, ahead):
     """Pass ordinary events as long as a point that was looked ahead at enters; return what ``pass_ordinary`` does."""
-    y, status, g = points.y, points.status, points.g
-    K, E, factor, f, _, _ = system
+    status, (K, E, factor, f, tau, _) = points.status, system
     lam, u, v, u0, v0, base, age, largest_rounding, capped_sum, n_capped, kept = moving
     most = min(len(ahead.Z), FRESH_EVERY)
     log_E = np.empty(most * (base + most), dtype=np.int64)
     log_u, log_v = np.empty(log_E.size), np.empty(log_E.size)
     edges, numbers, moves = np.zeros(most + 1, dtype=np.int64), np.empty((most, 4)), np.empty((most, 3), dtype=np.int64)
-    rows, d, rate, squared_norm = np.empty(most, dtype=np.int64), np.empty(base + most), np.empty(room.columns.size), 0.0
+    rows, d, rate = np.empty(most, dtype=np.int64), np.empty(base + most), np.empty(room.columns.size)
     count, squared_norm = 0, ahead.squared_norm
     while count < most and age < FRESH_EVERY and lam >= scale.least:
         m, size = base + count, kept.n_candidates
@@ -118,7 +116,7 @@ def pass_entering(lam_end, points, system: ElbowFactor, room, moving: Moving, sc
         is_safe = after.decrease <= allowed.decrease and after.normal <= allowed.normal and after.bias <= allowed.bias
         if kept.is_screened and not is_safe:
             break
-        is_in, c = _append(ahead, rows, count, base, K[i, i] + system.tau, factor, f, squared_norm, ahead.place[i])
+        is_in, c = _append(ahead, rows, count, base, K[i, i] + tau, factor, f, squared_norm, ahead.place[i])
         if not is_in:
             break
         begin, origin = edges[count], status[i]
@@ -150,7 +148,7 @@ def pass_entering(lam_end, points, system: ElbowFactor, room, moving: Moving, sc
             kept.is_screened, kept.rows, kept.store, size, filled, kept.reference, allowed, after, kept.moves + 1
         )  # fmt: skip
         if bound != 0.0:
-            add_row(K, i, -bound, g)
+            add_row(K, i, -bound, points.g)
             capped_sum -= bound
             n_capped -= 1
         E[m], status[i], squared_norm = i, ELBOW, squared_norm + f[m] ** 2
@@ -167,7 +165,7 @@ def pass_entering(lam_end, points, system: ElbowFactor, room, moving: Moving, sc
 def _append(ahead, rows, count, base, corner, factor, f, squared_norm, row):
     """Give the factor its next row, if the point is plainly independent; return whether it is, and c of its response."""
     new, m = factor[base + count], base + count
-    left, ones, product = ahead.S[row, row], ahead.h[row], ahead.h[row]
+    left, product = ahead.S[row, row], ahead.h[row]  # product: with f
     for j in range(count):
         x = ahead.S[row, rows[j]]
         for k in range(j):
@@ -176,13 +174,12 @@ def _append(ahead, rows, count, base, corner, factor, f, squared_norm, row):
         new[base + j] = x
         left -= x * x
         product += x * f[base + j]
-    ones = product
     if left <= INDEPENDENT * corner:
         return False, 0.0
     for k in range(base):
         new[k] = ahead.Z[row, k]
     new[m] = np.sqrt(left)
-    f[m] = (1.0 - ones) / new[m]
+    f[m] = (1.0 - product) / new[m]
     rows[count] = row
     return True, (product - 1.0) / squared_norm
 

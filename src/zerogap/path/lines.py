@@ -357,7 +357,8 @@ class Lines:
         if made:
             return made, made[-1].lam, False
         log, count, moving, is_special = pass_ordinary(
-            lam_end, max_events, self._point_arrays, self._factor, self.screening.room, self._whole, self._moving(lam), self.scale
+            lam_end, max_events, self._point_arrays, self._factor, self.screening.room, self._whole, self._moving(lam),
+            self.scale,
         )  # fmt: skip
         self._take_moving(moving)
         leaves = np.flatnonzero(log.moves[:count, 2] != ELBOW)
@@ -383,6 +384,8 @@ class Lines:
         room = FRESH_EVERY - self.age
         some = min(max(2 * self._streak, LEAST), MOST, room, max_events)
         points = next_to_enter(lam, self._point_arrays, screening.candidates, some)
+        if not points.size:
+            return []
         ahead = look_ahead(self.system, screening, points)
         log, count, moving = pass_entering(
             lam_end, self._point_arrays, self._factor, screening.room, self._moving(lam), self.scale, ahead
@@ -398,9 +401,7 @@ class Lines:
     @property
     def _factor(self) -> ElbowFactor:
         system = self.system
-        return ElbowFactor(
-            self.K, system._points, system._factor, system._forward_ones, system.tau, system.has_border
-        )
+        return ElbowFactor(self.K, system._points, system._factor, system._forward_ones, system.tau, system.has_border)
 
     def _moving(self, lam: float) -> Moving:
         sets = self.sets
