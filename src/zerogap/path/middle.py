@@ -18,6 +18,7 @@ import numpy as np
 
 from zerogap import limits
 from zerogap.path.engine import Segment
+from zerogap.path.proof import _add_rows
 from zerogap.path.result import Path
 
 AT_BOUND = 1e-12  # relative: a coefficient this near to a bound is there but for rounding
@@ -45,9 +46,11 @@ def centre_biases(path: Path, first: int = 0) -> None:
 
     What was proved of such a segment is proved again with its new bias.
     """
-    if not path.family.has_bias or path.family.total1 != 0.0:  # of one class the sum moves, and some b with it
+    family, lam = path.family, path.lam.tolist()
+    if (
+        not path.has_segments or not family.has_bias or family.total1 != 0.0
+    ):  # of one class the sum moves, and b with it
         return
-    lam = path.lam.tolist()
     with limits.unlimited():
         parts = {k: _parts(path, k, lines, lam[k], lam[k + 1]) for k, lines in _with_an_interval(path, first)}
         path._replace_segments(parts)
@@ -55,7 +58,7 @@ def centre_biases(path: Path, first: int = 0) -> None:
 
 def _with_an_interval(path: Path, first: int) -> Iterator[tuple[int, tuple[Envelope, Envelope]]]:
     """Yield the segments with more than one bias, and its bounds: the lower ones, and minus the upper ones."""
-    known, F = np.zeros(0), np.zeros(0)
+    values = _DecisionValues(path)
     for k in _may_be_level(path, first):
         bounds = _bounds_of_coefficients(path, k)
         if bounds is None:
@@ -63,16 +66,23 @@ def _with_an_interval(path: Path, first: int) -> Iterator[tuple[int, tuple[Envel
         b = bounds.copy()
         segment = path._segments[k]
         b[segment.points] = segment.coefficients(float(path.lam[k + 1]))  # of a large kernel value rounding is seen
-        if not np.array_equal(b, known):  # many have the same
-            known, F = b, _decision_values(path, b)
-        yield k, _bounds(path, bounds, F, float(path.lam[k]), float(path.lam[k + 1]))
+        yield k, _bounds(path, bounds, values.of(b), float(path.lam[k]), float(path.lam[k + 1]))
 
 
-def _decision_values(path: Path, b: np.ndarray) -> np.ndarray:
-    """Return K b, summed in twice the precision: kernel values may be of very different size."""
-    assert path.gram is not None
-    product = path.gram.precise_dot(b, np.arange(b.size), from_data=False)
-    return product.high + product.low
+class _DecisionValues:
+    """K b, in twice the precision, as kernel values may be of very different size; from one b to the next, which are alike."""
+
+    def __init__(self, path: Path):
+        assert path.gram is not None
+        self.K, self.b = path.gram.full(), np.zeros(path.family.n)
+        self.F, self.lost = np.zeros((2, path.family.n))
+
+    def of(self, b: np.ndarray) -> np.ndarray:
+        """Return those of a b."""
+        moved = np.flatnonzero(b != self.b)
+        _add_rows(self.K, moved, b[moved], self.b[moved], self.F, self.lost)
+        self.b = b
+        return self.F + self.lost
 
 
 def _may_be_level(path: Path, first: int) -> list[int]:

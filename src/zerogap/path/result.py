@@ -327,9 +327,12 @@ class Path:
 
     def _begin_proof(self, k: int) -> Proof:
         """Return a proof that has come to segment k."""
-        gram, status = self._known_gram(), self.start.copy()
-        for t in self._transitions[: self._before[k]]:
-            status[t.point] = t.target
+        gram, status, done = self._known_gram(), self.start.copy(), self._before[k]
+        if len(self._moved) >= done:  # else it is growing
+            status = self.sets_at(k)
+        else:
+            for t in self._transitions[:done]:
+                status[t.point] = t.target
         segment, b = self._segments[k], self.family.at_rest(status)
         b[segment.points] = segment.coefficients(self._edge(k))
         return Proof(
@@ -346,24 +349,34 @@ class Path:
 
         Segments that were not proved yet are left for later.
         """
-        proved = len(self._segments) - self.n_unproved
-        for k in sorted(parts, reverse=True):  # those before stay where they are
-            starts, segments = zip(*parts[k], strict=True)
-            self.lam = np.concatenate([self.lam[:k], starts, self.lam[k + 1 :]])
-            self._segments[k : k + 1] = segments
-            self._before[k : k + 1] = [self._before[k]] * len(segments)
-            if k >= proved:
-                continue
-            if k < self._proved or self._proof is None:
-                self._proved += len(segments) - 1
-            else:
-                self._proof.done += len(segments) - 1
-            self._prove_anew(k, k + len(segments))
+        proved, more = len(self._segments) - self.n_unproved, 0
+        again: list[int] = []
+        lam: list[float] = []
+        segments: list[Segment] = []
+        before: list[int] = []
+        for k, segment in enumerate(self._segments):
+            own = parts.get(k, [(self.lam[k], segment)])
+            if k in parts and k < proved:
+                again += range(len(segments), len(segments) + len(own))
+                more += len(own) - 1
+            lam += [begin for begin, _ in own]
+            segments += [part for _, part in own]
+            before += [self._before[k]] * len(own)
+        self.lam = np.array([*lam, self.lam[-1]])
+        self._segments, self._before = segments, before
+        self._proved += more  # no matter whether the proof or an earlier one has come by
+        self._prove_anew(again)
 
-    def _prove_anew(self, first: int, stop: int) -> None:
-        """Prove some segments, between which no point changes sets, apart from all others."""
-        proof, edges = self._begin_proof(first), pairwise(self.lam[first : stop + 1].tolist())
-        proof.follow([Piece(*ends, self._segments[first + j], []) for j, ends in enumerate(edges)])
+    def _prove_anew(self, some: list[int]) -> None:
+        """Prove some segments apart from all others."""
+        if not some:
+            return
+        proof, done, pieces = self._begin_proof(some[0]), self._before[some[0]], []
+        for k in some:
+            made = self._transitions[done : self._before[k]]
+            pieces.append(Piece(float(self.lam[k]), float(self.lam[k + 1]), self._segments[k], made))
+            done = self._before[k]
+        proof.follow(pieces)
         if proof.largest.gap > self._largest.gap:
             self._largest = LargestGap(proof.largest.gap, float(self.value_of(proof.largest.C)))
 
