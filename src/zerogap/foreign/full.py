@@ -166,7 +166,7 @@ def _certified(
     for k, part in enumerate(parts_of(training)):
         problem = replace(part.problem, gram=gram, total=0.0 if model.fit_intercept else None)
         beta = problem.feasible(_coefficients(part, model, k, max_time))
-        w, bias = np.atleast_2d(model.coef_)[k], float(np.broadcast_to(model.intercept_, k + 1)[k])
+        w, bias = np.atleast_2d(model.coef_)[k], float(np.resize(model.intercept_, k + 1)[k])  # one zero, or one for each
         own = _on_rows(features, gram.X, np.ravel(w)) if isinstance(features, Nystroem) and not is_given else None
         certificate = _against(problem, own, bias, beta)
         share = _best_share(problem, beta, certificate)
