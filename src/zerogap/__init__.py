@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         load,
         score_curve,
     )
-    from zerogap.foreign import ModelCertificate, certify, polish
+    from zerogap.foreign import FullCertificate, ModelCertificate, certify, certify_full, polish
     from zerogap.gram import Gram
     from zerogap.loop import Steps, iterate, solve
     from zerogap.path import Path, one_class_path, svm_path, svr_path
@@ -64,8 +64,10 @@ __getattr__, __dir__ = loader(
         "leave_one_out": "estimators",
         "load": "estimators",
         "score_curve": "estimators",
+        "FullCertificate": "foreign",
         "ModelCertificate": "foreign",
         "certify": "foreign",
+        "certify_full": "foreign",
         "polish": "foreign",
         "Gram": "gram",
         "Certificate": "certificate",
@@ -100,6 +102,7 @@ __all__ = [
     "DualGrowth",
     "DualProblem",
     "FeasibilityGap",
+    "FullCertificate",
     "GaussianProcessRegressor",
     "Gram",
     "KKTViolation",
@@ -121,6 +124,7 @@ __all__ = [
     "Steps",
     "Trace",
     "certify",
+    "certify_full",
     "compare",
     "cost_matrix_scorer",
     "datasets",

@@ -621,7 +621,9 @@ class Gram:
         """
         with self.exclusive() as own, np.errstate(over="ignore", invalid="ignore"):
             support = np.flatnonzero(beta)
-            if not from_data and not (self.kernel.is_linear and self.X.shape[1] <= support.size):
+            # By way of w no kernel value is needed: it is the cheaper way where there are none.
+            by_weights = self.kernel.is_linear and (self.X.shape[1] <= support.size or not self.is_complete)
+            if not from_data and not by_weights:
                 return own._precise_sum(beta, support, rows)
             roundings = own.kernel.precise_roundings(self.X.shape[1])
             if roundings is None or own.precise_work(rows.size, support.size) > MAX_PRECISE_WORK:

@@ -101,9 +101,9 @@ def _precise(
 
 
 def vector_certificate(
-    problem: DualProblem, X: Any, w: np.ndarray, beta: np.ndarray, offset_error: float = 0.0
+    problem: DualProblem, X: Any, w: np.ndarray, beta: np.ndarray, offset_error: float = 0.0, bias: float = 0.0
 ) -> Certificate:
-    """Return that of the linear function <w, x>, w being any vector; each value may be off by ``offset_error`` besides.
+    """Return that of the linear function <w, x> + bias, w any vector; each value may be off by ``offset_error`` besides.
 
     |f - f_beta|² is |w - X'beta|², and w need not be a combination of the points.
     """
@@ -116,13 +116,13 @@ def vector_certificate(
         away = float(np.linalg.norm(w - v))
         off = 2.0 * UNIT * (away + size) + 2.0 * ((beta.size + 4) * UNIT) ** 2 * float(lengths @ np.abs(beta))
         distance, distance_error = 0.5 * away**2, away * off + 0.5 * off**2 + 2.0 * UNIT * (w.size + 4) * away**2
-        found = appraised(problem, Compared(own, 0.0, beta, dual, distance, distance_error))
+        found = appraised(problem, Compared(own, bias, beta, dual, distance, distance_error))
         if found.rounding > max(0.1 * found.gap, DECIDES * abs(found.primal)):
             high, low = precision.products(X, np.zeros(w.size), w, np.zeros(w.size))
             error = 4.0 * ((w.size + 4) * UNIT) ** 2 * lengths * size
             own = _residual(problem, high, low, error + offset_error)
             dual = problem.refined(beta, dual, np.arange(beta.size))
-            found = appraised(problem, Compared(own, 0.0, beta, dual, distance, distance_error))
+            found = appraised(problem, Compared(own, bias, beta, dual, distance, distance_error))
     return found
 
 

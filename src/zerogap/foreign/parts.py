@@ -77,10 +77,12 @@ class Part:
         return solved(replace(self.problem, gram=self.gram(SOLVED)), tol, max_time, start)
 
 
-def solved(problem: DualProblem, tol: float, max_time: float | None, start: np.ndarray | None) -> Solution:
+def solved(
+    problem: DualProblem, tol: float, max_time: float | None, start: np.ndarray | None, solver: str = "auto"
+) -> Solution:
     """Return the solution to a tolerance, or what the time was enough for; Ctrl-C is raised."""
     most = default_max_steps(problem.n)
-    solution = solve(problem, stop=RelativeGap(tol), max_steps=most, max_time=max_time, resume=start)
+    solution = solve(problem, solver, stop=RelativeGap(tol), max_steps=most, max_time=max_time, resume=start)
     if solution.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
     return solution
@@ -191,4 +193,10 @@ class Vector(Part):
 
     def against(self, beta: np.ndarray) -> Certificate:
         """Return how far the model is above the bound of a feasible point."""
+        if self.problem.total is not None:  # the intercept is no weight
+            return vector_certificate(self.problem, self.X, self.w, beta, bias=self.intercept)
         return vector_certificate(self.problem, self.X, self.w, beta, 2.0 * UNIT * abs(self.intercept))
+
+    def solution(self, tol: float, max_time: float | None, start: np.ndarray | None = None) -> Solution:
+        """Solve the problem in w: no kernel value is needed, however many points there are."""
+        return solved(self.problem, tol, max_time, start, "linear-cd")

@@ -19,7 +19,7 @@ from zerogap.foreign.nu import NuClassifier, NuRegressor
 from zerogap.foreign.parts import Bound, Expansion, Vector
 from zerogap.foreign.reading import Training, parts_of
 from zerogap.foreign.report import ModelCertificate
-from zerogap.foreign.wrappers import core_of
+from zerogap.foreign.wrappers import Core, core_of
 from zerogap.limits import interruptible
 
 # Parameters that mean the same in both libraries.  tol, cache_size and max_iter are of the solver that was used.
@@ -96,7 +96,8 @@ def _polished(model: Any, X: Any, y: Any, sample_weight: Any, tol: float, max_ti
     if training.kind == "OneClassSVM" or (training.kind == "NuSVC" and training.classes.size > 2):
         return core.wrap(_libsvm(training, core.X, core.y, sample_weight, tol, max_time))
     if training.kind.startswith("Linear"):
-        return core.wrap(_linear(training, tol, max_time))
+        exact = _refitted(core, sample_weight, tol, max_time) if training.is_own else _linear(training, tol, max_time)
+        return core.wrap(exact)
     return core.wrap(_machine(training, core.X, core.y, sample_weight, tol, max_time))
 
 
@@ -202,6 +203,13 @@ def _libsvm(training: Training, X: Any, y: Any, sample_weight: Any, tol: float, 
     else:
         _warn_if_short(new.certificate_.relative_gap, tol, training.kind)
     return new
+
+
+def _refitted(core: Core, sample_weight: Any, tol: float, max_time: float | None) -> Any:
+    """Return a linear model of ours fitted to a tolerance, with the parameters that it had."""
+    new = copy.deepcopy(core.model)
+    new.set_params(tol=tol, max_time=max_time).fit(core.X, core.y, sample_weight)
+    return new.set_params(tol=core.model.tol, max_time=core.model.max_time)
 
 
 def _linear(training: Training, tol: float, max_time: float | None) -> Any:

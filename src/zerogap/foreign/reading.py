@@ -231,11 +231,20 @@ def _biases(training: Training) -> np.ndarray:
 def _augmented(training: Training) -> tuple[Any, float]:
     """Return the points with a constant feature, if there is an intercept, and its value."""
     model, X = training.model, training.X
-    if not model.fit_intercept:
+    if not model.fit_intercept or _is_free(model):
         return X, 0.0
     scale = float(model.intercept_scaling)
     column = np.full((training.n, 1), scale)
     return (sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])), scale
+
+
+def _dense(coef: Any) -> np.ndarray:
+    return coef.toarray() if sp.issparse(coef) else np.asarray(coef)
+
+
+def _is_free(model: Any) -> bool:
+    """Whether the intercept does not count in the objective: ours may not."""
+    return bool(model.fit_intercept) and bool(getattr(model, "free_intercept", False))
 
 
 def _vector(coef: np.ndarray, intercept: float, scale: float) -> np.ndarray:
@@ -255,8 +264,8 @@ def _linear_classifier(training: Training) -> Iterator[Part]:
             'multi_class="ovr", a class against the rest, it is a support vector machine for each.'
         )
     X, scale = _augmented(training)
-    gram = functools.partial(Gram.of_checked, X, as_kernel("linear"))
-    coef = np.atleast_2d(model.coef_)
+    gram = functools.partial(Gram.of_checked, X, as_kernel("linear"), keep_sparse=True)
+    coef = np.atleast_2d(_dense(model.coef_))
     intercept = np.broadcast_to(model.intercept_, coef.shape[:1])
     squared = model.loss == "squared_hinge"
     build, C = (DualProblem.squared_hinge, 2.0 * model.C) if squared else (DualProblem.hinge, model.C)
@@ -265,7 +274,7 @@ def _linear_classifier(training: Training) -> Iterator[Part]:
         # LIBLINEAR weighs the class that is looked for, and all of the rest as they are.
         factors = training.class_factors[codes]
         cost = training.weight * (factors if classes.size == 2 else np.where(positive, factors, 1.0))
-        problem = build(gram(LOOKED_AT), np.where(positive, 1.0, -1.0), C, sample_weight=cost, fit_intercept=False)
+        problem = build(gram(LOOKED_AT), np.where(positive, 1.0, -1.0), C, sample_weight=cost, fit_intercept=_is_free(model))
         name = "" if classes.size == 2 else f"{classes[k]} against the rest"
         w = _vector(coef[k], float(intercept[k]), scale)
         yield Vector(name, problem, np.arange(training.n), gram, X, w, float(intercept[k]))
@@ -274,7 +283,7 @@ def _linear_classifier(training: Training) -> Iterator[Part]:
 def _linear_regressor(training: Training) -> Part:
     model = training.model
     X, scale = _augmented(training)
-    gram = functools.partial(Gram.of_checked, X, as_kernel("linear"))
+    gram = functools.partial(Gram.of_checked, X, as_kernel("linear"), keep_sparse=True)
     squared = model.loss == "squared_epsilon_insensitive"
     build = DualProblem.squared_epsilon_insensitive if squared else DualProblem.epsilon_insensitive
     problem = build(
@@ -283,8 +292,8 @@ def _linear_regressor(training: Training) -> Part:
         2.0 * model.C if squared else model.C,
         model.epsilon,
         sample_weight=training.weight,
-        fit_intercept=False,
+        fit_intercept=_is_free(model),
     )
     intercept = float(np.ravel(model.intercept_)[0])
-    w = _vector(np.ravel(model.coef_), intercept, scale)
+    w = _vector(np.ravel(_dense(model.coef_)), intercept, scale)
     return Vector("", problem, np.arange(training.n), gram, X, w, intercept)

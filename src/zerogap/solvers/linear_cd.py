@@ -32,11 +32,11 @@ from zerogap.solvers.pair import SMALLEST, PairState
 # Points are visited at random; where they take more bytes than caches hold, so many neighbours one after the other, at random.
 HELD, CHUNK = 64_000_000, 8
 AHEAD, LINE = 4, 64  # visits, and bytes of memory that come at once
-FIRST_VISITS, MORE_VISITS = 3.0, 0.1  # in a step: times the points, and of all visits so far
+FIRST_VISITS, MORE_VISITS = 2.0, 0.1  # in a step: times the points, and of all visits so far
 RENEWED = 50  # sweeps after which w is computed afresh
-# Seconds, to compare one with the other: a sweep for each nonzero entry; Newton steps that it takes, as a rule, with corners
+# Seconds, to compare one with the other: a sweep, and more for each nonzero entry; Newton steps that it takes, as a rule, with corners
 # and without; sweeps that it takes at least.
-VISITED, CORNER_STEPS, SMOOTH_STEPS, LEAST_SWEEPS = 4e-9, 25, 10, 60
+SWEEP, VISITED, CORNER_STEPS, SMOOTH_STEPS, LEAST_SWEEPS = 5e-6, 4e-9, 25, 10, 60
 NARROW = 0.1  # of the range of the targets: width of the first stretch after sweeps
 REACH = 0.1  # rho, as a share of the mean curvature
 
@@ -244,7 +244,7 @@ class LinearCD:
         """Whether Newton steps take less time than so many full sweeps."""
         n, d = sweeps.X.shape
         steps = CORNER_STEPS if linear.has_corner(problem).any() else SMOOTH_STEPS
-        return steps * linear.seconds_of_step(n, d, sweeps.nonzeros) < left * VISITED * sweeps.nonzeros
+        return steps * linear.seconds_of_step(n, d, sweeps.nonzeros) < left * (SWEEP + VISITED * sweeps.nonzeros)
 
     def __str__(self) -> str:
         return "linear-cd"

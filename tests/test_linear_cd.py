@@ -1,0 +1,97 @@
+"""Coordinate descent in w: what conformance asks of a solver on linear problems, and what is its own."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import test_conformance as conformance
+
+from zerogap import DualProblem, Gram, RelativeGap, Status, solve
+from zerogap.kernels import Linear
+from zerogap.solvers import LinearCD, linear_cd
+
+PROBLEMS = [("hinge", "linear", True), ("hinge", "linear", False), ("squared-hinge", "linear", True)]
+PROBLEMS += [("insensitive", "linear", False), ("hinge", "huge-values", False), ("hinge", "tiny-values", True)]
+CHECKS = [
+    conformance.test_a_step_limit_is_exact_and_a_run_goes_on_from_there,
+    conformance.test_a_run_that_has_converged_has_nothing_to_go_on_with,
+    conformance.test_a_callback_sees_the_run_and_ends_it,
+    conformance.test_every_step_leaves_the_state_in_order,
+    conformance.test_reaches_the_optimum_of_a_reference_qp,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_linear_problems(check):
+    for name in PROBLEMS:
+        check.check("linear-cd", name)
+
+
+def sparse_problem(build, n=200, d=3000, C=1.0, **options):
+    rng = np.random.default_rng(1)
+    X = sp.random(n, d, 0.02, format="csr", random_state=rng)
+    y = np.where(X @ rng.standard_normal(d) + 0.2 * rng.standard_normal(n) > 0, 1.0, -1.0)
+    return build(Gram.of_checked(X, Linear(), 1.0, keep_sparse=True), y, C, **options)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("build", [DualProblem.hinge, DualProblem.squared_hinge, DualProblem.epsilon_insensitive])
+def test_sweeps_alone_reach_the_optimum_without_kernel_values(build, fit_intercept):
+    """More features than points: there are no Newton steps.  The reference is SMO, with its matrix."""
+    problem = sparse_problem(build, fit_intercept=fit_intercept)
+    solution = solve(problem, "linear-cd", stop=RelativeGap(1e-9))
+    assert solution.status is Status.CONVERGED
+    assert problem.gram.evaluations == problem.n  # the diagonal
+    other = solve(problem, "smo", stop=RelativeGap(1e-9))
+    assert solution.certificate.dual == pytest.approx(other.certificate.dual, rel=2e-9)
+
+
+def test_a_constant_feature_is_treated_as_a_bias_and_changes_no_result():
+    """All values equal, the last feature is a bias in disguise; with one value off it is a feature as any other."""
+    rng = np.random.default_rng(2)
+    X = np.hstack([rng.standard_normal((80, 5)), np.full((80, 1), 3.0)])
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(80) > 0.3, 1.0, -1.0)
+    assert linear_cd.constant_feature(X) == linear_cd.constant_feature(sp.csr_matrix(X)) == 3.0
+    other = X.copy()
+    other[7, -1] = 2.0
+    assert linear_cd.constant_feature(other) == linear_cd.constant_feature(sp.csr_matrix(other)) == 0.0
+    for points in (X, other, sp.csr_matrix(X)):
+        problem = DualProblem.hinge(Gram.of_checked(points, Linear(), 1.0, keep_sparse=True), y, 0.5, fit_intercept=False)
+        a = solve(problem, LinearCD(newton=False), stop=RelativeGap(1e-8))
+        b = solve(problem, "smo", stop=RelativeGap(1e-8))
+        assert a.status is Status.CONVERGED
+        assert a.certificate.dual == pytest.approx(b.certificate.dual, rel=2e-8)
+
+
+def test_newton_steps_go_on_where_sweeps_are_slow():
+    """A large C and few features: sweeps would take thousands."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((300, 3))
+    y = np.where(X[:, 0] + rng.standard_normal(300) > 0, 1.0, -1.0)
+    for fit_intercept in (True, False):
+        problem = DualProblem.hinge(Gram(X, "linear"), y, 1e4, fit_intercept=fit_intercept)
+        solution = solve(problem, "linear-cd", stop=RelativeGap(1e-9), max_steps=2000)
+        assert solution.status is Status.CONVERGED
+        assert solution.state.memory.descent is not None
+
+
+def test_newton_steps_on_sparse_points_are_those_on_dense_ones():
+    rng = np.random.default_rng(4)
+    X = np.where(rng.random((400, 60)) < 0.05, rng.standard_normal((400, 60)), 0.0)
+    y = np.where(X[:, :30].sum(axis=1) + rng.standard_normal(400) > 0, 1.0, -1.0)
+    found = []
+    for points in (X, sp.csr_matrix(X)):
+        gram = Gram.of_checked(points, Linear(), 1.0, keep_sparse=True)
+        found.append(solve(DualProblem.squared_hinge(gram, y, 100.0), "linear-cd", stop=RelativeGap(1e-10)))
+    assert found[0].status is found[1].status is Status.CONVERGED
+    np.testing.assert_allclose(found[0].beta, found[1].beta, atol=1e-6 * np.abs(found[0].beta).max())
+
+
+def test_other_problems_are_refused_by_name_of_a_solver_that_can():
+    X, y = np.array([[0.0], [1.0], [2.0]]), [-1, -1, 1]
+    for problem in (
+        DualProblem.hinge(Gram(X), y, 1.0),
+        DualProblem.hard_margin(Gram(X, "linear"), y),
+        DualProblem.one_class(Gram(X, "linear"), 0.5),
+    ):
+        with pytest.raises(ValueError, match="'smo'"):
+            solve(problem, "linear-cd")
