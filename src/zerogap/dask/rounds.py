@@ -24,6 +24,7 @@ from zerogap.dask.checkpoint import Start
 from zerogap.dask.cluster import Cluster
 from zerogap.dask.partition import (
     Advance,
+    Has,
     Knots,
     Measure,
     Measurement,
@@ -109,8 +110,11 @@ class Rounds:
     # Where it begins.
 
     def _begin(self, start: Start) -> None:
-        """Begin at coefficients of some points, brought into their boxes."""
+        """Begin at coefficients of some points, brought into their boxes; those that belong to other classes now are left."""
         self._renew()
+        owner = np.searchsorted(self.edges, start.numbers, side="right") - 1
+        has = np.concatenate(self._ask(Has(self.spec, self.version, owner, start.numbers - self.edges[owner])))
+        start = Start(start.numbers[has], start.beta[has])
         self._measured(start.numbers)
         table = self.table
         gram = Gram.of_checked(table.points, self.spec.kernel, 1.0)
