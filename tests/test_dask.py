@@ -408,6 +408,36 @@ def test_a_killed_client_goes_on_from_its_checkpoint(tmp_path):
     assert not (tmp_path / "fit.npz").exists()
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_all_workers_are_lost(comes_back, monkeypatch):
+    """Another one takes over; where none comes that is said."""
+    X, y, _ = points()
+    monkeypatch.setattr(cluster, "WAIT_FOR_OTHERS", 10.0 if comes_back else 0.5)
+    options = {"processes": False, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=1, **options) as alone,
+        distributed.Client(alone, set_as_default=False) as other,
+    ):
+        rounds = Rounds._next
+
+        def lose(self, *arguments):
+            if len(self.rounds) == 2:
+                alone.scale(0)
+                while other.nthreads():
+                    time.sleep(0.01)
+                alone.scale(int(comes_back))
+            return rounds(self, *arguments)
+
+        monkeypatch.setattr(Rounds, "_next", lose)
+        model = zd.SVC(tol=1e-10, working_set=40, client=other)
+        if comes_back:
+            check_same(model.fit(parted(X, PARTS[2]), parted(y, PARTS[2])), zerogap.SVC(tol=1e-10).fit(X, y))
+        else:
+            with pytest.raises(RuntimeError, match="All workers of the Dask cluster were lost"):
+                model.fit(parted(X, PARTS[2]), parted(y, PARTS[2]))
+
+
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     X, y, _ = points()
     file, rounds = tmp_path / "fit", Rounds._next

@@ -88,11 +88,8 @@ class Rounds:
         self, cluster: Cluster, spec: Spec, edges: np.ndarray, empty: Table, *,
         fit_intercept: bool, tol: float, solver: Any, cache_size: float, size: int,
     ):  # fmt: skip
-        self.cluster, self.spec, self.edges = (
-            cluster,
-            spec,
-            edges,
-        )  # edges: (partitions + 1,) numbers of their first rows
+        self.cluster, self.spec = cluster, spec
+        self.edges = edges  # (partitions + 1,) number of the first row of each among all
         self.table = empty
         self.total = 0.0 if fit_intercept else None
         self.tol, self.solver, self.cache_size = tol, solver, cache_size
@@ -115,6 +112,8 @@ class Rounds:
         owner = np.searchsorted(self.edges, start.numbers, side="right") - 1
         has = np.concatenate(self._ask(Has(self.spec, self.version, owner, start.numbers - self.edges[owner])))
         start = Start(start.numbers[has], start.beta[has])
+        if not start.numbers.size:
+            return
         self._measured(start.numbers)
         table = self.table
         gram = Gram.of_checked(table.points, self.spec.kernel, 1.0)
