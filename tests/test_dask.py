@@ -108,7 +108,7 @@ def test_two_classes_have_the_objective_of_one_machine(loss, kernel, parts, form
     given = weight if weights in ("sample", "both") else None
     points_ = sp.csr_matrix(X) if form == "csr" else X
     expected = zerogap.SVC(**options).fit(points_, y, given)
-    model = zd.SVC(**options, working_set=40)
+    model = zd.SVC(**options, working_set=60)
     sizes = PARTS[parts]
     dask_weight = None if given is None else parted(given, sizes)
     if form == "csr":  # an empty block of a sparse array is dense
@@ -149,7 +149,7 @@ def test_a_regression_has_the_objective_of_one_machine(loss, has_bias):
     X, _, t = points()
     options = {"C": 3.0, "epsilon": 0.1, "loss": loss, "tol": 1e-10, "fit_intercept": has_bias}
     expected = zerogap.SVR(**options).fit(X, t)
-    model = zd.SVR(**options, working_set=60).fit(parted(X, PARTS[7]), parted(t, PARTS[7]))
+    model = zd.SVR(**options, working_set=80).fit(parted(X, PARTS[2]), parted(t, PARTS[2]))
     check_same(model, expected)
     assert float(model.score(parted(X, (75, 75)), parted(t, (75, 75)))) == pytest.approx(expected.score(X, t), abs=1e-4)
     assert model.predict(X) == pytest.approx(expected.predict(X), abs=1e-3)
@@ -451,7 +451,7 @@ def test_a_fit_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Rounds, "_next", end)
         with pytest.raises(ZeroDivisionError):
-            model.fit(parted(X, PARTS[7]), parted(y, PARTS[7]))
+            model.fit(parted(X, (75, 75)), parted(y, (75, 75)))
     assert not hasattr(model, "support_")
     with pytest.raises(ValueError, match=r"is of another fit: C was 1.0 there, and is 2.0 now"):
         clone(model).set_params(C=2.0).fit(parted(X, PARTS[2]), parted(y, PARTS[2]))

@@ -127,7 +127,7 @@ class Rounds:
         """Let all partitions compute their residuals afresh."""
         self.version, self.precision = self.version + 1, how
         self._biases = self._first_biases(self.bias)
-        question = Stand(self.spec, self.version, self._size, self._biases)
+        question = Stand(self.spec, self.version, self._most_offered, self._biases)
         standings = self.cluster.ask(question, self._renewal, is_new=True)
         self.n = sum(one.n for one in standings)
         self.evaluations += int(np.count_nonzero(self.table.beta)) * self.n
@@ -272,6 +272,11 @@ class Rounds:
         free = int(np.count_nonzero(self.table.is_free))
         return min(max(self.least_size, 2 * free), self.largest_size)
 
+    @property
+    def _most_offered(self) -> int:
+        """Points that a partition offers on either side: half a working set, as all that violate most may be its own."""
+        return self._size // 2 + 1
+
     def _choose(self, standings: list[Standing]) -> np.ndarray:
         """Return the numbers of the next working set: those that violate most, then free points, then others it had."""
         size, table = self._size, self.table
@@ -319,7 +324,7 @@ class Rounds:
         self.table = self.table.taken(np.flatnonzero(kept))
         self.version, self.precision = self.version + 1, ""
         self._biases = self._first_biases(guess)
-        standings = self._ask(Advance(self.spec, self.version, self._size, self._biases, sent))
+        standings = self._ask(Advance(self.spec, self.version, self._most_offered, self._biases, sent))
         self.evaluations += sent.values.size * self.n
         updated, working = time.perf_counter(), sum(self.cluster.seconds)
         self.rounds.append(
