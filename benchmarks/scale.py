@@ -1,6 +1,6 @@
 """A million points on a cluster of this machine: time against the number of points and of workers, memory, and the gap.
 
-    python benchmarks/scale.py                              # 50,000 to 1,000,000 points, two workers; efficiency at 200,000
+    python benchmarks/scale.py                              # 50,000 to 1,000,000 points, two workers; efficiency at 500,000
     python benchmarks/scale.py --points 50000 100000        # these only
     python benchmarks/scale.py --efficiency 0               # without the comparison of one worker with two
 
@@ -61,7 +61,11 @@ def measure(n: int, workers: int, options: argparse.Namespace) -> dict[str, Any]
     limit = f"{options.memory}GB"
     with (
         LocalCluster(
-            n_workers=workers, threads_per_worker=1, memory_limit=limit, dashboard_address=":0", silence_logs=logging.ERROR
+            n_workers=workers,
+            threads_per_worker=1,
+            memory_limit=limit,
+            dashboard_address=":0",
+            silence_logs=logging.ERROR,
         ) as cluster,
         Client(cluster) as client,
     ):
@@ -73,7 +77,7 @@ def measure(n: int, workers: int, options: argparse.Namespace) -> dict[str, Any]
             C=options.C, tol=options.gap, working_set=options.working_set, verbose=options.verbose
         ).fit(X, y)
         seconds, coordinator = time.perf_counter() - began, time.process_time() - used
-        error = 1.0 - float(model.score(*data(TEST, options.mu, workers, seed=10**6)))
+        error = 1.0 - float(model.score(*data(TEST, options.mu, 2, seed=10**6)))
         peaks = list(client.run(peak).values())
     rounds = model.rounds_
     if options.verbose:
@@ -105,7 +109,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, nargs="+", default=SIZES)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument(
-        "--efficiency", type=int, default=200_000, help="points of the comparison of one worker with two"
+        "--efficiency", type=int, default=500_000, help="points of the comparison of one worker with two"
     )
     parser.add_argument("--partitions", type=int, default=0, help="by default four for each worker")
     parser.add_argument("--memory", type=float, default=4.0, help="gigabytes of a worker")

@@ -108,7 +108,7 @@ def test_two_classes_have_the_objective_of_one_machine(loss, kernel, parts, form
     given = weight if weights in ("sample", "both") else None
     points_ = sp.csr_matrix(X) if form == "csr" else X
     expected = zerogap.SVC(**options).fit(points_, y, given)
-    model = zd.SVC(**options, working_set=40)
+    model = zd.SVC(**options, working_set=80)
     sizes = PARTS[parts]
     dask_weight = None if given is None else parted(given, sizes)
     if form == "csr":  # an empty block of a sparse array is dense
@@ -126,12 +126,13 @@ def test_two_classes_have_the_objective_of_one_machine(loss, kernel, parts, form
     assert sp.issparse(local.support_vectors_) == (form == "csr")
 
 
-@pytest.mark.parametrize("parts", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(7, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("parts", PARTS)
 def test_three_classes_have_the_objectives_of_one_machine(parts):
     X, y, _ = points(3)
     options = {"C": 1.0, "class_weight": {"oak": 2.0, "ash": 1.0, "elm": 0.5}, "tol": 1e-10}
     expected = zerogap.SVC(**options).fit(X, y)
-    model = zd.SVC(**options, working_set=80).fit(parted(X, PARTS[parts]), parted(y, PARTS[parts]))
+    model = zd.SVC(**options, working_set=90).fit(parted(X, PARTS[parts]), parted(y, PARTS[parts]))
     check_same(model, expected)
     lazy = model.predict(parted(X, PARTS[parts]))
     assert isinstance(lazy, da.Array)
@@ -149,7 +150,7 @@ def test_a_regression_has_the_objective_of_one_machine(loss, has_bias):
     X, _, t = points()
     options = {"C": 3.0, "epsilon": 0.1, "loss": loss, "tol": 1e-10, "fit_intercept": has_bias}
     expected = zerogap.SVR(**options).fit(X, t)
-    model = zd.SVR(**options, working_set=60).fit(parted(X, PARTS[7]), parted(t, PARTS[7]))
+    model = zd.SVR(**options, working_set=80).fit(parted(X, PARTS[2]), parted(t, PARTS[2]))
     check_same(model, expected)
     assert float(model.score(parted(X, (75, 75)), parted(t, (75, 75)))) == pytest.approx(expected.score(X, t), abs=1e-4)
     assert model.predict(X) == pytest.approx(expected.predict(X), abs=1e-3)
@@ -191,9 +192,14 @@ def test_more_free_points_than_a_working_set_holds():
 # The model is an ordinary one.
 
 
-def test_the_model_is_an_ordinary_one(tmp_path):
+def test_the_model_is_an_ordinary_one_and_progress_tells_of_rounds(tmp_path, capsys, monkeypatch):
     X, y, _ = points()
-    model = zd.SVC().fit(X, y)  # plain arrays: a part for each worker
+    monkeypatch.setattr("zerogap.progress.bar_delay", lambda: 0.0)
+    model = zd.SVC(working_set=90, verbose=True).fit(X, y)  # plain arrays: a part for each worker
+    said = capsys.readouterr().err
+    assert "ash against oak" in said
+    assert " rounds, " in said
+    assert "MB moved" in said
     local = model.to_local()
     assert type(local) is zerogap.SVC
     assert (local.predict(X) == model.predict(X)).all()
@@ -231,7 +237,7 @@ def states(y, X, spec, beta, edges):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive"])
 def test_the_bias_is_that_of_one_machine(loss):
     rng = np.random.default_rng(5)
-    for draw in range(40):
+    for draw in range(16):
         n = int(rng.integers(2, 60))
         sign = np.where(np.arange(n) == 0, 1.0, np.where(np.arange(n) == 1, -1.0, rng.choice([-1.0, 1.0], n)))
         r = rng.standard_normal(n) if draw % 2 else rng.integers(-2, 3, n) / 2.0  # ties, and level parts
@@ -263,6 +269,8 @@ def test_the_bias_is_that_of_one_machine(loss):
         grid = bias.first_biases(r.min() - eps, r.max() + eps, rng.standard_normal())
         found = bias.best_bias(grid, slopes, knots, 0.0, has_ridge=loss.startswith("squared"))
         assert found == pytest.approx(whole.best_bias(r, 0.0), abs=1e-12)
+        near = bias.best_bias(grid, slopes, knots, 0.0, has_ridge=loss.startswith("squared"), rough=0.05)
+        assert near == pytest.approx(found, abs=0.05)
 
 
 SPEC = partition.Spec("k", zerogap.kernels.RBF(0.5), 1.5, "hinge", 0.0, np.array([0, 1]), np.ones(2))
@@ -408,20 +416,50 @@ def test_a_killed_client_goes_on_from_its_checkpoint(tmp_path):
     assert not (tmp_path / "fit.npz").exists()
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_all_workers_are_lost(comes_back, monkeypatch):
+    """Another one takes over; where none comes that is said."""
+    X, y, _ = points()
+    monkeypatch.setattr(cluster, "WAIT_FOR_OTHERS", 10.0 if comes_back else 0.5)
+    options = {"processes": False, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
+    with (
+        distributed.LocalCluster(n_workers=1, **options) as alone,
+        distributed.Client(alone, set_as_default=False) as other,
+    ):
+        rounds = Rounds._next
+
+        def lose(self, *arguments):
+            if len(self.rounds) == 2:
+                alone.scale(0)
+                while other.nthreads():
+                    time.sleep(0.01)
+                alone.scale(int(comes_back))
+            return rounds(self, *arguments)
+
+        monkeypatch.setattr(Rounds, "_next", lose)
+        model = zd.SVC(tol=1e-10, working_set=40, client=other)
+        if comes_back:
+            check_same(model.fit(parted(X, PARTS[2]), parted(y, PARTS[2])), zerogap.SVC(tol=1e-10).fit(X, y))
+        else:
+            with pytest.raises(RuntimeError, match="All workers of the Dask cluster were lost"):
+                model.fit(parted(X, PARTS[2]), parted(y, PARTS[2]))
+
+
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     X, y, _ = points()
     file, rounds = tmp_path / "fit", Rounds._next
 
     def end(self, *arguments):
-        if len(self.rounds) == 4:
+        if len(self.rounds) == 2:
             raise ZeroDivisionError
         return rounds(self, *arguments)
 
-    model = zd.SVC(tol=1e-10, working_set=30, checkpoint=file)
+    model = zd.SVC(tol=1e-10, working_set=50, checkpoint=file)
     with monkeypatch.context() as patch:
         patch.setattr(Rounds, "_next", end)
         with pytest.raises(ZeroDivisionError):
-            model.fit(parted(X, PARTS[7]), parted(y, PARTS[7]))
+            model.fit(parted(X, (75, 75)), parted(y, (75, 75)))
     assert not hasattr(model, "support_")
     with pytest.raises(ValueError, match=r"is of another fit: C was 1.0 there, and is 2.0 now"):
         clone(model).set_params(C=2.0).fit(parted(X, PARTS[2]), parted(y, PARTS[2]))
@@ -437,7 +475,7 @@ def test_a_fit_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
 
 def test_warm_start_goes_on_and_limits_keep_the_best_point():
     X, y, _ = points()
-    model = zd.SVC(tol=1e-8, working_set=30, max_iter=2, warm_start=True)
+    model = zd.SVC(tol=1e-8, working_set=50, max_iter=2, warm_start=True)
     with pytest.warns(ConvergenceWarning, match=r"stopped after 2 steps .* fit again with warm_start=True"):
         model.fit(X, y)
     assert model.status_ is Status.MAX_STEPS
@@ -450,6 +488,17 @@ def test_warm_start_goes_on_and_limits_keep_the_best_point():
         model.set_params(max_time=1e-9, warm_start=False).fit(X, y)
     assert model.status_ is Status.MAX_TIME
     assert model.predict(X).shape == y.shape
+
+
+@pytest.mark.long
+def test_a_warm_start_leaves_rows_of_another_class():
+    X, y, _ = points(3)
+    other = np.random.default_rng(0).permutation(y)
+    model = zd.SVC(tol=1e-8, working_set=60, warm_start=True, C=0.5).fit(X, y).set_params(C=1.0).fit(X, other)
+    expected = zerogap.SVC(tol=1e-8).fit(X, other)
+    assert [one.dual for one in model.certificate_] == pytest.approx(
+        [one.dual for one in expected.certificate_], rel=1e-7
+    )
 
 
 def test_ctrl_c_returns_the_best_point(monkeypatch):
@@ -467,16 +516,6 @@ def test_ctrl_c_returns_the_best_point(monkeypatch):
     assert model.status_ is Status.INTERRUPTED
     assert 1e-10 < model.duality_gap_ < 1.0
     assert zerogap.certify(model.to_local(), X, y).relative_gap == pytest.approx(model.duality_gap_, rel=1e-6)
-
-
-def test_progress_tells_of_rounds_and_bytes(capsys, monkeypatch):
-    X, y, _ = points()
-    monkeypatch.setattr("zerogap.progress.bar_delay", lambda: 0.0)
-    zd.SVC(tol=1e-8, working_set=30, verbose=True).fit(X, y)
-    said = capsys.readouterr().err
-    assert "ash against oak" in said
-    assert " rounds, " in said
-    assert "MB moved" in said
 
 
 # Dataframes.
@@ -512,7 +551,7 @@ def test_sizes_of_partitions_need_not_be_known():
     rows = parted(np.column_stack([X, y == "oak"]).astype(float), (50, 60, 40))
     kept = rows[rows[:, 0] > -10.0]  # all of them, but Dask does not know
     assert np.isnan(kept.shape[0])
-    model = zd.SVC(tol=1e-6).fit(kept[:, :3], kept[:, 3])
+    model = zd.SVC(tol=1e-2).fit(kept[:, :3], kept[:, 3])
     assert model.shape_fit_ == (150, 3)
     with pytest.raises(ValueError, match=r"X has 3 partitions and y has 1, .*compute_chunk_sizes"):
         zd.SVC().fit(kept[:, :3], parted((y == "oak").astype(float), (150,)))
@@ -597,6 +636,25 @@ def test_a_cluster_without_workers_says_so_within_seconds(monkeypatch):
         with pytest.raises(RuntimeError, match="has no workers"):
             zd.SVC(client=other).fit(*points()[:2])
         assert time.perf_counter() - began < 5.0
+
+
+def test_a_change_is_made_once_and_only_to_the_state_before_it():
+    """An answer may be lost on its way, and be asked for again; a state may be older than the coordinator thinks."""
+    block = load(np.arange(6.0).reshape(3, 2), np.array([0, 1, 1]), None, 0, True)
+    none, change = (
+        np.empty(0, dtype=int),
+        (np.ones((1, 2)), np.ones(1), np.zeros(1, dtype=int), np.zeros(1, dtype=int), np.ones(1)),
+    )
+    partition.Renewal(SPEC, 1, partition.Coefficients(np.empty((0, 2)), np.empty(0), none, none, np.empty(0))).make(
+        block
+    )
+    question = partition.Advance(SPEC, 2, 2, np.empty(0), partition.Coefficients(*change))
+    assert isinstance(partition.ask(block, replace(question, version=3)), partition.Missing)
+    first = partition.ask(block, question)
+    r = block.states[SPEC.key].r.copy()
+    assert partition.ask(block, question)[:3] == first[:3]
+    assert (block.states[SPEC.key].r == r).all()
+    assert r[0] == pytest.approx(-1.0 - np.exp(-0.5 * 1.0))  # t - k(x, z), x = (0, 1), z = (1, 1)
 
 
 def test_without_dask_it_is_said_what_to_install(monkeypatch):

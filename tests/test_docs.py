@@ -20,8 +20,9 @@ from zerogap.solvers import Entry
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
     "add-a-kernel.md", "add-a-loss.md", "add-a-solver.md", "certify.md", "gaussian-processes.md", "incremental.md",
-    "plots.md", "problem.md", "scaling-up.md", "scikit-learn.md", "tuning.md",
+    "plots.md", "problem.md", "scaling-up.md", "scaling.md", "scikit-learn.md", "tuning.md",
 ]  # fmt: skip
+LONG = {"scaling.md": "distributed"}  # pages whose code takes long, and the package that it needs
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:
@@ -48,8 +49,12 @@ def scope(name: str) -> dict:
     return vars(module)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=pytest.mark.long) if page in LONG else page for page in PAGES]
+)
 def test_the_code_of_a_page_runs(page):
+    if page in LONG:
+        pytest.importorskip(LONG[page])
     assert len(scope(page)) > 2
 
 

@@ -3,6 +3,7 @@
 import copy
 import inspect
 import os
+import re
 import secrets
 from collections.abc import Callable
 from typing import Any
@@ -108,7 +109,7 @@ class DaskMachine(BaseEstimator):
         _describe(model, known)
         model._kernel = known.resolved(model._asked_kernel(), has_bias=model._has_bias)
         specs = self._specs(model, known, secrets.token_hex(8))
-        saved = self._opened(cluster, known, specs)
+        saved = self._opened(cluster, known, model._asked_kernel())
         starts = self._starts(known, len(specs)) | (saved.starts if saved else {})
         runs = []
         with limits():
@@ -156,8 +157,11 @@ class DaskMachine(BaseEstimator):
                 progress.close()
         return rounds, status
 
-    def _opened(self, cluster: Cluster, known: Facts, specs: list[Spec]) -> Checkpoint | None:
-        """Return the checkpoint, if one is wanted, with what it has."""
+    def _opened(self, cluster: Cluster, known: Facts, asked: Any) -> Checkpoint | None:
+        """Return the checkpoint, if one is wanted, with what it has.
+
+        The kernel is the one that was asked for: in other partitions "scale" differs by a last digit.
+        """
         if self.checkpoint is None:
             return None
         prints = cluster.map(block.fingerprint, known.edges[:-1].tolist())
@@ -165,8 +169,9 @@ class DaskMachine(BaseEstimator):
         for one in prints:
             data ^= one
         same = {name: getattr(self, name, None) for name in ("C", "loss", "epsilon", "fit_intercept", "class_weight")}
+        kernel = re.sub(r" at 0x\w+", "", repr(asked))  # of a function its name
         return Checkpoint(
-            self.checkpoint, {"rows": known.n, "features": known.d, "data": data, "kernel": specs[0].kernel, **same}
+            self.checkpoint, {"rows": known.n, "features": known.d, "data": data, "kernel": kernel, **same}
         )
 
     @staticmethod

@@ -195,6 +195,18 @@ class Offer(NamedTuple):
     low: np.ndarray
 
 
+@dataclass(frozen=True)
+class Has(Question):
+    """Which of some rows have a part in the problem?"""
+
+    owner: np.ndarray
+    place: np.ndarray
+
+    def answer(self, state: State) -> np.ndarray:
+        """Return whether each row of the partition among them has."""
+        return np.isin(self.place[self.owner == state.block.number], state.terms.rows)
+
+
 class Slopes(NamedTuple):
     """S(b) = sum_i response_i(r_i - b) at several b, and how many knots it has between each and the one before."""
 

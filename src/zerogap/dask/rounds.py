@@ -24,6 +24,7 @@ from zerogap.dask.checkpoint import Start
 from zerogap.dask.cluster import Cluster
 from zerogap.dask.partition import (
     Advance,
+    Has,
     Knots,
     Measure,
     Measurement,
@@ -87,11 +88,8 @@ class Rounds:
         self, cluster: Cluster, spec: Spec, edges: np.ndarray, empty: Table, *,
         fit_intercept: bool, tol: float, solver: Any, cache_size: float, size: int,
     ):  # fmt: skip
-        self.cluster, self.spec, self.edges = (
-            cluster,
-            spec,
-            edges,
-        )  # edges: (partitions + 1,) numbers of their first rows
+        self.cluster, self.spec = cluster, spec
+        self.edges = edges  # (partitions + 1,) number of the first row of each among all
         self.table = empty
         self.total = 0.0 if fit_intercept else None
         self.tol, self.solver, self.cache_size = tol, solver, cache_size
@@ -109,8 +107,13 @@ class Rounds:
     # Where it begins.
 
     def _begin(self, start: Start) -> None:
-        """Begin at coefficients of some points, brought into their boxes."""
+        """Begin at coefficients of some points, brought into their boxes; those that belong to other classes now are left."""
         self._renew()
+        owner = np.searchsorted(self.edges, start.numbers, side="right") - 1
+        has = np.concatenate(self._ask(Has(self.spec, self.version, owner, start.numbers - self.edges[owner])))
+        start = Start(start.numbers[has], start.beta[has])
+        if not start.numbers.size:
+            return
         self._measured(start.numbers)
         table = self.table
         gram = Gram.of_checked(table.points, self.spec.kernel, 1.0)
@@ -124,7 +127,7 @@ class Rounds:
         """Let all partitions compute their residuals afresh."""
         self.version, self.precision = self.version + 1, how
         self._biases = self._first_biases(self.bias)
-        question = Stand(self.spec, self.version, self._size, self._biases)
+        question = Stand(self.spec, self.version, self._most_offered, self._biases)
         standings = self.cluster.ask(question, self._renewal, is_new=True)
         self.n = sum(one.n for one in standings)
         self.evaluations += int(np.count_nonzero(self.table.beta)) * self.n
@@ -269,6 +272,11 @@ class Rounds:
         free = int(np.count_nonzero(self.table.is_free))
         return min(max(self.least_size, 2 * free), self.largest_size)
 
+    @property
+    def _most_offered(self) -> int:
+        """Points that a partition offers on either side: half a working set, as all that violate most may be its own."""
+        return self._size // 2 + 1
+
     def _choose(self, standings: list[Standing]) -> np.ndarray:
         """Return the numbers of the next working set: those that violate most, then free points, then others it had."""
         size, table = self._size, self.table
@@ -316,7 +324,7 @@ class Rounds:
         self.table = self.table.taken(np.flatnonzero(kept))
         self.version, self.precision = self.version + 1, ""
         self._biases = self._first_biases(guess)
-        standings = self._ask(Advance(self.spec, self.version, self._size, self._biases, sent))
+        standings = self._ask(Advance(self.spec, self.version, self._most_offered, self._biases, sent))
         self.evaluations += sent.values.size * self.n
         updated, working = time.perf_counter(), sum(self.cluster.seconds)
         self.rounds.append(
