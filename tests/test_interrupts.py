@@ -30,6 +30,13 @@ def hard_points(n=1500):
     return rng.standard_normal((n, 4)), np.arange(n)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _loaded():
+    """A fit loads code when it is first called; Ctrl-C is to come while it computes."""
+    X, codes = hard_points(40)
+    SVC(**{**HARD, "tol": 0.5}).fit(X, codes % 4)
+
+
 class CtrlC:
     """Press Ctrl-C after so many seconds."""
 
