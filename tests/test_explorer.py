@@ -170,7 +170,14 @@ def test_of_many_features_some_are_shown(monkeypatch):
     found = geometry.described(Gram(X), X, y - 0.5)
     assert found["features"]["names"][0] == "x5"
     assert len(found["features"]["columns"]) == 5
-    assert "5 of 7 features" in found["note"]
+    assert "5 of 7 features can be shown, those whose means differ most between the classes" in found["note"]
+    X[:, 2] *= 10
+    alike = geometry.described(Gram(X), X, np.zeros(60))
+    assert alike["features"]["names"][0] == "x3"
+    assert "those that vary most" in alike["note"]
+    numbers = geometry.described(Gram(X), X, X[:, 1] + 0.1 * X[:, 6])
+    assert numbers["features"]["names"][0] == "x2"
+    assert "those that go most with the target" in numbers["note"]
     assert "gram" in found  # without all features a browser cannot compute kernel values among the points
 
 

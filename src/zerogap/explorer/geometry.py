@@ -83,9 +83,7 @@ def _features(X: np.ndarray, kernel: Kernel, y: np.ndarray, names: list[str], *,
     }  # fmt: skip
     found: dict[str, Any] = {"features": features, "origin": origin[chosen].tolist()}
     if len(chosen) < d:
-        found["note"] = (
-            f"{len(chosen)} of {count(d)} features can be shown, those whose means differ most between the classes."
-        )
+        found["note"] = f"{len(chosen)} of {count(d)} features can be shown, {_reason(y)}."
     if d == 2 and not is_known:
         features["grid"] = _grid(X, kernel, mean, np.eye(2), about)
         found |= {} if features["grid"] else {"note": TOO_MANY}
@@ -101,12 +99,23 @@ SLICE_ONLY = "A browser does not know this kernel: its values are held for the p
 
 
 def _chosen(X: np.ndarray, y: np.ndarray, most: int) -> list[int]:
-    """Return all features in their order, or those whose means differ most between the classes, in units of their deviation."""
+    """Return all features in their order, or those that go most with y; those that vary most, if it is the same for all."""
     if X.shape[1] <= most:
         return list(range(X.shape[1]))
-    deviation = X.std(axis=0)
-    apart = np.abs(X[y > 0].mean(axis=0) - X[y < 0].mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
-    return np.argsort(-apart, kind="stable")[:most].tolist()
+    deviation, goes_with_y = X.std(axis=0), np.abs((y - y.mean()) @ (X - X.mean(axis=0)))
+    # Of two classes that is, but for one factor, how far apart their means are.
+    worth = goes_with_y / np.where(deviation > 0, deviation, np.inf) if np.ptp(y) > 0 else deviation
+    return np.argsort(-worth, kind="stable")[:most].tolist()
+
+
+def _reason(y: np.ndarray) -> str:
+    """Return in words how ``_chosen`` chooses."""
+    values = np.unique(y).size
+    return (
+        "those that vary most",
+        "those whose means differ most between the classes",
+        "those that go most with the target",
+    )[min(values, 3) - 1]
 
 
 def principal_axes(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -92,19 +92,14 @@ def _of_any_path(path: Any, labels: tuple[str, str], feature_names: Any) -> dict
     gram = path.gram
     mode = "classes" if path.family.is_hinge else "one-class" if path.parameter == "nu" else "tube"
     target = path.target if mode == "tube" else None
-    sides = path.y if mode == "classes" else halves(np.arange(gram.n) if target is None else target)
-    found = geometry.described(gram, gram.X if path.X is None else path.X, sides, feature_names)
+    sought = {"classes": path.y, "tube": target, "one-class": np.zeros(gram.n)}[mode]
+    found = geometry.described(gram, gram.X if path.X is None else path.X, sought, feature_names)
     total = int((path.points.group >= 0).sum())
     found |= {"lines": straight.encoded(path), "mode": mode, "labels": list(labels), "largestGap": path.largest_gap_}
     found |= {"total": total, "isApproximate": path.kind == "ApproximatePath"}
     if target is not None:
         found |= {"target": array(target), "epsilon": path.epsilon if path.parameter == "C" else None}
     return found
-
-
-def halves(values: np.ndarray) -> np.ndarray:
-    """Return -1 for the lower half of the values, 1 for the upper one."""
-    return np.where(values > np.median(values), 1.0, -1.0)
 
 
 def check_path(path: "Path") -> None:
