@@ -85,7 +85,9 @@ def ours(X: Any, y: np.ndarray, loss: str, C: float, tol: float) -> tuple[float,
     return timed(lambda: zerogap.LinearSVC(loss=loss, C=C, tol=tol).fit(X, y))
 
 
-def climbed(X: Any, y: np.ndarray, loss: str, C: float, bound: float, least: float, most: float) -> list[dict[str, Any]]:
+def climbed(
+    X: Any, y: np.ndarray, loss: str, C: float, bound: float, least: float, most: float
+) -> list[dict[str, Any]]:
     """Return what each tol of the ladder gave, for both forms, down to a gap, or until a fit takes too long."""
     found = []
     for dual in (True,) if loss == "hinge" else (True, False):

@@ -61,7 +61,8 @@ class LinearMachine(KernelMachine):
         solution = self._solve(problem, None, title)
         X, centre = problem.gram.features, problem.gram.kernel.centre
         high, low = precision.combination(X, np.zeros(X.shape[1]), solution.beta)
-        w, intercept = high + low, solution.bias if self.fit_intercept else 0.0
+        w = high + low
+        intercept = float(solution.bias) if self.fit_intercept else 0.0
         if self._is_regularised:
             w, intercept = w[:-1], float(self.intercept_scaling) * float(w[-1])
         elif centre is not None:
