@@ -146,8 +146,7 @@ def claimed(chosen=None):
     A test takes the problems of one formulation together, which is faster, and says which of them has failed.  Variants of
     a solver are among the long forms.
     """
-    ordered = sorted(names() if chosen is None else chosen, key=lambda name: (name[0], name[2]))
-    groups = itertools.groupby(ordered, key=lambda name: (name[0], name[2]))
+    groups = itertools.groupby(sorted(names() if chosen is None else chosen), key=lambda name: (name[0], name[2]))
     groups = {f"{formulation}-{'bias' if bias else 'no-bias'}": list(group) for (formulation, bias), group in groups}
     pairs = [
         pytest.param(solver, mine, id=f"{label}-{solver}", marks=[] if solver in SOLVERS else pytest.mark.long)

@@ -39,7 +39,7 @@ class LinearMachine(KernelMachine):
             )
         if not (self.dual == "auto" or isinstance(self.dual, bool | np.bool_)):
             raise ValueError(
-                f'dual must be "auto", True or False, which all mean the same here: both problems are solved; got {self.dual!r}.'
+                f'dual must be "auto", True or False, which mean the same here: both problems are solved; got {self.dual!r}.'
             )
 
     @property
@@ -73,7 +73,7 @@ class LinearMachine(KernelMachine):
         """Store the vectors, and what is known of them."""
         w, intercepts, beta, outcomes = zip(*found, strict=True)
         self.coef_ = np.array(w)
-        self.intercept_ = np.array(intercepts) if self.fit_intercept else 0.0
+        self.intercept_: Any = np.array(intercepts) if self.fit_intercept else 0.0
         self.dual_coef_ = points.spread(np.array(beta))
         self.n_iter_ = max(outcome.n_iter for outcome in outcomes)
         self.duality_gap_ = max(outcome.certificate.relative_gap for outcome in outcomes)

@@ -257,7 +257,7 @@ def _kernel_of(features: Any, X: Any) -> Kernel:
     options |= {key: value for key, value in given.items() if value is not None}
     if features.kernel_params or name not in ("rbf", "poly", "polynomial", "linear", "sigmoid"):
         raise ValueError(
-            f"Nystroem(kernel={name!r}) with its parameters is no kernel that is known here by that name: pass it to certify_full "
+            f"Nystroem(kernel={name!r}) with its parameters is no kernel known here by that name: pass it to certify_full "
             "as kernel=, a name or a kernel object of zerogap.kernels."
         )
     return as_kernel(

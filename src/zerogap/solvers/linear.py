@@ -259,6 +259,7 @@ def seconds_of_step(n: int, d: int, nonzeros: int) -> float:
 
 
 def go_to(problem: DualProblem, state: PairState, beta: np.ndarray, residual: np.ndarray) -> None:
+    """Put the state at a point, whose residual is known."""
     state.beta[:], state.residual[:] = beta, residual
     state.up_offset[:], state.low_offset[:] = problem.up_offset(beta), problem.low_offset(beta)
 
@@ -336,12 +337,12 @@ def _add_products(data, indices, edges, inside, slope, has_bias, H):
             j, value = indices[m], own * data[m]
             if has_bias:
                 H[j, last] += value
-            for l in range(edges[i], m + 1):
-                k = indices[l]
+            for other in range(edges[i], m + 1):
+                k = indices[other]
                 if k <= j:
-                    H[k, j] += value * data[l]
+                    H[k, j] += value * data[other]
                 else:
-                    H[j, k] += value * data[l]
+                    H[j, k] += value * data[other]
 
 
 @inline

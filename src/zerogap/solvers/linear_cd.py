@@ -35,8 +35,8 @@ HELD, CHUNK = 64_000_000, 8
 AHEAD, LINE = 4, 64  # visits, and bytes of memory that come at once
 FIRST_VISITS, MORE_VISITS = 2.0, 0.1  # in a step: times the points, and of all visits so far
 RENEWED = 50  # sweeps after which w is computed afresh
-# Seconds, to compare one with the other: a sweep, and more for each nonzero entry; Newton steps that it takes, as a rule, with corners
-# and without; sweeps that it takes at least.
+# Seconds, to compare one with the other: a sweep, and more for each nonzero entry.  Newton steps that it takes, as a rule, with
+# corners and without; sweeps that it takes at least.
 SWEEP, VISITED, CORNER_STEPS, SMOOTH_STEPS, LEAST_SWEEPS = 5e-6, 4e-9, 25, 10, 60
 NARROW = 0.1  # of the range of the targets: width of the first stretch after sweeps
 REACH = 0.1  # rho, as a share of the mean curvature
