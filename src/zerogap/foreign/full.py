@@ -44,6 +44,18 @@ class FullCertificate(ModelCertificate):
 
     Attributes
     ----------
+    estimator : str
+        Names of the classes of model and features.
+    names : tuple of str
+        The problems it consists of: one, or classes against the rest.
+    certificates : tuple of Certificate
+        One for each: ``primal`` is the objective of the model, ``dual`` the bound, ``bias`` its intercept.
+    n_support : tuple of int
+        Dual coefficients of each that are not zero.
+    n_points : int
+        Number of training points.
+    shortfalls : tuple of str
+        Empty: nothing was to be solved to a tolerance.
     problems : tuple of DualProblem
         The kernel problems: one, or classes against the rest.
     points : tuple of arrays of shape (n,)
@@ -121,8 +133,12 @@ def certify_full(
         Weights it was fitted with.
     kernel : str or Kernel, optional
         The kernel that is approximated; by default that of ``Nystroem``.
-    gamma, degree, coef0 : float or str, int and float
-        Parameters of a kernel by name.
+    gamma : float or str, default "scale"
+        Coefficient of a kernel that is passed by name.
+    degree : int, default 3
+        Degree of one.
+    coef0 : float, default 0.0
+        Constant of one.
     max_time : float, optional
         Limit in seconds for each linear problem that has to be solved for its dual coefficients.
 
