@@ -344,7 +344,12 @@ def crowd(entry, n, **options):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("solver", "n"),
-    [(name, n) for name, entry in ENTRIES.items() for n in ([200] if entry.is_exact else [100, 200])],
+    [
+        (name, n)
+        for name, entry in ENTRIES.items()
+        if not entry.linear  # which needs no rows
+        for n in ([200] if entry.is_exact else [100, 200])
+    ],
 )
 def test_a_small_cache_changes_nothing_but_the_cost(solver, n):
     entry = ENTRIES[solver]
