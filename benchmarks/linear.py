@@ -7,8 +7,8 @@
 Both solve the same problem, the intercept being the weight of a constant feature.  Ours proves its gap, primal less dual
 objective.  LIBLINEAR returns no dual point, so that nothing of its own proves anything: its gap is taken as how far its primal
 objective is above the optimum, for which we have a bound to 1e-9.  That is generous: what its dual point is off does not count.
-Its time is that of the largest tol on a ladder that has the gap; with squared hinge it may solve the primal or the dual problem,
-and the better one counts.  Fits alternate, warm, in one process, and the best of several counts.
+Its time is that of the largest tol on a ladder that has the gap; with squared hinge it may solve the primal problem or the dual
+one, and the better one counts.  Fits alternate, warm, in one process, and the best of several counts.
 
 Text-like data: words of a vocabulary drawn by Zipf's law, about 100 different ones a row, weighed by tf-idf, rows of norm one;
 labels are the sign of a linear function of a tenth of the words, with noise.
@@ -85,7 +85,9 @@ def ours(X: Any, y: np.ndarray, loss: str, C: float, tol: float) -> tuple[float,
     return timed(lambda: zerogap.LinearSVC(loss=loss, C=C, tol=tol).fit(X, y))
 
 
-def climbed(X: Any, y: np.ndarray, loss: str, C: float, bound: float, least: float, most: float) -> list[dict[str, Any]]:
+def climbed(
+    X: Any, y: np.ndarray, loss: str, C: float, bound: float, least: float, most: float
+) -> list[dict[str, Any]]:
     """Return what each tol of the ladder gave, for both forms, down to a gap, or until a fit takes too long."""
     found = []
     for dual in (True,) if loss == "hinge" else (True, False):

@@ -146,8 +146,7 @@ def claimed(chosen=None):
     A test takes the problems of one formulation together, which is faster, and says which of them has failed.  Variants of
     a solver are among the long forms.
     """
-    ordered = sorted(names() if chosen is None else chosen, key=lambda name: (name[0], name[2]))
-    groups = itertools.groupby(ordered, key=lambda name: (name[0], name[2]))
+    groups = itertools.groupby(sorted(names() if chosen is None else chosen), key=lambda name: (name[0], name[2]))
     groups = {f"{formulation}-{'bias' if bias else 'no-bias'}": list(group) for (formulation, bias), group in groups}
     pairs = [
         pytest.param(solver, mine, id=f"{label}-{solver}", marks=[] if solver in SOLVERS else pytest.mark.long)
@@ -349,7 +348,12 @@ def crowd(entry, n, **options):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("solver", "n"),
-    [(name, n) for name, entry in ENTRIES.items() for n in ([200] if entry.is_exact else [100, 200])],
+    [
+        (name, n)
+        for name, entry in ENTRIES.items()
+        if not entry.linear  # which needs no rows
+        for n in ([200] if entry.is_exact else [100, 200])
+    ],
 )
 def test_a_small_cache_changes_nothing_but_the_cost(solver, n):
     entry = ENTRIES[solver]
@@ -409,7 +413,8 @@ def test_an_indefinite_kernel_is_refused_or_survived(solver):
     if ENTRIES[solver].claims(problem):
         assert np.isfinite(solve(problem, MADE[solver], max_steps=1000).beta).all()
     else:
-        with pytest.raises(ValueError, match="'smo'" if ENTRIES[solver].hulls or ENTRIES[solver].linear else "not positive definite"):
+        names_another = ENTRIES[solver].hulls or ENTRIES[solver].linear
+        with pytest.raises(ValueError, match="'smo'" if names_another else "not positive definite"):
             solve(problem, MADE[solver])
 
 

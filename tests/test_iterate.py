@@ -50,6 +50,7 @@ def problems(points):
         DualProblem.squared_hinge(gram, y, 5.0),
         DualProblem.hinge(gram, y, 5.0, fit_intercept=False),
         DualProblem.gaussian_process(gram, X[:, 0], 0.1),
+        DualProblem.hinge(Gram(X, "linear"), y, 5.0),
     )
 
 

@@ -55,7 +55,9 @@ def test_a_constant_feature_is_treated_as_a_bias_and_changes_no_result():
     other[7, -1] = 2.0
     assert linear_cd.constant_feature(other) == linear_cd.constant_feature(sp.csr_matrix(other)) == 0.0
     for points in (X, other, sp.csr_matrix(X)):
-        problem = DualProblem.hinge(Gram.of_checked(points, Linear(), 1.0, keep_sparse=True), y, 0.5, fit_intercept=False)
+        problem = DualProblem.hinge(
+            Gram.of_checked(points, Linear(), 1.0, keep_sparse=True), y, 0.5, fit_intercept=False
+        )
         a = solve(problem, LinearCD(newton=False), stop=RelativeGap(1e-8))
         b = solve(problem, "smo", stop=RelativeGap(1e-8))
         assert a.status is Status.CONVERGED

@@ -39,7 +39,7 @@ class LinearMachine(KernelMachine):
             )
         if not (self.dual == "auto" or isinstance(self.dual, bool | np.bool_)):
             raise ValueError(
-                f'dual must be "auto", True or False, which all mean the same here: both problems are solved; got {self.dual!r}.'
+                f'dual must be "auto", True or False, which mean the same here: both problems are solved; got {self.dual!r}.'
             )
 
     @property
@@ -61,7 +61,8 @@ class LinearMachine(KernelMachine):
         solution = self._solve(problem, None, title)
         X, centre = problem.gram.features, problem.gram.kernel.centre
         high, low = precision.combination(X, np.zeros(X.shape[1]), solution.beta)
-        w, intercept = high + low, solution.bias if self.fit_intercept else 0.0
+        w = high + low
+        intercept = float(solution.bias) if self.fit_intercept else 0.0
         if self._is_regularised:
             w, intercept = w[:-1], float(self.intercept_scaling) * float(w[-1])
         elif centre is not None:
@@ -72,7 +73,7 @@ class LinearMachine(KernelMachine):
         """Store the vectors, and what is known of them."""
         w, intercepts, beta, outcomes = zip(*found, strict=True)
         self.coef_ = np.array(w)
-        self.intercept_ = np.array(intercepts) if self.fit_intercept else 0.0
+        self.intercept_: Any = np.array(intercepts) if self.fit_intercept else 0.0
         self.dual_coef_ = points.spread(np.array(beta))
         self.n_iter_ = max(outcome.n_iter for outcome in outcomes)
         self.duality_gap_ = max(outcome.certificate.relative_gap for outcome in outcomes)

@@ -169,7 +169,9 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         def separate(k: int) -> Any:
             with limits(self.max_time):
                 sign, cost = self._signs_and_costs(codes[points.rows], points.weight, k)
-                build, C = (DualProblem.hinge, self.C) if self.loss == "hinge" else (DualProblem.squared_hinge, 2.0 * self.C)
+                build, C = (
+                    (DualProblem.hinge, self.C) if self.loss == "hinge" else (DualProblem.squared_hinge, 2.0 * self.C)
+                )
                 problem = build(gram, sign, C, sample_weight=cost, fit_intercept=self._has_free_bias())
                 return self._solved(problem, f"{self.classes_[k]} against the rest")
 

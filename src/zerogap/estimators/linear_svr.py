@@ -134,7 +134,9 @@ class LinearSVR(RegressorMixin, LinearMachine):
         C = 2.0 * self.C if is_squared else self.C
         with limits(self.max_time):
             options = {"sample_weight": points.weight, "fit_intercept": self._has_free_bias()}
-            problem = getattr(DualProblem, self.loss)(self._points_of(X, points), target[points.rows], C, self.epsilon, **options)
+            problem = getattr(DualProblem, self.loss)(
+                self._points_of(X, points), target[points.rows], C, self.epsilon, **options
+            )
             self._keep([self._solved(problem, "fit")], points)
         self.coef_ = self.coef_[0]
         return self

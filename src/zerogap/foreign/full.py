@@ -44,6 +44,18 @@ class FullCertificate(ModelCertificate):
 
     Attributes
     ----------
+    estimator : str
+        Names of the classes of model and features.
+    names : tuple of str
+        The problems it consists of: one, or classes against the rest.
+    certificates : tuple of Certificate
+        One for each: ``primal`` is the objective of the model, ``dual`` the bound, ``bias`` its intercept.
+    n_support : tuple of int
+        Dual coefficients of each that are not zero.
+    n_points : int
+        Number of training points.
+    shortfalls : tuple of str
+        Empty: nothing was to be solved to a tolerance.
     problems : tuple of DualProblem
         The kernel problems: one, or classes against the rest.
     points : tuple of arrays of shape (n,)
@@ -121,8 +133,12 @@ def certify_full(
         Weights it was fitted with.
     kernel : str or Kernel, optional
         The kernel that is approximated; by default that of ``Nystroem``.
-    gamma, degree, coef0 : float or str, int and float
-        Parameters of a kernel by name.
+    gamma : float or str, default "scale"
+        Coefficient of a kernel that is passed by name.
+    degree : int, default 3
+        Degree of one.
+    coef0 : float, default 0.0
+        Constant of one.
     max_time : float, optional
         Limit in seconds for each linear problem that has to be solved for its dual coefficients.
 
@@ -150,7 +166,9 @@ def certify_full(
         training = Training(linear, features.transform(X), y, sample_weight)
         if not training.kind.startswith("Linear"):
             raise TypeError(_expected(model))
-        full_kernel = (_kernel_of(features, X) if kernel is None else as_kernel(kernel, gamma, degree, coef0)).resolved(X)
+        full_kernel = (_kernel_of(features, X) if kernel is None else as_kernel(kernel, gamma, degree, coef0)).resolved(
+            X
+        )
         gram = Gram.of_checked(X, full_kernel, LOOKED_AT)
         found = list(_certified(training, features, gram, max_time, is_given=kernel is not None))
     names, certificates, sizes, problems, points = zip(*found, strict=True)
@@ -166,7 +184,10 @@ def _certified(
     for k, part in enumerate(parts_of(training)):
         problem = replace(part.problem, gram=gram, total=0.0 if model.fit_intercept else None)
         beta = problem.feasible(_coefficients(part, model, k, max_time))
-        w, bias = np.atleast_2d(model.coef_)[k], float(np.resize(model.intercept_, k + 1)[k])  # one zero, or one for each
+        w, bias = (
+            np.atleast_2d(model.coef_)[k],
+            float(np.resize(model.intercept_, k + 1)[k]),
+        )  # one zero, or one for each
         own = _on_rows(features, gram.X, np.ravel(w)) if isinstance(features, Nystroem) and not is_given else None
         certificate = _against(problem, own, bias, beta)
         share = _best_share(problem, beta, certificate)
@@ -206,7 +227,10 @@ def _on_rows(features: Nystroem, X: Any, w: np.ndarray) -> np.ndarray:
     rows, chosen = features.component_indices_, features.components_
     own = X[rows]
     difference = own - chosen
-    if own.shape != chosen.shape or (abs(difference).max() if sp.issparse(difference) else np.abs(difference).max()) != 0:
+    if (
+        own.shape != chosen.shape
+        or (abs(difference).max() if sp.issparse(difference) else np.abs(difference).max()) != 0
+    ):
         raise ValueError(
             "The components of the Nystroem step are not the rows of X that it names (component_indices_). Pass the very data "
             "the pipeline was fitted on, rows in that order."
@@ -219,7 +243,11 @@ def _on_rows(features: Nystroem, X: Any, w: np.ndarray) -> np.ndarray:
 def _split(model: Any) -> tuple[list[Any], Any, Any]:
     """Return the steps before the map to features, the map, and the linear model."""
     model = getattr(model, "best_estimator_", model)
-    steps = [step for _, step in model.steps if step is not None and step != "passthrough"] if isinstance(model, Pipeline) else []
+    steps = (
+        [step for _, step in model.steps if step is not None and step != "passthrough"]
+        if isinstance(model, Pipeline)
+        else []
+    )
     if len(steps) < 2 or not all(hasattr(step, "transform") for step in steps[:-1]):
         raise TypeError(_expected(model))
     return steps[:-2], steps[-2], steps[-1]
@@ -245,7 +273,9 @@ def _kernel_of(features: Any, X: Any) -> Kernel:
     options |= {key: value for key, value in given.items() if value is not None}
     if features.kernel_params or name not in ("rbf", "poly", "polynomial", "linear", "sigmoid"):
         raise ValueError(
-            f"Nystroem(kernel={name!r}) with its parameters is no kernel that is known here by that name: pass it to certify_full "
+            f"Nystroem(kernel={name!r}) with its parameters is no kernel known here by that name: pass it to certify_full "
             "as kernel=, a name or a kernel object of zerogap.kernels."
         )
-    return as_kernel({"polynomial": "poly"}.get(name, name), options["gamma"], options.get("degree", 3), options.get("coef0", 0.0))
+    return as_kernel(
+        {"polynomial": "poly"}.get(name, name), options["gamma"], options.get("degree", 3), options.get("coef0", 0.0)
+    )

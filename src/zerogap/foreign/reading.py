@@ -274,7 +274,9 @@ def _linear_classifier(training: Training) -> Iterator[Part]:
         # LIBLINEAR weighs the class that is looked for, and all of the rest as they are.
         factors = training.class_factors[codes]
         cost = training.weight * (factors if classes.size == 2 else np.where(positive, factors, 1.0))
-        problem = build(gram(LOOKED_AT), np.where(positive, 1.0, -1.0), C, sample_weight=cost, fit_intercept=_is_free(model))
+        problem = build(
+            gram(LOOKED_AT), np.where(positive, 1.0, -1.0), C, sample_weight=cost, fit_intercept=_is_free(model)
+        )
         name = "" if classes.size == 2 else f"{classes[k]} against the rest"
         w = _vector(coef[k], float(intercept[k]), scale)
         yield Vector(name, problem, np.arange(training.n), gram, X, w, float(intercept[k]))

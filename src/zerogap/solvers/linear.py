@@ -259,6 +259,7 @@ def seconds_of_step(n: int, d: int, nonzeros: int) -> float:
 
 
 def go_to(problem: DualProblem, state: PairState, beta: np.ndarray, residual: np.ndarray) -> None:
+    """Put the state at a point, whose residual is known."""
     state.beta[:], state.residual[:] = beta, residual
     state.up_offset[:], state.low_offset[:] = problem.up_offset(beta), problem.low_offset(beta)
 
@@ -309,7 +310,9 @@ def _products(X: Any, inside: np.ndarray, slope: np.ndarray, size: int) -> np.nd
     """Return the sum of x x' / slope over some points, its upper triangle; with a bias each x has a one behind it."""
     d, H = X.shape[1], np.zeros((size, size), order="F")
     if sp.issparse(X) and X.nnz < MOSTLY_ZERO * X.shape[0] * d:  # entry by entry is less work than with all zeros
-        _add_products(X.data, X.indices, X.indptr, inside, slope, size > d, H)
+        X = X if X.has_sorted_indices else X.sorted_indices()
+        indices = X.indices.astype(np.int32, copy=False).view(np.uint32)
+        _add_products(X.data, indices, X.indptr, inside, slope, size > d, H.T)
         return H
     at_once = max(GATHERED // size, 1)
     for start in range(0, inside.size, at_once):
@@ -325,23 +328,22 @@ def _products(X: Any, inside: np.ndarray, slope: np.ndarray, size: int) -> np.nd
 
 @jit
 def _add_products(data, indices, edges, inside, slope, has_bias, H):
-    """Add x x' / slope of some sparse points to the upper triangle of H; the last row is that of the bias, if there is one."""
+    """Add x x' / slope of some sparse points to the lower triangle of H; the last row is that of the bias, if there is one.
+
+    Indices are sorted, and unsigned: then nothing has to be asked of them.
+    """
     last = H.shape[0] - 1
     for p in range(inside.size):
         i = inside[p]
-        own = 1.0 / slope[i]
+        own, first = 1.0 / slope[i], edges[i]
         if has_bias:
             H[last, last] += own
-        for m in range(edges[i], edges[i + 1]):
+        for m in range(first, edges[i + 1]):
             j, value = indices[m], own * data[m]
             if has_bias:
-                H[j, last] += value
-            for l in range(edges[i], m + 1):
-                k = indices[l]
-                if k <= j:
-                    H[k, j] += value * data[l]
-                else:
-                    H[j, k] += value * data[l]
+                H[last, j] += value
+            for other in range(first, m + 1):
+                H[j, indices[other]] += value * data[other]
 
 
 @inline

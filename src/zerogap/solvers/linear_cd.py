@@ -24,7 +24,8 @@ import scipy.sparse as sp
 
 from zerogap import limits, precision, validation
 from zerogap.compiled import inline, inline_sums, jit, prefetch
-from zerogap.problem import DualProblem, ProblemArrays, arrays_of
+from zerogap.kernels import UNIT
+from zerogap.problem import DualProblem, arrays_of
 from zerogap.solvers import linear, pair
 from zerogap.solvers.base import Info
 from zerogap.solvers.pair import SMALLEST, PairState
@@ -34,8 +35,8 @@ HELD, CHUNK = 64_000_000, 8
 AHEAD, LINE = 4, 64  # visits, and bytes of memory that come at once
 FIRST_VISITS, MORE_VISITS = 2.0, 0.1  # in a step: times the points, and of all visits so far
 RENEWED = 50  # sweeps after which w is computed afresh
-# Seconds, to compare one with the other: a sweep, and more for each nonzero entry; Newton steps that it takes, as a rule, with corners
-# and without; sweeps that it takes at least.
+# Seconds, to compare one with the other: a sweep, and more for each nonzero entry.  Newton steps that it takes, as a rule, with
+# corners and without; sweeps that it takes at least.
 SWEEP, VISITED, CORNER_STEPS, SMOOTH_STEPS, LEAST_SWEEPS = 5e-6, 4e-9, 25, 10, 60
 NARROW = 0.1  # of the range of the targets: width of the first stretch after sweeps
 REACH = 0.1  # rho, as a share of the mean curvature
@@ -60,7 +61,9 @@ class Rows(NamedTuple):
             edges = X.indptr.astype(np.int64)
             return cls(X.data, indices, edges[:-1], edges[1:] - has_constant, True)
         starts = np.arange(n) * d
-        return cls(np.ascontiguousarray(X).reshape(-1), np.empty(0, dtype=np.uint32), starts, starts + d - has_constant, False)
+        return cls(
+            np.ascontiguousarray(X).reshape(-1), np.empty(0, dtype=np.uint32), starts, starts + d - has_constant, False
+        )
 
 
 class Sweeps:
@@ -117,7 +120,7 @@ class Sweeps:
         return done, worst
 
     def _balance(self, problem: DualProblem) -> None:
-        """Let the multiplier follow what the sum is off; with a constant feature, of the sum that has the multiplier for bias."""
+        """Let the multiplier follow what the sum is off; of a constant feature, from the sum whose bias the multiplier is."""
         if problem.total is not None:
             self.bias[2] = problem.excess(self.beta)
         elif self.constant:
@@ -210,7 +213,10 @@ class LinearCD:
         change = beta - sweeps.beta
         if change.any():
             residual = residual - sweeps.X @ (sweeps.X.T @ change) - problem.ridge * change
-        linear.take(problem, state, beta, residual)
+        # Near the optimum objectives differ by rounding alone, while the violation still falls.
+        slack = 4.0 * UNIT * float(np.abs(beta) @ (np.abs(problem.target) + np.abs(residual)))
+        if problem.objective(beta, residual) <= problem.objective(state.beta, state.residual) + slack:
+            linear.go_to(problem, state, beta, residual)
 
     def _descend(self, problem: DualProblem, state: PairState, max_steps: int) -> Info:
         """Take Newton steps; where they are lost, sweeps go on from where they have led."""
@@ -260,7 +266,7 @@ def constant_feature(X: Any) -> float:
 
     It makes every pair of points alike, so that coefficients one at a time come on slowly: it is treated as a bias is.
     """
-    n, d = X.shape
+    d = X.shape[1]
     if not sp.issparse(X):
         last = X[:, -1]
     else:
