@@ -582,7 +582,7 @@ def bad(**changes):
         (lambda: (bad()[0][:0], bad()[1][:0]), ValueError, "All partitions are empty"),
         (lambda: (*bad(), parted(np.zeros(150), PARTS[2])), ValueError, "sample_weight is zero for every point"),
         (
-            lambda: (*bad(), parted(np.full(150, -1.0), PARTS[2])),
+            lambda: (*bad(), parted(np.where(np.arange(150) == 7, -1.0, 1.0), PARTS[2])),
             ValueError,
             "Partition 0: sample_weight must be finite",
         ),

@@ -51,7 +51,7 @@ class SVC(ClassifierMixin, DaskMachine):
     max_iter : int, default -1
         Limit on the rounds; -1 is none.
     max_time : float, optional
-        Limit in seconds for each two-class problem.
+        Limit in seconds for each two-class problem; reading the data does not count.
     warm_start : bool, default False
         Start from the coefficients of the last fit, if the data has as many rows.
     decision_function_shape : str, default "ovr"
@@ -308,7 +308,7 @@ class SVR(RegressorMixin, DaskMachine):
     max_iter : int, default -1
         Limit on the rounds; -1 is none.
     max_time : float, optional
-        Limit in seconds.
+        Limit in seconds; reading the data does not count.
     warm_start : bool, default False
         Start from the coefficients of the last fit, if the data has as many rows.
     verbose : bool, default False
