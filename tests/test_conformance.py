@@ -6,6 +6,7 @@ A new solver needs no test of these; its own file tests what is its own.
 import copy
 import functools
 import itertools
+import operator
 from dataclasses import replace
 
 import naive
@@ -143,16 +144,31 @@ def names():
 def claimed(chosen=None):
     """Make a check of one solver on one problem a test of every solver on the problems it claims, all of them or those chosen.
 
-    A test takes the problems of one formulation together, which is faster, and says which of them has failed.  Variants of
-    a solver are among the long forms.
+    At once each solver has one problem of each formulation, another kind of points each time; the long form has them all
+    together, which is faster, and says which of them has failed.  Variants of a solver are among the long forms.
     """
-    groups = itertools.groupby(sorted(names() if chosen is None else chosen), key=lambda name: (name[0], name[2]))
+    key = operator.itemgetter(0, 2)  # formulation, and whether it has a bias
+    groups = itertools.groupby(sorted(names() if chosen is None else chosen, key=key), key=key)
     groups = {f"{formulation}-{'bias' if bias else 'no-bias'}": list(group) for (formulation, bias), group in groups}
-    pairs = [
-        pytest.param(solver, mine, id=f"{label}-{solver}", marks=[] if solver in SOLVERS else pytest.mark.long)
+    claims = [
+        (solver, label, mine)
         for solver, entry in ENTRIES.items()
         for label, group in groups.items()
         if (mine := [name for name in group if entry.claims(made(*name))])
+    ]
+    pairs = [
+        pytest.param(
+            solver,
+            [mine[turn % len(mine)]],
+            id=f"{label}-{solver}",
+            marks=[] if solver in SOLVERS else pytest.mark.long,
+        )
+        for turn, (solver, label, mine) in enumerate(claims)
+    ]
+    pairs += [
+        pytest.param(solver, mine, id=f"{label}-{solver}-all", marks=pytest.mark.long)
+        for solver, label, mine in claims
+        if len(mine) > 1
     ]
 
     def decorate(check):
