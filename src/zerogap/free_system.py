@@ -28,7 +28,7 @@ DEPENDENT = 1e-13
 # a length of zero: this, times the square of their sum.
 DISTANCE_ROUNDING = 4e-16
 
-FAR = 0.25  # of many points that tie one is as good as any if this much of its corner is left
+FAR, MANY = 0.25, 8  # of so many points that tie one is as good as any if this much of its corner is left
 INDEPENDENT = 1e-3  # if so much is left of all of them they may be added at once
 
 BLOCK = 64  # rows of the factor that are solved for at once, all the work between them being a product of matrices
@@ -246,7 +246,7 @@ class DenseFreeSystem(FreeSystem):
         )
 
     def farthest(self, points: np.ndarray) -> int:
-        """Return the first of some points that is plainly far from those in the system, or else the one that is farthest.
+        """Return that of some points which is farthest from those in the system; of many the first that is plainly far.
 
         The square of what a point would have on the factor's diagonal is its squared distance from the span of those in the
         system, all with sqrt(tau) as one more feature.
@@ -356,7 +356,7 @@ def append_point(K, i, points, factor, forward_ones, m, tau, d):
 
 @jit_sums
 def _farthest(K, candidates, points, factor, m, tau):
-    """Return the first candidate of whose corner enough would be left, or else the one of whose corner most is."""
+    """Return the candidate of whose corner most would be left; if there are many, the first of whose corner enough would be."""
     best, most, column = 0, -HUGE, np.empty(m)
     for c in range(candidates.size):
         i = candidates[c]
@@ -368,7 +368,7 @@ def _farthest(K, candidates, points, factor, m, tau):
             left -= column[k] * column[k]
         if left > most:
             best, most = c, left
-        if left >= FAR * (K[i, i] + tau):
+        if candidates.size > MANY and left >= FAR * (K[i, i] + tau):
             break
     return best
 
