@@ -22,6 +22,7 @@ REFUSALS: tuple[tuple[type[BaseException], str], ...] = (
     (ValueError, r"gamma='scale' is 1 / .*is too (small|large) for float64\. Scale the features"),
     (ValueError, r"moves one coefficient at a time, which a free bias forbids.*Use a solver that moves pairs"),
     (ValueError, r"solves a linear system: it takes problems without box, tube and bias.*use solver='smo'"),
+    (ValueError, r"keeps the vector w of a linear kernel.*Use a solver that takes all, such as 'smo'"),
     (ValueError, r"finds the nearest points of the convex hulls of two classes.*Use solver='smo'"),
     (ValueError, r"on its diagonal is not positive definite in float64\. Raise noise"),
     (ValueError, r"A precomputed kernel must be positive semidefinite.*Clip its eigenvalues"),
