@@ -319,6 +319,15 @@ def test_an_approximate_path_is_drawn_with_its_gap(show, tmp_path):
         gap = page.evaluate("() => { zerogap.isMoving = false; zerogap.evaluate(); return zerogap.known.gap; }")
         assert path.certificate_at(C).relative_gap - 1e-12 <= gap <= 1e-3  # by the path's bias, and by the best one
     assert "an approximate path" in page.locator(".zg-proved").text_content()
+    assert page.locator(".zg-approximate").inner_text() == "approximate: within a relative gap of 0.001 at every C"
+    # What only an exact path knows is not claimed: points on the margin, events.
+    said = page.locator(".zg-root").inner_text()
+    assert "on the margin" not in said
+    assert "event" not in said.lower()
+    assert "between the bounds" in page.locator(".zg-say").inner_text()
+    page.locator("[data-event='2']").click()
+    assert now(page) == pytest.approx(path.C[2], rel=1e-12)
+    assert page.locator("[data-event='2']").get_attribute("aria-current") == "true"
 
 
 # Longer.

@@ -137,7 +137,11 @@ def test_a_path_draws_its_coefficients_its_sets_and_its_elbow(followed, name):
     np.testing.assert_array_equal(drawn.values, path.n_free[:-1][::order])
     np.testing.assert_array_equal(drawn.edges, path.value_of(path.lam)[::order])
     assert elbow.get_xlabel() == path.parameter
-    assert all(ax.get_ylabel() for ax in (lines, bands, elbow))
+    assert lines.get_ylabel()
+    assert bands.get_ylabel()
+    assert elbow.get_ylabel() in ("on the margin", "on the edge of the tube", "predicted exactly", "on the boundary")
+    assert (elbow.get_ylabel() == "on the margin") == path.family.is_hinge
+    assert (elbow.get_ylabel() == "on the boundary") == (path.parameter == "nu")
     assert elbow.get_xscale() == ("log" if path.parameter == "C" else "linear")
 
 
@@ -192,6 +196,19 @@ def assert_bands(path, ax):
     )
     assert (tops.max(axis=1) == n).all()
     assert (bottoms.min(axis=1) == 0).all()
+
+
+def test_approximate_paths_say_that_they_are(followed):
+    said = "approximate, within a relative gap of 0.01"
+    model = SVCPath(gamma=1.0, C_max=10.0, gap=0.01).fit(X, Y)
+    lines, bands, elbow = model.plot()
+    assert lines.get_title(loc="right").startswith(said)
+    assert texts(bands) == ["at the cap", "between the bounds", "at zero"]
+    assert elbow.get_ylabel() == "between the bounds"
+    assert said in model.plot("sets").get_title(loc="right")
+    search = SVCPathCV(gamma=1.0, C_max=10.0, gap=0.01, cv=2).fit(X, Y)
+    assert said in search.plot().get_title(loc="left")
+    assert "approximate" not in followed["classes"].plot("sets").get_title(loc="right")
 
 
 def test_rows_to_draw_can_be_chosen(followed):

@@ -2,7 +2,7 @@
 
 import { BODY } from "./body.js";
 import { Chart, chartColours, stepped } from "./charts.js";
-import { EventList } from "./events.js";
+import { eventList, solutionList } from "./events.js";
 import { drawRug } from "./frame.js";
 import { Grids } from "./grids.js";
 import { amongPoints, onGrid } from "./kernels.js";
@@ -50,7 +50,7 @@ export class Explorer extends View {
     const data = (this.data = this.payload.paths[k]);
     const path = (this.path = data.lines ? new LinePath(data.lines) : new Path(data.path));
     this.cursor = this.newCursor();
-    this.mode = MODES[data.mode ?? "classes"];
+    this.mode = MODES[data.isApproximate ? "approximate" : (data.mode ?? "classes")];
     this.training = amongPoints(data);
     this.training &&= new Sum(this.training, path.n);
     this.trainingCost = 1;
@@ -60,7 +60,7 @@ export class Explorer extends View {
     const points =
       data.total > path.n ? `${count(data.total)} rows, ${count(path.n)} distinct points` : `${count(path.n)} points`;
     this.find(".zg-sub").textContent =
-      `${points}${features} · ${data.kernel.words} · ${count(path.point.length)} events · ` +
+      `${points}${features} · ${data.kernel.words} · ${data.isApproximate ? `${count(path.C.length)} solutions` : `${count(path.point.length)} events`} · ` +
       `${path.parameter} from ${number(path.C[0])} to ${number(path.C[path.segments])}`;
     this.find(".zg-main").innerHTML = BODY;
     this.fillStats();
@@ -68,10 +68,11 @@ export class Explorer extends View {
     const [low, high] = [this.onSlider(path.C[0]), this.onSlider(path.C[path.segments])];
     const label = path.isLog ? `${path.parameter}, on a logarithmic scale` : path.parameter;
     this.setRange(low, high, label, () => this.moveTo(path.isLog ? 10 ** this.value : this.value));
-    this.list = new EventList(this.find(".zg-list"), path, (e) => this.jump(e), data.mode);
-    this.find(".zg-events small").textContent = `${count(path.point.length)}, click to jump`;
+    this.fillList();
     const proved = `at most ${number(data.largestGap, 2)}`;
     this.find(".zg-proved").textContent = `Proven by zerogap for every ${path.parameter} of this path, rounding included: ${proved}${data.isApproximate ? ", an approximate path" : ""}.`;
+    this.find(".zg-approximate").hidden = !data.isApproximate;
+    this.find(".zg-approximate").textContent = `approximate: within a relative gap of ${number(data.gap)} at every C`;
     this.fillLegend();
     this.fillWays();
     this.makeCharts();
@@ -100,6 +101,20 @@ export class Explorer extends View {
       one.firstChild.textContent = words;
       score.before(one);
     }
+  }
+
+  /** List the events, or of an approximate path, whose events are not known, the solutions it is made of. */
+  fillList() {
+    const { path, data } = this;
+    const place = this.find(".zg-list");
+    const isKnown = !data.isApproximate;
+    this.list = isKnown
+      ? eventList(place, path, (e) => this.jump(e), data.mode)
+      : solutionList(place, path, (k) => this.jumpToSolution(k));
+    this.find(".zg-events span").textContent = isKnown ? "Events" : "Solutions computed";
+    this.find(".zg-events small").textContent = isKnown
+      ? `${count(path.point.length)}, click to jump`
+      : `${count(path.C.length)}, click to jump; between two of them it is not known where points change sets`;
   }
 
   fillLegend() {
@@ -211,6 +226,12 @@ export class Explorer extends View {
     this.select(this.path.point[event]);
   }
 
+  jumpToSolution(k) {
+    this.pause();
+    this.setC(this.path.C[k]);
+    this.list.mark(k, { follow: false });
+  }
+
   /** Go to the next breakpoint, or the one before. */
   step(way) {
     const { path, cursor } = this;
@@ -234,8 +255,15 @@ export class Explorer extends View {
     for (const chart of this.charts) chart.mark(this.C);
     if (!this.isMoving || began - this.listed > LIST_EVERY) {
       this.listed = began;
-      this.list.mark(this.cursor.events - 1);
+      this.list.mark(this.lastListed);
     }
+  }
+
+  /** Return the row of the list that was the last up to here. */
+  get lastListed() {
+    const { cursor, path, data } = this;
+    if (!data.isApproximate) return cursor.events - 1;
+    return cursor.C >= path.C[path.segments] ? path.segments : cursor.k;
   }
 
   tell() {
@@ -530,7 +558,7 @@ export class Explorer extends View {
     const { path, position } = this;
     drawRug(
       this.find(".zg-rug"),
-      Float64Array.from(path.eventC, (C) => this.onSlider(C)),
+      Float64Array.from(this.data.isApproximate ? path.C : path.eventC, (C) => this.onSlider(C)),
       position.low,
       position.high,
       this.colours.faint,

@@ -96,7 +96,7 @@ def _of_any_path(path: Any, labels: tuple[str, str], feature_names: Any) -> dict
     found = geometry.described(gram, gram.X if path.X is None else path.X, sought, feature_names)
     total = int((path.points.group >= 0).sum())
     found |= {"lines": straight.encoded(path), "mode": mode, "labels": list(labels), "largestGap": path.largest_gap_}
-    found |= {"total": total, "isApproximate": path.kind == "ApproximatePath"}
+    found |= {"total": total, "isApproximate": path.kind == "ApproximatePath", "gap": getattr(path, "gap", None)}
     if target is not None:
         found |= {"target": array(target), "epsilon": path.epsilon if path.parameter == "C" else None}
     return found
