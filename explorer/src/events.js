@@ -1,7 +1,7 @@
 // The list of events, or of the solutions of an approximate path: all can be scrolled to, those in sight are in the document.
 
 import { moveWords } from "./modes.js";
-import { change, number } from "./words.js";
+import { change, value } from "./words.js";
 
 const ROW = 34; // pixels: two lines
 
@@ -57,7 +57,7 @@ export function eventList(place, path, jump, mode) {
     const { [e]: i } = path.point;
     const what = moveWords(mode, path.goal[e]) ?? change(path.origin[e], path.goal[e]);
     return (
-      `<span class="zg-event-c">${number(path.eventC[e], 4)}</span>` +
+      `<span class="zg-event-c">${value(path.eventC[e])}</span>` +
       `<span class="zg-event-move"><i class="zg-dot zg-set-${path.origin[e]}"></i>→<i class="zg-dot zg-set-${path.goal[e]}"></i></span>` +
       `<span class="zg-event-what" title="point ${path.rows[i]} ${what}">point ${path.rows[i]} ${what}</span>`
     );
@@ -68,6 +68,6 @@ export function eventList(place, path, jump, mode) {
 /** Return the list of the solutions between which an approximate path is a straight line. */
 export function solutionList(place, path, jump) {
   const row = (k) =>
-    `<span class="zg-event-c">${number(path.C[k], 4)}</span><span class="zg-event-what">solution ${k + 1} of ${path.C.length}</span>`;
+    `<span class="zg-event-c">${value(path.C[k])}</span><span class="zg-event-what">solution ${k + 1} of ${path.C.length}</span>`;
   return new RowList(place, path.C.length, row, jump);
 }

@@ -14,7 +14,7 @@ import { classesOf, gapInWords, largest, samplesOf, scoreAt } from "./reading.js
 import { paletteOf, Scene } from "./scene.js";
 import { certificate, Sum } from "./sum.js";
 import { View } from "./view.js";
-import { count, number, some } from "./words.js";
+import { count, number, some, value } from "./words.js";
 
 const SHOWN = 40; // points in the chart of coefficients
 const NEAR = 14; // pixels
@@ -61,7 +61,7 @@ export class Explorer extends View {
       data.total > path.n ? `${count(data.total)} rows, ${count(path.n)} distinct points` : `${count(path.n)} points`;
     this.find(".zg-sub").textContent =
       `${points}${features} · ${data.kernel.words} · ${data.isApproximate ? `${count(path.C.length)} solutions` : `${count(path.point.length)} events`} · ` +
-      `${path.parameter} from ${number(path.C[0])} to ${number(path.C[path.segments])}`;
+      `${path.parameter} from ${value(path.C[0])} to ${value(path.C[path.segments])}`;
     this.find(".zg-main").innerHTML = BODY;
     this.fillStats();
     this.scene = new Scene(this.find(".zg-picture"), path.n, () => this.draw());
@@ -77,10 +77,8 @@ export class Explorer extends View {
     this.fillWays();
     this.makeCharts();
     this.listenToPicture();
-    const width = ([from, to]) => this.onSlider(to) - this.onSlider(from);
-    const [best] = [...(data.best ?? [])].sort((one, two) => width(two) - width(one));
-    const middle = best ? (this.onSlider(best[0]) + this.onSlider(best[1])) / 2 : (low + high) / 2;
-    this.setC(C ?? (path.isLog ? 10 ** middle : middle));
+    const middle = (low + high) / 2;
+    this.setC(C ?? data.opening?.value ?? (path.isLog ? 10 ** middle : middle));
   }
 
   newCursor() {
@@ -270,11 +268,11 @@ export class Explorer extends View {
     const { cursor } = this;
     const [title, text] = this.mode.story(this);
     const name = this.path.parameter;
-    write(this.find(".zg-c"), `${name} = ${number(cursor.C, 4)}`);
-    write(this.find(".zg-value"), `${name === "epsilon" ? "ε" : name === "nu" ? "ν" : name} = ${number(cursor.C, 3)}`);
+    write(this.find(".zg-c"), `${name} = ${value(cursor.C)}`);
+    write(this.find(".zg-value"), `${name === "epsilon" ? "ε" : name === "nu" ? "ν" : name} = ${value(cursor.C)}`);
     write(this.find("h2"), title);
     write(this.find(".zg-say"), text);
-    if (!this.isMoving) this.scene.canvas.setAttribute("aria-label", `${name} = ${number(cursor.C, 4)}. ${title}. ${text}`);
+    if (!this.isMoving) this.scene.canvas.setAttribute("aria-label", `${name} = ${value(cursor.C)}. ${title}. ${text}`);
     this.stat("support", `${count(cursor.counts[1] + cursor.counts[2])}`);
     this.stat("left", count(cursor.counts[2]));
     const { curve } = this.data;
@@ -493,18 +491,23 @@ export class Explorer extends View {
     this.find(".zg-score-chart").hidden = false;
     const of = this.payload.paths.length > 1 ? ` of all ${count(classesOf(this.payload.paths.length))} classes` : "";
     const name = `${curve.name ?? "score"}${of}`;
-    this.find(".zg-score dt").textContent = `held-out ${curve.short ?? "score"}${of ? ", all classes" : ""}`;
-    this.find(".zg-score-chart h3").firstChild.textContent = `Held-out ${name} `;
-    const intervals = this.data.best.map(([a, b]) => (a === b ? number(a) : `${number(a)} to ${number(b)}`));
+    this.find(".zg-score dt").textContent = `${curve.of ?? "held-out"} ${curve.short ?? "score"}${of ? ", all classes" : ""}`;
+    this.find(".zg-score-chart h3").firstChild.textContent = `${curve.of === "cross-validated" ? "Cross-validated" : "Held-out"} ${name} `;
+    const intervals = this.data.best.map(([a, b]) => (a === b ? value(a) : `${value(a)} to ${value(b)}`));
     const more = intervals.length > 3 ? ` and ${intervals.length - 3} more` : "";
+    const { best, bestScore, opening } = this.data;
+    const isAtEnd = best.length && best.at(-1)[1] >= this.path.C[this.path.segments] * (1 - 1e-9);
     this.find(".zg-score-chart small").textContent =
-      `best ${number(this.data.bestScore, 4)} for ${over.xName} in ${intervals.slice(0, 3).join(", ")}${more}`;
+      `best ${number(bestScore, 4)} for ${over.xName} in ${intervals.slice(0, 3).join(", ")}${more}` +
+      `${isAtEnd && this.path.isLog ? `, up to the end of the range: a larger ${over.xName} may be better` : ""}` +
+      `${opening ? `. Opened at ${value(opening.value)}, ${opening.words}.` : ""}`;
     this.charts.push(
       new Chart(this.find(".zg-score-chart div"), {
         y: curve.name ?? "score",
         move,
         ...over,
         bands: this.data.best,
+        lines: opening ? [opening.value] : [],
         data: [Array.from(curve.C), curve.isSmooth ? Array.from(curve.score) : [...curve.score, curve.score.at(-1)]],
         series: [{ colour: "accent", width: 2, ...(curve.isSmooth ? {} : { paths: stepped }) }],
       }),
@@ -559,9 +562,10 @@ export class Explorer extends View {
     drawRug(
       this.find(".zg-rug"),
       Float64Array.from(this.data.isApproximate ? path.C : path.eventC, (C) => this.onSlider(C)),
+      (this.data.best ?? []).map((ends) => ends.map((C) => this.onSlider(C))),
       position.low,
       position.high,
-      this.colours.faint,
+      this.colours,
     );
     this.draw();
   }
