@@ -116,7 +116,9 @@ def test_everything_that_can_be_pressed_works(show, file, model):
     curve = model.score_curve(*make_moons(60, noise=0.3, random_state=1))
     error = np.sqrt(curve.best_score * (1 - curve.best_score) / 60)
     k = np.flatnonzero(curve.score >= curve.best_score - error)[0]
-    assert now(page) == pytest.approx(np.sqrt(curve.C[k] * curve.C[k + 1]))  # the first that is about as good as the best
+    assert now(page) == pytest.approx(
+        np.sqrt(curve.C[k] * curve.C[k + 1])
+    )  # the first that is about as good as the best
     where = page.locator(".zg-c").inner_text()
     assert page.locator(".zg-value").inner_text() == where  # the same digits
     assert f"Opened at {where.removeprefix('C = ')}," in page.locator(".zg-score-chart small").inner_text()
@@ -184,7 +186,9 @@ def test_solvers_are_replayed_step_by_step(show, tmp_path):
     comparison = compare(problem, ["smo", "simple-svm"], frames=60, stop=RelativeGap(1e-8))
     page = show(comparison.explore(tmp_path / "race.html"))
     slider = page.locator("input[type=range]")
-    assert float(slider.input_value()) == pytest.approx(float(slider.get_attribute("min")))  # everything is at the first step
+    assert float(slider.input_value()) == pytest.approx(
+        float(slider.get_attribute("min"))
+    )  # everything is at the first step
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     assert page.evaluate("zerogap.runs[0].step[zerogap.runs[0].at]") >= 1

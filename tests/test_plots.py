@@ -1,6 +1,7 @@
 """Pictures, by what they draw: lines, bands, spans, points and words, beside what the results themselves say."""
 
 import builtins
+import pickle
 from itertools import pairwise
 
 import matplotlib as mpl
@@ -375,13 +376,34 @@ def test_a_search_draws_every_curve_its_error_and_what_was_chosen(searched):
         name = f"gamma = {gamma:g},\nmean over 3 folds" if k == chosen else f"gamma = {gamma:g}"
         np.testing.assert_array_equal(lines[name].get_xdata(), curve.edges)
         np.testing.assert_array_equal(lines[name].get_ydata()[:-1], curve.mean.score)
-    (at,), (score,) = lines[f"chosen: C = {searched.C_:.4g}"].get_data()
+    (at,), (score,) = lines[f"chosen: C = {searched.C_:.4g},\nby one standard error"].get_data()
     assert (at, score) == (searched.C_, searched.best_score_)
     np.testing.assert_allclose(spans(ax), searched.best_intervals_, rtol=1e-12)
-    grid = ax.lines[2]
+    curve, limit = searched.cv_curve_, lines["one standard error\nbelow the best"].get_ydata()[0]
+    assert limit == pytest.approx(curve.best_score - curve.std_error(curve.best_C))
+    assert score >= limit
+    (grid,) = [line for line in ax.lines if line.get_label().startswith("grid")]
     np.testing.assert_array_equal(grid.get_ydata(), searched.cv_curve_(grid.get_xdata()))
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale()) == ("C", "accuracy", "log")
     assert any(text.startswith(f"best: {searched.cv_curve_.best_score:.4g} ± ") for text in texts(ax))
+
+
+def test_other_kernels_have_neither_the_colour_of_the_best_nor_of_the_grid(searched):
+    for style in ("default", "dark_background"):
+        with plt.style.context(style):
+            ax = searched.plot(grid=5)
+        others = {line.get_color() for line in ax.lines if line.get_label().startswith("gamma") and line.get_alpha()}
+        assert len(others) == 2
+        assert others.isdisjoint({look.GREEN, look.ORANGE, look.VERMILLION, look.palette(ax)[0]})
+
+
+def test_scores_are_called_by_their_names(searched):
+    model = SVCPath(gamma=1.0, C_max=10.0).fit(X, Y)
+    assert model.score_curve(X, Y).plot().get_ylabel() == "accuracy"
+    assert model.score_curve(X, Y, scoring="balanced_accuracy").plot().get_ylabel() == "balanced accuracy"
+    assert model.score_curve(X, Y, scoring="roc_auc").plot().get_ylabel() == "roc auc"
+    assert searched.cv_curve_.plot().get_ylabel() == "accuracy"
+    assert pickle.loads(pickle.dumps(model.score_curve(X, Y))).name == "accuracy"
 
 
 def test_the_band_is_one_standard_error_wide(searched):

@@ -127,7 +127,9 @@ def write_page(
 
     held_out = (parts.test, parts.y_test) if parts.y_test.size else (None, None)
     with report.working("writing the page"):
-        payload = model._payload(*held_out, None, None, parts.preparation.feature_names, title, chosen)
+        payload = model._payload(*held_out, None, None, parts.feature_names, title, chosen)
+        for data in payload["paths"]:
+            data["labels"] = parts.class_names(data["labels"])
         page = shown(payload, file)
     report.say(f"\n{page} ({page.stat().st_size / 1e6:.1f} MB): open it in a browser")
     return page

@@ -200,6 +200,5 @@ def _write_pictures(
         from zerogap.explorer.page import shown
 
         with report.working("writing the page"):
-            names = parts.preparation.feature_names
-            page = shown(model._payload(curve, names, parts.name, chosen), options.explore)
+            page = shown(model._payload(curve, parts.feature_names, parts.name, chosen), options.explore)
         report.say(f"\n{page} ({page.stat().st_size / 1e6:.1f} MB): open it in a browser")

@@ -22,6 +22,7 @@ from zerogap.estimators.fold_paths import Fold, FoldPath, Rows, Task, run, trans
 from zerogap.estimators.path_points import PathMachine
 from zerogap.kernels import as_kernel, is_precomputed
 from zerogap.limits import interruptible
+from zerogap.path import ScoreCurve
 from zerogap.path._svm_path import _check_gap, check_limits, check_range
 from zerogap.path.pairwise import CACHE
 from zerogap.wording import count, number
@@ -330,7 +331,14 @@ class PathCV(KernelMachine):
         return plot_cv(self, grid, ax=ax)
 
     def explore(
-        self, file: Any, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None, title: str | None = None
+        self,
+        file: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        feature_names: Any = None,
+        title: str | None = None,
     ) -> Any:
         """Show the kernel that was chosen at every C, the score of the folds beside it: a page, or with None a widget.
 
@@ -375,8 +383,8 @@ class PathCV(KernelMachine):
         payload = path._payload(*held_out, self.cv_curve_.mean, feature_names, title, chosen)
         for data in payload["paths"]:
             data["curve"] |= {"of": "cross-validated"}
-            data["curve"].setdefault("name", self._scoring_name.replace("_", " "))
-            data["curve"].setdefault("short", data["curve"]["name"])
+            if data["curve"]["name"] == ScoreCurve.name:  # a mean has none
+                data["curve"] |= dict.fromkeys(("name", "short"), self._scoring_name.replace("_", " "))
         return payload
 
     @property

@@ -529,7 +529,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         validation.check_known_labels(y, self.classes_)
         weight = None if sample_weight is None else validation.check_weights(sample_weight, y.size)
         held = Held(self.paths_, K, self._places_in_blocks(), self.classes_, y, weight)
-        return curve_of(
+        curve = curve_of(
             held,
             scoring,
             break_ties=self.break_ties,
@@ -537,6 +537,9 @@ class SVCPath(ClassifierMixin, KernelMachine):
             each=lambda work, number: each(work, number, self.n_jobs),
             samples=samples,
         )
+        if isinstance(scoring, str):
+            curve.name = scoring.replace("_", " ")
+        return curve
 
     def plot(self, show: str = "all", *, pair: Any = None, rows: Any = None, ax: Any = None) -> Any:
         """Draw the path: the trajectories of coefficients, the sets of points as bands, the size of the elbow.
@@ -636,13 +639,10 @@ class SVCPath(ClassifierMixin, KernelMachine):
 
         if (X is None) != (y is None):
             raise ValueError("Held-out points and their labels go together; pass both X and y, or neither.")
-        score_name = held_out = None
+        held_out = None
         if X is not None:
             curve = self.score_curve(X, y, scoring=scoring)
             held_out = len(y) if scoring in (None, "accuracy") else None
-            score_name = (
-                "accuracy" if scoring is None else scoring.replace("_", " ") if isinstance(scoring, str) else None
-            )
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         return of_paths(
             self.paths_,
@@ -650,7 +650,6 @@ class SVCPath(ClassifierMixin, KernelMachine):
             curve=curve,
             feature_names=names,
             title=title,
-            score_name=score_name,
             held_out=held_out,
             chosen=chosen,
         )

@@ -61,7 +61,6 @@ def of_paths(
     curve: "ScoreCurve | None" = None,
     feature_names: Any = None,
     title: str | None = None,
-    score_name: str | None = None,
     held_out: int | None = None,
     chosen: tuple[float, str] | None = None,
 ) -> dict[str, Any]:
@@ -69,7 +68,7 @@ def of_paths(
 
     ``held_out`` is the number of points that the score, an accuracy, is of.  ``chosen`` is where the page opens, and why.
     """
-    named = {} if curve is None else _of_curve(curve, score_name)
+    named = {} if curve is None else _of_curve(curve)
     if chosen is None and curve is not None:
         chosen = opening(curve, held_out)
     if chosen is not None:
@@ -151,7 +150,7 @@ def _middle(ends: tuple[float, float], is_log: bool) -> float:
     return float(np.sqrt(ends[0]) * np.sqrt(ends[1]) if is_log else 0.5 * (ends[0] + ends[1]))
 
 
-def _of_curve(curve: Any, name: str | None) -> dict[str, Any]:
+def _of_curve(curve: Any) -> dict[str, Any]:
     best = curve.best_intervals[:MOST_INTERVALS]
     if hasattr(curve, "edges"):  # of a regression: parabolas, drawn as short lines
         C = curve.shown_values(BETWEEN)
@@ -159,5 +158,5 @@ def _of_curve(curve: Any, name: str | None) -> dict[str, Any]:
         score["short"] = SHORT[curve.scoring]
         return {"curve": score, "best": best, "bestScore": curve.best_score}
     score = {"C": array(curve.C), "score": array(curve.score), "isExact": curve.is_exact}
-    score |= {} if name is None else {"name": name, "short": name}
+    score |= {"name": curve.name, "short": curve.name}
     return {"curve": score, "best": best, "bestScore": curve.best_score if best else None}

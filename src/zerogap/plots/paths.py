@@ -115,9 +115,7 @@ def _say_how_exact(paths: Sequence["Path"], ax: Any) -> None:
         return
     below = ax.get_title("right")
     rows = 0 if below or ax.get_legend() is None else -(-len(ax.get_legend().get_texts()) // 3)
-    ax.set_title(
-        f"{within(gap)}\n{below}".strip(), loc="right", fontsize="small", pad=6.0 + LEGEND_ROW * rows
-    )
+    ax.set_title(f"{within(gap)}\n{below}".strip(), loc="right", fontsize="small", pad=6.0 + LEGEND_ROW * rows)
 
 
 # Coefficients.
