@@ -294,7 +294,7 @@ class SVRPath(RegressorMixin, PathMachine):
         now._warn_of_other_scale(X)
         return now._curve(X, y, sample_weight, scoring)
 
-    def explore(  # type: ignore[override]
+    def explore(
         self,
         file: Any = None,
         X: Any = None,

@@ -82,7 +82,7 @@ def plot_cv(model: "PathCV", grid: Any = None, *, ax: Any = None) -> Any:
         curves.draw_curve(ax, model.cv_curves_[k].mean, **style, linewidth=1.0, alpha=0.8, label=name)
     if not curves.is_stepped(chosen.mean):
         _leave_out_the_worst(ax, chosen)
-    if getattr(model, "gap", None) is not None:
+    if model.gap is not None:
         ax.set_title(within(model.gap), loc="left", fontsize="medium")
     ax.set_xlim(min(curve.edges[0] for curve in model.cv_curves_), max(curve.edges[-1] for curve in model.cv_curves_))
     look.legend_beside(ax)
