@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
 from zerogap import SVR, Path, load
-from zerogap.cli import main, solving
+from zerogap.cli import main, pictures, solving
 from zerogap.limits import Exceeded
 from zerogap.path import _svm_path
 
@@ -258,7 +258,21 @@ def test_explore_writes_a_page(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "100 points to train, 50 to test, 4 features" in said
     assert f"{page} (0." in said
-    assert "Iris &amp; more" in page.read_text()
+    text = page.read_text()
+    assert "Iris &amp; more" in text
+    assert '"labels":["versicolor","setosa"]' in text  # as scikit-learn has them
+    assert '"sepal length (cm)"' in text
+
+
+def test_pages_and_pictures_of_a_path_show_the_C_that_folds_have_chosen(tmp_path, monkeypatch, capsys):
+    drawn, page, out = [], tmp_path / "page.html", tmp_path / "out.json"
+    monkeypatch.setattr(pictures, "save", lambda axes, name: drawn.append(axes[0]))
+    files = ["--explore", str(page), "--json", str(out), "--plot", str(tmp_path / "out.png")]
+    assert main(["path", "iris", "--C-max", "10", "--cv", "3", "--no-grid", *files]) == 0
+    C = json.loads(out.read_text())["cross_validation"]["C"]
+    assert f'"opening":{{"value":{C!r},"words":"chosen by 3 folds"}}' in page.read_text()
+    (line,) = [line for line in drawn[0].lines if line.get_label() == f"C = {C:.4g}, chosen by 3 folds"]
+    assert line.get_xdata()[0] == C
 
 
 @pytest.mark.parametrize("output", ["-", "nowhere/page.html"])

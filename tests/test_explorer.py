@@ -8,6 +8,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.preprocessing import StandardScaler
 from test_docs import DOCS, run
 
 from zerogap import (
@@ -17,7 +18,9 @@ from zerogap import (
     Path,
     RelativeGap,
     SVCPath,
+    SVCPathCV,
     SVRPath,
+    SVRPathCV,
     compare,
     datasets,
     one_class_path,
@@ -27,7 +30,9 @@ from zerogap import (
 from zerogap.comparison import Frame, _Film
 from zerogap.explorer import geometry, lines, page, straight
 from zerogap.explorer.encoding import array, decoded, text_of
+from zerogap.explorer.page import opening
 from zerogap.kernels import RBF, Function, Linear
+from zerogap.path import ScoreCurve
 
 
 def payload_of(text):
@@ -310,6 +315,58 @@ def test_estimators_of_such_paths_are_explored(tmp_path):
 
 
 # What is refused.
+
+
+def test_a_page_opens_at_the_first_interval_within_one_standard_error_of_the_best():
+    curve = ScoreCurve(np.array([0.01, 0.1, 1.0, 4.0, 100.0, 1e4]), np.array([0.5, 0.85, 0.92, 0.89, 0.95]))
+    value, words = opening(curve, 80)  # the error is sqrt(0.95 * 0.05 / 80) = 0.0244: 0.9256 is the limit
+    assert value == pytest.approx(1000.0)
+    assert "one standard error (0.024)" in words
+    assert opening(curve, 40)[0] == pytest.approx(2.0)  # 0.0345: 0.9155
+    assert opening(curve, None) == (pytest.approx(1000.0), "where the score is best")
+    twice = ScoreCurve(np.array([0.01, 0.1, 1.0, 4.0, 100.0]), np.array([0.9, 0.8, 0.9, 0.7]))
+    assert opening(twice, None)[0] == pytest.approx(2.0)  # nearer to the middle, which is 1
+    assert opening(ScoreCurve(np.array([0.1, 1.0]), np.array([np.nan])), 10) is None
+
+
+def opened_at(file):
+    (found,) = payload_of(file.read_text())["paths"]
+    return found["opening"]["value"], found["opening"]["words"], found["curve"]
+
+
+def test_a_page_opens_where_it_is_told(tmp_path):
+    X, y = blobs()
+    model = SVCPath(gamma=1.0, C_max=10.0).fit(X, y)
+    assert opened_at(model.explore(tmp_path / "page.html", X, y, C=3.0))[:2] == (3.0, "as it was told to")
+    with pytest.raises(ValueError, match="C=10"):
+        model.explore(tmp_path / "page.html", X, y, C=11.0)
+
+
+def test_a_regression_is_explored_with_held_out_points(tmp_path):
+    X = np.linspace(0.0, 6.0, 30)[:, None]
+    model = SVRPath(C_max=10.0).fit(X[::2], np.sin(X[::2, 0]))
+    page, held_out = tmp_path / "page.html", (X[1::2], np.sin(X[1::2, 0]))
+    at, _, curve = opened_at(model.explore(page, *held_out, scoring="r2"))
+    assert at == pytest.approx(model.score_curve(*held_out, scoring="r2").best_C)
+    assert (curve["name"], curve["short"]) == ("R²", "R²")
+    assert opened_at(model.explore(page, *held_out))[2]["short"] == "−MSE"
+    with pytest.raises(ValueError, match="pass both X and y"):
+        model.explore(page, X)
+
+
+@pytest.mark.parametrize("is_regression", [False, True])
+def test_searches_are_explored_over_all_rows(tmp_path, is_regression):
+    X, y = blobs()
+    options = {"gamma": [0.5, 1.0], "C_max": 10.0, "cv": 3, "transformer": StandardScaler()}
+    search = (SVRPathCV if is_regression else SVCPathCV)(**options).fit(X, np.asarray(y, dtype=float))
+    file = search.explore(tmp_path / "page.html", X, np.asarray(y, dtype=float))
+    at, words, curve = opened_at(file)
+    assert (at, words) == (search.C_, "chosen by 3 folds")
+    assert curve["of"] == "cross-validated"
+    assert curve["name"] == ("minus mean squared error" if is_regression else "accuracy")
+    (found,) = payload_of(file.read_text())["paths"]
+    assert found["kernel"]["gamma"] == search.best_params_["gamma"]
+    assert found["n"] == len(X)
 
 
 def test_what_cannot_be_shown_is_refused_with_what_to_do(tmp_path, monkeypatch):

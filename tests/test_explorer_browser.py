@@ -114,8 +114,14 @@ def now(page):
 def test_everything_that_can_be_pressed_works(show, file, model):
     page, path = show(file), model.path_
     curve = model.score_curve(*make_moons(60, noise=0.3, random_state=1))
-    low, high = max(curve.best_intervals, key=lambda ends: ends[1] / ends[0])
-    assert now(page) == pytest.approx(np.sqrt(low * high))  # it begins in the widest of the best intervals
+    error = np.sqrt(curve.best_score * (1 - curve.best_score) / 60)
+    k = np.flatnonzero(curve.score >= curve.best_score - error)[0]
+    assert now(page) == pytest.approx(
+        np.sqrt(curve.C[k] * curve.C[k + 1])
+    )  # the first that is about as good as the best
+    where = page.locator(".zg-c").inner_text()
+    assert page.locator(".zg-value").inner_text() == where  # the same digits
+    assert f"Opened at {where.removeprefix('C = ')}," in page.locator(".zg-score-chart small").inner_text()
     page.locator("input[type=range]").fill("0.5")
     assert now(page) == pytest.approx(10**0.5)
     wait(page, "document.querySelector('.zg-c').textContent === 'C = 3.162'")
@@ -179,6 +185,10 @@ def test_solvers_are_replayed_step_by_step(show, tmp_path):
     problem = DualProblem.hinge(Gram(X, gamma=1.0), 2.0 * y - 1, C=10.0)
     comparison = compare(problem, ["smo", "simple-svm"], frames=60, stop=RelativeGap(1e-8))
     page = show(comparison.explore(tmp_path / "race.html"))
+    slider = page.locator("input[type=range]")
+    assert float(slider.input_value()) == pytest.approx(
+        float(slider.get_attribute("min"))
+    )  # everything is at the first step
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     assert page.evaluate("zerogap.runs[0].step[zerogap.runs[0].at]") >= 1
@@ -290,13 +300,44 @@ def test_other_paths_are_those_of_python_at_any_value_in_any_order(show, tmp_pat
     assert page.evaluate("zerogap.selected") is not None
 
 
+def test_pages_of_many_classes_and_of_four_solvers_fit_their_screens(show, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    names = load_iris().target_names[y]
+    file = SVCPath(C_max=10.0).fit(X[::3], names[::3]).explore(tmp_path / "iris.html", X[1::3], names[1::3])
+    for width in (390, 360):
+        page = show(file, {"width": width, "height": 844})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        for name in (".zg-tools select", ".zg-theme", ".zg-play", ".zg-slide"):
+            box = page.locator(name).bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+            assert box["y"] + box["height"] <= 844
+        ends = page.evaluate(ENDS_OF_NUMBERS)
+        assert all(end <= begin for _, end, begin in ends), ends
+    problem = DualProblem.hinge(Gram(moons(40)[0], gamma=1.0), 2.0 * moons(40)[1] - 1, C=10.0)
+    race = compare(problem, ["smo", "simple-svm", "smo-mvp", "smo-keerthi"], frames=9).explore(tmp_path / "race.html")
+    for width, rows in ((1280, 1), (1000, 2)):
+        page = show(race, {"width": width, "height": 800})
+        tops = page.evaluate("[...document.querySelectorAll('.zg-run')].map((e) => e.getBoundingClientRect().top)")
+        assert len(set(tops)) == rows
+
+
+# Where each number ends, and where the next one in its row begins.
+ENDS_OF_NUMBERS = """() => {
+  const boxes = [...document.querySelectorAll("dd")].filter((e) => e.offsetParent).map((e) => {
+    const range = document.createRange();
+    range.selectNodeContents(e);
+    return [e.textContent, range.getBoundingClientRect()];
+  });
+  return boxes.slice(1).flatMap(([text, box], k) => (box.top === boxes[k][1].top ? [[text, boxes[k][1].right, box.left]] : []));
+}"""
+
+
 def test_a_curve_of_one_feature_and_its_tube(show, tmp_path):
     X = np.linspace(0.0, 6.0, 40)[:, None]
     y = np.sin(X[:, 0])
     model = SVRPath(epsilon=0.1, C_max=10.0).fit(X[::2], y[::2])
-    page = show(
-        model.explore(tmp_path / "page.html", curve=model.score_curve(X[1::2], y[1::2]), feature_names=["time"])
-    )
+    page = show(model.explore(tmp_path / "page.html", X[1::2], y[1::2], feature_names=["time"]))
     values, xs = page.evaluate(
         "() => { zerogap.setC(2); const { dense, bias, lam } = zerogap.cursor; "
         "const f = Array.from(zerogap.curveSum.of(dense, bias), (F) => F / lam); "
@@ -304,6 +345,7 @@ def test_a_curve_of_one_feature_and_its_tube(show, tmp_path):
     )
     np.testing.assert_allclose(values, model.predict(np.array(xs)[:, None], C=2.0), atol=1e-10)
     assert "minus mean squared error" in page.locator(".zg-score-chart h3").text_content()
+    assert page.locator(".zg-score dt").inner_text() == "held-out −MSE"
     page.locator(".zg-way").select_option("fit")
     wait(page, "zerogap.way === 'fit'")
 
@@ -319,6 +361,15 @@ def test_an_approximate_path_is_drawn_with_its_gap(show, tmp_path):
         gap = page.evaluate("() => { zerogap.isMoving = false; zerogap.evaluate(); return zerogap.known.gap; }")
         assert path.certificate_at(C).relative_gap - 1e-12 <= gap <= 1e-3  # by the path's bias, and by the best one
     assert "an approximate path" in page.locator(".zg-proved").text_content()
+    assert page.locator(".zg-approximate").inner_text() == "approximate: within a relative gap of 0.001 at every C"
+    # What only an exact path knows is not claimed: points on the margin, events.
+    said = page.locator(".zg-root").inner_text()
+    assert "on the margin" not in said
+    assert "event" not in said.lower()
+    assert "between the bounds" in page.locator(".zg-say").inner_text()
+    page.locator("[data-event='2']").click()
+    assert now(page) == pytest.approx(path.C[2], rel=1e-12)
+    assert page.locator("[data-event='2']").get_attribute("aria-current") == "true"
 
 
 # Longer.

@@ -1,6 +1,7 @@
 """Pictures, by what they draw: lines, bands, spans, points and words, beside what the results themselves say."""
 
 import builtins
+import pickle
 from itertools import pairwise
 
 import matplotlib as mpl
@@ -137,7 +138,11 @@ def test_a_path_draws_its_coefficients_its_sets_and_its_elbow(followed, name):
     np.testing.assert_array_equal(drawn.values, path.n_free[:-1][::order])
     np.testing.assert_array_equal(drawn.edges, path.value_of(path.lam)[::order])
     assert elbow.get_xlabel() == path.parameter
-    assert all(ax.get_ylabel() for ax in (lines, bands, elbow))
+    assert lines.get_ylabel()
+    assert bands.get_ylabel()
+    assert elbow.get_ylabel() in ("on the margin", "on the edge of the tube", "predicted exactly", "on the boundary")
+    assert (elbow.get_ylabel() == "on the margin") == path.family.is_hinge
+    assert (elbow.get_ylabel() == "on the boundary") == (path.parameter == "nu")
     assert elbow.get_xscale() == ("log" if path.parameter == "C" else "linear")
 
 
@@ -192,6 +197,19 @@ def assert_bands(path, ax):
     )
     assert (tops.max(axis=1) == n).all()
     assert (bottoms.min(axis=1) == 0).all()
+
+
+def test_approximate_paths_say_that_they_are(followed):
+    said = "approximate, within a relative gap of 0.01"
+    model = SVCPath(gamma=1.0, C_max=10.0, gap=0.01).fit(X, Y)
+    lines, bands, elbow = model.plot()
+    assert lines.get_title(loc="right").startswith(said)
+    assert texts(bands) == ["at the cap", "between the bounds", "at zero"]
+    assert elbow.get_ylabel() == "between the bounds"
+    assert said in model.plot("sets").get_title(loc="right")
+    search = SVCPathCV(gamma=1.0, C_max=10.0, gap=0.01, cv=2).fit(X, Y)
+    assert said in search.plot().get_title(loc="left")
+    assert "approximate" not in followed["classes"].plot("sets").get_title(loc="right")
 
 
 def test_rows_to_draw_can_be_chosen(followed):
@@ -358,13 +376,34 @@ def test_a_search_draws_every_curve_its_error_and_what_was_chosen(searched):
         name = f"gamma = {gamma:g},\nmean over 3 folds" if k == chosen else f"gamma = {gamma:g}"
         np.testing.assert_array_equal(lines[name].get_xdata(), curve.edges)
         np.testing.assert_array_equal(lines[name].get_ydata()[:-1], curve.mean.score)
-    (at,), (score,) = lines[f"chosen: C = {searched.C_:.4g}"].get_data()
+    (at,), (score,) = lines[f"chosen: C = {searched.C_:.4g},\nby one standard error"].get_data()
     assert (at, score) == (searched.C_, searched.best_score_)
     np.testing.assert_allclose(spans(ax), searched.best_intervals_, rtol=1e-12)
-    grid = ax.lines[2]
+    curve, limit = searched.cv_curve_, lines["one standard error\nbelow the best"].get_ydata()[0]
+    assert limit == pytest.approx(curve.best_score - curve.std_error(curve.best_C))
+    assert score >= limit
+    (grid,) = [line for line in ax.lines if line.get_label().startswith("grid")]
     np.testing.assert_array_equal(grid.get_ydata(), searched.cv_curve_(grid.get_xdata()))
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale()) == ("C", "accuracy", "log")
     assert any(text.startswith(f"best: {searched.cv_curve_.best_score:.4g} ± ") for text in texts(ax))
+
+
+def test_other_kernels_have_neither_the_colour_of_the_best_nor_of_the_grid(searched):
+    for style in ("default", "dark_background"):
+        with plt.style.context(style):
+            ax = searched.plot(grid=5)
+        others = {line.get_color() for line in ax.lines if line.get_label().startswith("gamma") and line.get_alpha()}
+        assert len(others) == 2
+        assert others.isdisjoint({look.GREEN, look.ORANGE, look.VERMILLION, look.palette(ax)[0]})
+
+
+def test_scores_are_called_by_their_names(searched):
+    model = SVCPath(gamma=1.0, C_max=10.0).fit(X, Y)
+    assert model.score_curve(X, Y).plot().get_ylabel() == "accuracy"
+    assert model.score_curve(X, Y, scoring="balanced_accuracy").plot().get_ylabel() == "balanced accuracy"
+    assert model.score_curve(X, Y, scoring="roc_auc").plot().get_ylabel() == "roc auc"
+    assert searched.cv_curve_.plot().get_ylabel() == "accuracy"
+    assert pickle.loads(pickle.dumps(model.score_curve(X, Y))).name == "accuracy"
 
 
 def test_the_band_is_one_standard_error_wide(searched):

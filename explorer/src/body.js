@@ -18,6 +18,7 @@ export const BODY = `
     <section class="zg-card zg-story">
       <p class="zg-lead"></p>
       <p class="zg-c"></p>
+      <p class="zg-approximate" hidden></p>
       <h2></h2>
       <p class="zg-say"></p>
       <dl class="zg-stats">
@@ -30,7 +31,7 @@ export const BODY = `
       <p class="zg-proved"></p>
     </section>
     <section class="zg-card zg-events">
-      <h3>Events <small></small></h3>
+      <h3><span></span> <small></small></h3>
       <div class="zg-list" tabindex="0"></div>
     </section>
   </div>

@@ -42,10 +42,10 @@ const logarithmic = { splits, values: figures, filter: (_, found) => found };
 export class Chart {
   constructor(
     place,
-    { title, x, y, series, data, height = 190, isLogY = false, range, bands = [], move, xName = "C", log = 3 },
+    { title, x, y, series, data, height = 190, isLogY = false, range, bands = [], lines = [], move, xName = "C", log = 3 },
   ) {
     this.place = place;
-    this.options = { title, x, y, series, height, isLogY, range, bands, xName, log };
+    this.options = { title, x, y, series, height, isLogY, range, bands, lines, xName, log };
     this.data = data;
     this.move = move;
     this.now = document.createElement("div");
@@ -55,7 +55,7 @@ export class Chart {
   /** Draw in these colours, in the width there is. */
   draw(colours) {
     const { place, options, data } = this;
-    const { y, series, height, isLogY, range, bands, xName, log } = options;
+    const { y, series, height, isLogY, range, bands, lines, xName, log } = options;
     this.plot?.destroy();
     const width = Math.max(place.clientWidth, 200);
     this.plot = new uPlot(
@@ -85,6 +85,10 @@ export class Chart {
                 const b = u.valToPos(to, "x", true);
                 u.ctx.fillStyle = colours.band;
                 u.ctx.fillRect(a, u.bbox.top, Math.max(b - a, 2 * devicePixelRatio), u.bbox.height);
+              }
+              for (const value of lines) {
+                u.ctx.fillStyle = colours.left;
+                u.ctx.fillRect(u.valToPos(value, "x", true), u.bbox.top, 1.5 * devicePixelRatio, u.bbox.height);
               }
             },
           ],

@@ -1,24 +1,24 @@
-// The list of events: all of them can be scrolled to, those in sight are in the document.
+// The list of events, or of the solutions of an approximate path: all can be scrolled to, those in sight are in the document.
 
 import { moveWords } from "./modes.js";
-import { change, number } from "./words.js";
+import { change, value } from "./words.js";
 
 const ROW = 34; // pixels: two lines
 
-export class EventList {
-  constructor(place, path, jump, mode) {
-    Object.assign(this, { place, path, jump, mode, now: -1 });
+class RowList {
+  constructor(place, total, row, jump) {
+    Object.assign(this, { place, total, row, now: -1 });
     place.innerHTML = `<div class="zg-list-all"></div>`;
     this.all = place.firstElementChild;
-    this.all.style.height = `${ROW * path.point.length}px`;
+    this.all.style.height = `${ROW * total}px`;
     place.addEventListener("scroll", () => this.draw(), { passive: true });
     // Rows are drawn anew while the path plays: what counts is the one that was pressed.
     let pressed = null;
     const rowOf = (event) => event.target.closest("[data-event]")?.dataset.event ?? null;
     place.addEventListener("pointerdown", (event) => (pressed = rowOf(event)));
     place.addEventListener("click", (event) => {
-      const row = rowOf(event) ?? pressed;
-      if (row !== null) this.jump(Number(row));
+      const chosen = rowOf(event) ?? pressed;
+      if (chosen !== null) jump(Number(chosen));
     });
     this.draw();
   }
@@ -38,19 +38,36 @@ export class EventList {
   }
 
   draw() {
-    const { place, path, mode } = this;
+    const { place, row, total } = this;
     const first = Math.max(Math.floor(place.scrollTop / ROW) - 2, 0);
-    const last = Math.min(first + Math.ceil((place.clientHeight || 300) / ROW) + 4, path.point.length);
+    const last = Math.min(first + Math.ceil((place.clientHeight || 300) / ROW) + 4, total);
     let html = "";
     for (let e = first; e < last; e++) {
-      const { [e]: i } = path.point;
-      const what = moveWords(mode, path.goal[e]) ?? change(path.origin[e], path.goal[e]);
       html +=
         `<button type="button" class="zg-event" data-event="${e}" aria-current="${e === this.now}" style="top:${ROW * e}px">` +
-        `<span class="zg-event-c">${number(path.eventC[e], 4)}</span>` +
-        `<span class="zg-event-move"><i class="zg-dot zg-set-${path.origin[e]}"></i>→<i class="zg-dot zg-set-${path.goal[e]}"></i></span>` +
-        `<span class="zg-event-what" title="point ${path.rows[i]} ${what}">point ${path.rows[i]} ${what}</span></button>`;
+        `${row(e)}</button>`;
     }
     this.all.innerHTML = html;
   }
+}
+
+/** Return the list of where points change their sets. */
+export function eventList(place, path, jump, mode) {
+  const row = (e) => {
+    const { [e]: i } = path.point;
+    const what = moveWords(mode, path.goal[e]) ?? change(path.origin[e], path.goal[e]);
+    return (
+      `<span class="zg-event-c">${value(path.eventC[e])}</span>` +
+      `<span class="zg-event-move"><i class="zg-dot zg-set-${path.origin[e]}"></i>→<i class="zg-dot zg-set-${path.goal[e]}"></i></span>` +
+      `<span class="zg-event-what" title="point ${path.rows[i]} ${what}">point ${path.rows[i]} ${what}</span>`
+    );
+  };
+  return new RowList(place, path.point.length, row, jump);
+}
+
+/** Return the list of the solutions between which an approximate path is a straight line. */
+export function solutionList(place, path, jump) {
+  const row = (k) =>
+    `<span class="zg-event-c">${value(path.C[k])}</span><span class="zg-event-what">solution ${k + 1} of ${path.C.length}</span>`;
+  return new RowList(place, path.C.length, row, jump);
 }

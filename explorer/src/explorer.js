@@ -2,7 +2,7 @@
 
 import { BODY } from "./body.js";
 import { Chart, chartColours, stepped } from "./charts.js";
-import { EventList } from "./events.js";
+import { eventList, solutionList } from "./events.js";
 import { drawRug } from "./frame.js";
 import { Grids } from "./grids.js";
 import { amongPoints, onGrid } from "./kernels.js";
@@ -14,7 +14,7 @@ import { classesOf, gapInWords, largest, samplesOf, scoreAt } from "./reading.js
 import { paletteOf, Scene } from "./scene.js";
 import { certificate, Sum } from "./sum.js";
 import { View } from "./view.js";
-import { count, number, some } from "./words.js";
+import { count, number, some, value } from "./words.js";
 
 const SHOWN = 40; // points in the chart of coefficients
 const NEAR = 14; // pixels
@@ -50,7 +50,7 @@ export class Explorer extends View {
     const data = (this.data = this.payload.paths[k]);
     const path = (this.path = data.lines ? new LinePath(data.lines) : new Path(data.path));
     this.cursor = this.newCursor();
-    this.mode = MODES[data.mode ?? "classes"];
+    this.mode = MODES[data.isApproximate ? "approximate" : (data.mode ?? "classes")];
     this.training = amongPoints(data);
     this.training &&= new Sum(this.training, path.n);
     this.trainingCost = 1;
@@ -60,26 +60,25 @@ export class Explorer extends View {
     const points =
       data.total > path.n ? `${count(data.total)} rows, ${count(path.n)} distinct points` : `${count(path.n)} points`;
     this.find(".zg-sub").textContent =
-      `${points}${features} · ${data.kernel.words} · ${count(path.point.length)} events · ` +
-      `${path.parameter} from ${number(path.C[0])} to ${number(path.C[path.segments])}`;
+      `${points}${features} · ${data.kernel.words} · ${data.isApproximate ? `${count(path.C.length)} solutions` : `${count(path.point.length)} events`} · ` +
+      `${path.parameter} from ${value(path.C[0])} to ${value(path.C[path.segments])}`;
     this.find(".zg-main").innerHTML = BODY;
     this.fillStats();
     this.scene = new Scene(this.find(".zg-picture"), path.n, () => this.draw());
     const [low, high] = [this.onSlider(path.C[0]), this.onSlider(path.C[path.segments])];
     const label = path.isLog ? `${path.parameter}, on a logarithmic scale` : path.parameter;
     this.setRange(low, high, label, () => this.moveTo(path.isLog ? 10 ** this.value : this.value));
-    this.list = new EventList(this.find(".zg-list"), path, (e) => this.jump(e), data.mode);
-    this.find(".zg-events small").textContent = `${count(path.point.length)}, click to jump`;
+    this.fillList();
     const proved = `at most ${number(data.largestGap, 2)}`;
     this.find(".zg-proved").textContent = `Proven by zerogap for every ${path.parameter} of this path, rounding included: ${proved}${data.isApproximate ? ", an approximate path" : ""}.`;
+    this.find(".zg-approximate").hidden = !data.isApproximate;
+    this.find(".zg-approximate").textContent = `approximate: within a relative gap of ${number(data.gap)} at every C`;
     this.fillLegend();
     this.fillWays();
     this.makeCharts();
     this.listenToPicture();
-    const width = ([from, to]) => this.onSlider(to) - this.onSlider(from);
-    const [best] = [...(data.best ?? [])].sort((one, two) => width(two) - width(one));
-    const middle = best ? (this.onSlider(best[0]) + this.onSlider(best[1])) / 2 : (low + high) / 2;
-    this.setC(C ?? (path.isLog ? 10 ** middle : middle));
+    const middle = (low + high) / 2;
+    this.setC(C ?? data.opening?.value ?? (path.isLog ? 10 ** middle : middle));
   }
 
   newCursor() {
@@ -100,6 +99,20 @@ export class Explorer extends View {
       one.firstChild.textContent = words;
       score.before(one);
     }
+  }
+
+  /** List the events, or of an approximate path, whose events are not known, the solutions it is made of. */
+  fillList() {
+    const { path, data } = this;
+    const place = this.find(".zg-list");
+    const isKnown = !data.isApproximate;
+    this.list = isKnown
+      ? eventList(place, path, (e) => this.jump(e), data.mode)
+      : solutionList(place, path, (k) => this.jumpToSolution(k));
+    this.find(".zg-events span").textContent = isKnown ? "Events" : "Solutions computed";
+    this.find(".zg-events small").textContent = isKnown
+      ? `${count(path.point.length)}, click to jump`
+      : `${count(path.C.length)}, click to jump; between two of them it is not known where points change sets`;
   }
 
   fillLegend() {
@@ -211,6 +224,12 @@ export class Explorer extends View {
     this.select(this.path.point[event]);
   }
 
+  jumpToSolution(k) {
+    this.pause();
+    this.setC(this.path.C[k]);
+    this.list.mark(k, { follow: false });
+  }
+
   /** Go to the next breakpoint, or the one before. */
   step(way) {
     const { path, cursor } = this;
@@ -234,19 +253,26 @@ export class Explorer extends View {
     for (const chart of this.charts) chart.mark(this.C);
     if (!this.isMoving || began - this.listed > LIST_EVERY) {
       this.listed = began;
-      this.list.mark(this.cursor.events - 1);
+      this.list.mark(this.lastListed);
     }
+  }
+
+  /** Return the row of the list that was the last up to here. */
+  get lastListed() {
+    const { cursor, path, data } = this;
+    if (!data.isApproximate) return cursor.events - 1;
+    return cursor.C >= path.C[path.segments] ? path.segments : cursor.k;
   }
 
   tell() {
     const { cursor } = this;
     const [title, text] = this.mode.story(this);
     const name = this.path.parameter;
-    write(this.find(".zg-c"), `${name} = ${number(cursor.C, 4)}`);
-    write(this.find(".zg-value"), `${name === "epsilon" ? "ε" : name === "nu" ? "ν" : name} = ${number(cursor.C, 3)}`);
+    write(this.find(".zg-c"), `${name} = ${value(cursor.C)}`);
+    write(this.find(".zg-value"), `${name === "epsilon" ? "ε" : name === "nu" ? "ν" : name} = ${value(cursor.C)}`);
     write(this.find("h2"), title);
     write(this.find(".zg-say"), text);
-    if (!this.isMoving) this.scene.canvas.setAttribute("aria-label", `${name} = ${number(cursor.C, 4)}. ${title}. ${text}`);
+    if (!this.isMoving) this.scene.canvas.setAttribute("aria-label", `${name} = ${value(cursor.C)}. ${title}. ${text}`);
     this.stat("support", `${count(cursor.counts[1] + cursor.counts[2])}`);
     this.stat("left", count(cursor.counts[2]));
     const { curve } = this.data;
@@ -465,18 +491,23 @@ export class Explorer extends View {
     this.find(".zg-score-chart").hidden = false;
     const of = this.payload.paths.length > 1 ? ` of all ${count(classesOf(this.payload.paths.length))} classes` : "";
     const name = `${curve.name ?? "score"}${of}`;
-    this.find(".zg-score dt").textContent = `held-out ${curve.short ?? "score"}${of ? ", all classes" : ""}`;
-    this.find(".zg-score-chart h3").firstChild.textContent = `Held-out ${name} `;
-    const intervals = this.data.best.map(([a, b]) => (a === b ? number(a) : `${number(a)} to ${number(b)}`));
+    this.find(".zg-score dt").textContent = `${curve.of ?? "held-out"} ${curve.short ?? "score"}${of ? ", all classes" : ""}`;
+    this.find(".zg-score-chart h3").firstChild.textContent = `${curve.of === "cross-validated" ? "Cross-validated" : "Held-out"} ${name} `;
+    const intervals = this.data.best.map(([a, b]) => (a === b ? value(a) : `${value(a)} to ${value(b)}`));
     const more = intervals.length > 3 ? ` and ${intervals.length - 3} more` : "";
+    const { best, bestScore, opening } = this.data;
+    const isAtEnd = best.length && best.at(-1)[1] >= this.path.C[this.path.segments] * (1 - 1e-9);
     this.find(".zg-score-chart small").textContent =
-      `best ${number(this.data.bestScore, 4)} for ${over.xName} in ${intervals.slice(0, 3).join(", ")}${more}`;
+      `best ${number(bestScore, 4)} for ${over.xName} in ${intervals.slice(0, 3).join(", ")}${more}` +
+      `${isAtEnd && this.path.isLog ? `, up to the end of the range: a larger ${over.xName} may be better` : ""}` +
+      `${opening ? `. Opened at ${value(opening.value)}, ${opening.words}.` : ""}`;
     this.charts.push(
       new Chart(this.find(".zg-score-chart div"), {
         y: curve.name ?? "score",
         move,
         ...over,
         bands: this.data.best,
+        lines: opening ? [opening.value] : [],
         data: [Array.from(curve.C), curve.isSmooth ? Array.from(curve.score) : [...curve.score, curve.score.at(-1)]],
         series: [{ colour: "accent", width: 2, ...(curve.isSmooth ? {} : { paths: stepped }) }],
       }),
@@ -530,10 +561,11 @@ export class Explorer extends View {
     const { path, position } = this;
     drawRug(
       this.find(".zg-rug"),
-      Float64Array.from(path.eventC, (C) => this.onSlider(C)),
+      Float64Array.from(this.data.isApproximate ? path.C : path.eventC, (C) => this.onSlider(C)),
+      (this.data.best ?? []).map((ends) => ends.map((C) => this.onSlider(C))),
       position.low,
       position.high,
-      this.colours.faint,
+      this.colours,
     );
     this.draw();
   }

@@ -47,6 +47,7 @@ export class Position {
     Object.assign(this, { low, high, moved, value: low, playing: false });
     this.slider = root.querySelector("input[type=range]");
     Object.assign(this.slider, { min: low, max: high });
+    this.slider.value = low; // a slider begins in its middle, or where the range before it has left it
     this.button = root.querySelector(".zg-play");
     this.slider.addEventListener("input", () => this.set(Number(this.slider.value)));
     this.slider.addEventListener("pointerdown", () => this.pause());
@@ -111,8 +112,8 @@ export function listenToKeys(root, target, position, step) {
   return () => target.removeEventListener("keydown", listen);
 }
 
-/** Draw how many events there are at each place of the slider. */
-export function drawRug(canvas, values, low, high, colour) {
+/** Draw how many events there are at each place of the slider, and the best intervals behind them. */
+export function drawRug(canvas, values, best, low, high, { faint, band }) {
   const ratio = window.devicePixelRatio || 1;
   const width = Math.max(Math.round(canvas.clientWidth * ratio), 1);
   const height = Math.max(Math.round(canvas.clientHeight * ratio), 1);
@@ -121,9 +122,12 @@ export function drawRug(canvas, values, low, high, colour) {
   for (const v of values) bins[Math.min(Math.floor(((v - low) / (high - low)) * bins.length), bins.length - 1)]++;
   const most = bins.reduce((a, b) => Math.max(a, b), 1);
   const context = canvas.getContext("2d");
-  context.fillStyle = colour;
-  bins.forEach((k, at) => {
+  const at = (v) => ((v - low) / (high - low)) * width;
+  context.fillStyle = band;
+  for (const [from, to] of best) context.fillRect(at(from), 0, Math.max(at(to) - at(from), 2 * ratio), height);
+  context.fillStyle = faint;
+  bins.forEach((k, bin) => {
     const size = k ? Math.max((height * k) / most, ratio) : 0;
-    context.fillRect((at * width) / bins.length, height - size, width / bins.length - 0.4 * ratio, size);
+    context.fillRect((bin * width) / bins.length, height - size, width / bins.length - 0.4 * ratio, size);
   });
 }

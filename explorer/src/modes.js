@@ -23,6 +23,28 @@ const classes = {
   nameOf: (view, i) => `, ${view.data.labels[view.path.y[i] > 0 ? 1 : 0]}`,
 };
 
+// Of an approximate path nobody knows which points are exactly on the margin, nor where they change sets.
+const approximate = {
+  ...classes,
+  stats: [["support", "support vectors"], ["left", "at the cap C"], ...classes.stats.slice(2)],
+  legend: [
+    [1, "between the bounds", "coefficient moves"],
+    [2, "at the cap", "coefficient C"],
+    [0, "at zero", "no influence here"],
+  ],
+  story(view) {
+    const [zero, between, cap] = view.cursor.counts;
+    const share = cap / view.path.n;
+    const title = share >= 0.6 ? "Small C: errors are cheap" : share >= 0.1 ? "Medium C: a compromise" : "Large C: errors are expensive";
+    return [
+      title,
+      `${some(cap, "coefficient is", "coefficients are")} at the cap C, ${count(between)} between the bounds, ${count(zero)} at zero, ` +
+        `in an approximate solution: the exact one may have others.`,
+    ];
+  },
+  setOf: (view, i) => ["at zero", "between the bounds", "at the cap"][view.cursor.status[i]],
+};
+
 const BY_COST = [
   ["Small C: a flat curve", "Errors are cheap, so the curve hardly bends."],
   ["Medium C: the outline", "Errors cost something, and the curve follows in outline."],
@@ -95,7 +117,7 @@ const oneClass = {
   nameOf: () => "",
 };
 
-export const MODES = { classes, tube, "one-class": oneClass };
+export const MODES = { classes, approximate, tube, "one-class": oneClass };
 
 const MOVES = {
   tube: ["comes inside: no influence", "reaches the edge", "goes outside the tube"],

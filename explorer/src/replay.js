@@ -75,6 +75,7 @@ export class Replay extends View {
       <li><i class="zg-dot zg-set-0"></i><span><b>zero</b> no support vector</span></li></ul></section>
       <div class="zg-runs"></div>
       <section class="zg-card zg-chart zg-gap-chart"><h3>Relative duality gap</h3><div></div></section>`;
+    this.find(".zg-runs").classList.toggle("zg-four", this.runs.length === 4);
     this.scenes = this.runs.map((run, k) => {
       const card = document.createElement("section");
       card.className = "zg-card zg-run";

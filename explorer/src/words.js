@@ -11,6 +11,9 @@ export function number(x, digits = 3) {
   return String(Number(x.toPrecision(digits)));
 }
 
+/** Return a value of the slider's parameter, with the same digits wherever it is shown. */
+export const value = (x) => number(x, 4);
+
 export const count = (k) => k.toLocaleString("en").replace(/,/g, "\u2009");
 
 export function some(k, one, many) {

@@ -157,9 +157,15 @@ SET_WORDS = {  # of paths, from the lowest code on, by a name that only sets of 
     "on target": ("below the prediction", "predicted exactly", "above the prediction"),
     "margin": ("inside", "on the boundary", "outside"),
 }
+APPROXIMATE_SETS = ("at zero", "between the bounds", "at the cap")  # where nobody knows what is exactly on the margin
 
 
 def set_words(sets: dict[int, str]) -> dict[int, str]:
     """Return what the sets of a path are called in plain words, for pictures."""
     words = next(words for name, words in SET_WORDS.items() if name in sets.values())
     return dict(zip(sorted(sets), words, strict=True))
+
+
+def within(gap: float) -> str:
+    """Return what a picture of an approximate path says of it."""
+    return f"approximate, within a relative gap of {number(gap)}"

@@ -4,7 +4,7 @@ import argparse
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,26 @@ OPENML = "openml:"
 MANY_CLASSES = 20  # from here on a number of classes near that of the rows is remarked upon
 
 
+class Names(NamedTuple):
+    """What a data set of scikit-learn calls its features and its classes, on pages."""
+
+    features: list[str]
+    classes: dict[str, str]  # by the label in words
+
+    @classmethod
+    def of(cls, name: str) -> "Names | None":
+        """Return those of a set that ships with scikit-learn; None for others."""
+        import sklearn.datasets
+
+        from zerogap import datasets
+
+        if name not in datasets.SHIPPED:
+            return None
+        found = getattr(sklearn.datasets, f"load_{name.removesuffix('_regression')}")()
+        classes = {str(code): str(word) for code, word in enumerate(found.get("target_names", []))}
+        return cls([str(word) for word in found.feature_names], classes)
+
+
 @dataclass(frozen=True)
 class Data:
     """Points and targets of a training file, and where they come from."""
@@ -29,6 +49,7 @@ class Data:
     preparation: Preparation
     words: str = ""  # on what the file was taken for
     notes: list[str] = field(default_factory=list)
+    names: "Names | None" = None  # of a set that has some
 
     @property
     def target(self) -> str:
@@ -97,7 +118,7 @@ def load(options: argparse.Namespace, report: Report, is_regression: bool = Fals
         X, y = load_set(options, report)
         names = [str(k + 1) for k in range(X.shape[1])]
         preparation = Preparation(names, place=len(names), base=1, is_sparse=sp.issparse(X))
-        data = Data(options.data, X, y, preparation)
+        data = Data(options.data, X, y, preparation, names=Names.of(options.data.removeprefix(OPENML)))
     if not data.X.shape[1]:
         raise tables.TableError(f"{data.name} has one column, the target, and no features.")
     y = _numbers(data) if is_regression else data.y
@@ -301,6 +322,17 @@ class Split:
     test: Any
     y_test: np.ndarray
     preparation: Preparation
+    names: Names | None = None
+
+    @property
+    def feature_names(self) -> list[str]:
+        """What features are called on pages."""
+        return self.preparation.feature_names if self.names is None else self.names.features
+
+    def class_names(self, labels: list[str]) -> list[str]:
+        """Return what classes are called on pages."""
+        known = {} if self.names is None else self.names.classes
+        return [known.get(label, label) for label in labels]
 
     @property
     def scored(self) -> tuple[str, Any, np.ndarray]:
@@ -328,4 +360,5 @@ def split(data: Data, test_size: float, is_scaled: bool, report: Report) -> Spli
         preparation.apply(data.X[test]) if test.size else data.X[test],
         data.y[test],
         preparation,
+        data.names,
     )

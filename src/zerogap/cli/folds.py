@@ -43,3 +43,8 @@ def in_words(best: list[tuple[float, float]], most: int = 3) -> str:
     words = [number(low) if low == high else f"{number(low)} to {number(high)}" for low, high in kept]
     more = f" and {count(len(best) - most, 'other')}" if len(best) > most else ""
     return (", ".join(words) + more) or "-"
+
+
+def choice(found: dict[str, Any] | None) -> tuple[float, str] | None:
+    """Return the C that a cross-validation has chosen, and how; None without one."""
+    return None if found is None else (found["C"], f"chosen by {found['folds']} folds")

@@ -93,16 +93,17 @@ def run(options: argparse.Namespace) -> int:
     results = {"data": options.data, **_shown(options, model, curve, which, seconds, report)}
     if status == "complete" and options.engine == "single" and not options.no_cv:
         results["cross_validation"] = _cross_validated(options, curve, which, parts, report)
+    chosen = folds.choice(results.get("cross_validation"))
     if not (options.no_grid or is_interrupted or not parts.y_test.size):
         with report.working(f"scikit-learn is fitting {GRID} values of C (--no-grid leaves it out)"):
             grid = results["grid"] = _grid(options, model.breakpoints_[-1], parts)
         report.say(f"\n  scikit-learn, {GRID} C     {grid['seconds']:>9.3f}  seconds")
         report.say(f"  best test accuracy     {grid['best_score']:>9.4f}  for C = {grid['best_C']:.4g}")
     if options.plot:
-        pictures.save(_drawn(model, curve, f"{which} accuracy", not options.no_grid), options.plot)
+        pictures.save(_drawn(model, curve, f"{which} accuracy", not options.no_grid, chosen), options.plot)
         report.say(f"\ndrawn: {options.plot}")
     if options.explore:
-        write_page(options.explore, model, parts, parts.name, report)
+        write_page(options.explore, model, parts, parts.name, report, chosen)
     if is_saved:
         reader = "zerogap.load" if len(model.paths_) > 1 else "zerogap.Path.load"
         saved = regression_path.saved_name(options.save)
@@ -118,11 +119,18 @@ def check_page(option: str, file: str | None) -> None:
     check_output(option, file)
 
 
-def write_page(file: str, model: Any, parts: Split, title: str, report: Report) -> Any:
+def write_page(
+    file: str, model: Any, parts: Split, title: str, report: Report, chosen: tuple[float, str] | None = None
+) -> Any:
     """Write the explorer of a path with its held-out points, and say where it is; return the file."""
-    held_out = {"X": parts.test, "y": parts.y_test} if parts.y_test.size else {}
+    from zerogap.explorer.page import shown
+
+    held_out = (parts.test, parts.y_test) if parts.y_test.size else (None, None)
     with report.working("writing the page"):
-        page = model.explore(file, **held_out, feature_names=parts.preparation.feature_names, title=title)
+        payload = model._payload(*held_out, None, None, parts.feature_names, title, chosen)
+        for data in payload["paths"]:
+            data["labels"] = parts.class_names(data["labels"])
+        page = shown(payload, file)
     report.say(f"\n{page} ({page.stat().st_size / 1e6:.1f} MB): open it in a browser")
     return page
 
@@ -239,12 +247,13 @@ def _cross_validated(
     }  # fmt: skip
 
 
-def _drawn(model: Any, curve: Any, label: str, has_grid: bool) -> Any:
+def _drawn(model: Any, curve: Any, label: str, has_grid: bool, chosen: tuple[float, str] | None) -> Any:
     """Draw the score above the path."""
     from zerogap.plots.look import stacked_axes
 
     axes = stacked_axes([3.0, 3.0, 2.4, 1.7] if len(model.paths_) == 1 else [3.0, 3.0])
     curve.plot(grid=GRID if has_grid else None, ax=axes[0], label=label)
+    pictures.mark(axes[0], chosen)
     axes[0].set_xlabel("")
     model.plot(ax=axes[1:] if len(model.paths_) == 1 else axes[1])
     return axes

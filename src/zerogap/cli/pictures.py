@@ -36,3 +36,14 @@ def save(axes: Any, name: str) -> None:
     figure = (axes[0] if isinstance(axes, Sequence) or hasattr(axes, "ndim") else axes).figure
     figure.savefig(name, dpi=RESOLUTION, bbox_inches="tight")
     pyplot().close(figure)
+
+
+def mark(ax: Any, chosen: tuple[float, str] | None) -> None:
+    """Draw a line at the C that folds have chosen, if they have, and name it in the legend."""
+    if chosen is None:
+        return
+    from zerogap.plots import look
+
+    C, words = chosen
+    ax.axvline(C, color=look.ink(ax), linestyle="--", linewidth=1.3, label=f"C = {C:.4g}, {words}")
+    look.legend_above(ax)

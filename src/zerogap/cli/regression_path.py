@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, report: Report) -> int:
         results["cross_validation"] = _cross_validated(options, curve, which, parts, report)
     if not (options.no_grid or is_interrupted or which != "test"):
         results["grid"] = _grid(options, model, parts, report)
-    _write_pictures(options, model, curve, which, parts, report)
+    _write_pictures(options, model, curve, which, parts, folds.choice(results.get("cross_validation")), report)
     if saved is not None:
         report.say(f"\nsaved: {saved}; zerogap.Path.load({saved!r}) in Python")
     report.write(results)
@@ -183,7 +183,7 @@ def _grid(options: argparse.Namespace, model: Any, parts: Split, report: Report)
 
 
 def _write_pictures(
-    options: argparse.Namespace, model: Any, curve: Any, which: str, parts: Split, report: Report
+    options: argparse.Namespace, model: Any, curve: Any, which: str, parts: Split, chosen: Any, report: Report
 ) -> None:
     if options.plot:
         from zerogap.plots.look import stacked_axes
@@ -192,11 +192,13 @@ def _write_pictures(
         curve.plot(grid=None if options.no_grid else GRID, ax=axes[0])
         axes[0].set_ylabel(f"{which} R²")
         axes[0].set_xlabel("")
+        pictures.mark(axes[0], chosen)
         model.path_.plot(ax=axes[1:])
         pictures.save(axes, options.plot)
         report.say(f"\ndrawn: {options.plot}")
     if options.explore:
+        from zerogap.explorer.page import shown
+
         with report.working("writing the page"):
-            names = parts.preparation.feature_names
-            page = model.path_.explore(options.explore, curve=curve, feature_names=names, title=parts.name)
+            page = shown(model._payload(curve, parts.feature_names, parts.name, chosen), options.explore)
         report.say(f"\n{page} ({page.stat().st_size / 1e6:.1f} MB): open it in a browser")

@@ -226,7 +226,7 @@ class CVCurve:
         folds = {f"fold{k}": scores for k, scores in enumerate(self.fold_scores(C))}
         return {"C_from": low, "C_to": high, "C": C, "mean": self(C), "std_error": self.std_error(C), **folds}
 
-    def plot(self, grid: Any = None, *, ax: Any = None, label: str = "score") -> Any:
+    def plot(self, grid: Any = None, *, ax: Any = None, label: str | None = None) -> Any:
         """Draw the mean over C, with one standard error on both sides, and its best intervals shaded.
 
         Parameters
@@ -235,8 +235,8 @@ class CVCurve:
             A grid beside it, what a search over these C would have seen: their number, or the values.
         ax : matplotlib axes, optional
             Where to draw; by default in a new figure.
-        label : str, default "score"
-            What the score is called.
+        label : str, optional
+            What the score is called; by default by the name that the folds' curves have.
 
         Returns
         -------
@@ -311,7 +311,10 @@ def cv_curve(folds: Sequence[ScoreCurve | ErrorCurve]) -> CVCurve:
         averaged = _mean_error
     elif isinstance(folds[0], SampledScoreCurve):
         averaged = _mean_sampled
-    return CVCurve(averaged(folds), tuple(folds))
+    mean = averaged(folds)
+    if isinstance(mean, ScoreCurve):
+        mean.name = folds[0].name  # type: ignore[union-attr]
+    return CVCurve(mean, tuple(folds))
 
 
 def spread(scores: np.ndarray, ddof: int) -> Any:

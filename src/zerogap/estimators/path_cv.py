@@ -19,8 +19,10 @@ from zerogap import validation
 from zerogap.estimators.base import KernelMachine
 from zerogap.estimators.cv_curve import CVCurve, cv_curve, spread
 from zerogap.estimators.fold_paths import Fold, FoldPath, Rows, Task, run, transformed
+from zerogap.estimators.path_points import PathMachine
 from zerogap.kernels import as_kernel, is_precomputed
 from zerogap.limits import interruptible
+from zerogap.path import ScoreCurve
 from zerogap.path._svm_path import _check_gap, check_limits, check_range
 from zerogap.path.pairwise import CACHE
 from zerogap.wording import count, number
@@ -327,6 +329,63 @@ class PathCV(KernelMachine):
 
         check_is_fitted(self, "best_index_")
         return plot_cv(self, grid, ax=ax)
+
+    def explore(
+        self,
+        file: Any,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        feature_names: Any = None,
+        title: str | None = None,
+    ) -> Any:
+        """Show the kernel that was chosen at every C, the score of the folds beside it: a page, or with None a widget.
+
+        A search keeps its model at one C, and no path over all rows; so these are given once more, and that path is followed.
+
+        Parameters
+        ----------
+        file : str, path or None
+            The page to write, such as "page.html"; it needs nothing else, and no network.  With None a widget is returned.
+        X : array or CSR matrix of shape (n, d)
+            The points that the search was fitted to, or their kernel matrix with ``kernel="precomputed"``.
+        y : array of shape (n,)
+            Their labels, or targets.
+        sample_weight : array of shape (n,), optional
+            Their weights.
+        feature_names : list of str, optional
+            Names of the features; by default those of the data frame it was fitted to.
+        title : str, optional
+            Title of the page.
+
+        Returns
+        -------
+        pathlib.Path or widget
+            The file; or the widget, whose ``C`` is the one under the slider.
+        """
+        from zerogap.explorer.page import shown
+
+        check_is_fitted(self, "best_estimator_")
+        now = self._twin()
+        X, y = now._checked(X, reset=False), np.asarray(y)
+        if now.transformer is not None:
+            X = now.best_estimator_[:-1].transform(X)
+        elif feature_names is None:
+            feature_names = getattr(now, "feature_names_in_", None)
+        path = now._path_model(now._tried[now.best_index_]).fit(X, y, sample_weight)
+        return shown(now._explored(path, feature_names, title), file)
+
+    def _explored(self, path: Any, feature_names: Any, title: str | None) -> dict[str, Any]:
+        """Return what a page of a path over all rows shows."""
+        chosen = self.C_, f"chosen by {count(self.cv_curve_.n_folds, 'fold')}"
+        held_out = () if isinstance(path, PathMachine) else (None, None, None)
+        payload = path._payload(*held_out, self.cv_curve_.mean, feature_names, title, chosen)
+        for data in payload["paths"]:
+            data["curve"] |= {"of": "cross-validated"}
+            if data["curve"]["name"] == ScoreCurve.name:  # a mean has none
+                data["curve"] |= dict.fromkeys(("name", "short"), self._scoring_name.replace("_", " "))
+        return payload
 
     @property
     def coef_(self) -> Any:

@@ -57,9 +57,17 @@ class PathMachine(KernelMachine):
         pathlib.Path or widget
             The file; or the widget, whose ``C``, ``epsilon`` or ``nu`` is the one under the slider.
         """
+        from zerogap.explorer.page import shown
+
         check_is_fitted(self)
+        return shown(self._payload(curve, feature_names, title), file)
+
+    def _payload(self, curve: Any, feature_names: Any, title: str | None, chosen: Any = None) -> dict[str, Any]:
+        """Return what a page shows; ``chosen`` is where it opens, and why."""
+        from zerogap.explorer.page import of_paths
+
         names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
-        return self.path_.explore(file, curve=curve, feature_names=names, title=title)
+        return of_paths([self.path_], [("", "")], curve=curve, feature_names=names, title=title, chosen=chosen)
 
     def _own(self, X: Any) -> Any:
         """Return a copy of the points, which no caller can change; of a kernel matrix only its shape is needed."""

@@ -529,7 +529,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         validation.check_known_labels(y, self.classes_)
         weight = None if sample_weight is None else validation.check_weights(sample_weight, y.size)
         held = Held(self.paths_, K, self._places_in_blocks(), self.classes_, y, weight)
-        return curve_of(
+        curve = curve_of(
             held,
             scoring,
             break_ties=self.break_ties,
@@ -537,6 +537,9 @@ class SVCPath(ClassifierMixin, KernelMachine):
             each=lambda work, number: each(work, number, self.n_jobs),
             samples=samples,
         )
+        if isinstance(scoring, str):
+            curve.name = scoring.replace("_", " ")
+        return curve
 
     def plot(self, show: str = "all", *, pair: Any = None, rows: Any = None, ax: Any = None) -> Any:
         """Draw the path: the trajectories of coefficients, the sets of points as bands, the size of the elbow.
@@ -587,6 +590,7 @@ class SVCPath(ClassifierMixin, KernelMachine):
         *,
         scoring: Any = None,
         curve: ScoreCurve | None = None,
+        C: float | None = None,
         feature_names: Any = None,
         title: str | None = None,
     ) -> Any:
@@ -604,6 +608,9 @@ class SVCPath(ClassifierMixin, KernelMachine):
             The score, as in ``score_curve``.
         curve : ScoreCurve, optional
             The score itself, in place of points: ``zerogap.score_curve(pipe, X, y)`` of a pipeline.
+        C : float, optional
+            Where the page opens; by default in the first interval of C whose accuracy on the held-out points is within one
+            standard error of the best, or where another score is best.
         feature_names : list of str, optional
             Names of the features; by default those of the data frame it was fitted to.
         title : str, optional
@@ -614,23 +621,38 @@ class SVCPath(ClassifierMixin, KernelMachine):
         pathlib.Path or widget
             The file; or the widget, whose ``C`` is the one under the slider.
         """
-        from zerogap.explorer.page import of_paths, shown
+        from zerogap.explorer.page import shown
 
         now = self._twin()
         check_is_fitted(now)
+        chosen = None
+        if C is not None:
+            now.paths_[0].beta_at(C)  # which says where the path ends, if C is beyond it
+            chosen = float(C), "as it was told to"
+        return shown(now._payload(X, y, scoring, curve, feature_names, title, chosen), file)
+
+    def _payload(
+        self, X: Any, y: Any, scoring: Any, curve: Any, feature_names: Any, title: str | None, chosen: Any
+    ) -> dict[str, Any]:
+        """Return what a page shows; ``chosen`` is where it opens, and why."""
+        from zerogap.explorer.page import of_paths
+
         if (X is None) != (y is None):
             raise ValueError("Held-out points and their labels go together; pass both X and y, or neither.")
-        score_name = None
+        held_out = None
         if X is not None:
-            curve = now.score_curve(X, y, scoring=scoring)
-            score_name = (
-                "accuracy" if scoring is None else scoring.replace("_", " ") if isinstance(scoring, str) else None
-            )
-        names = getattr(now, "feature_names_in_", None) if feature_names is None else feature_names
-        payload = of_paths(
-            now.paths_, now._label_pairs(), curve=curve, feature_names=names, title=title, score_name=score_name
+            curve = self.score_curve(X, y, scoring=scoring)
+            held_out = len(y) if scoring in (None, "accuracy") else None
+        names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
+        return of_paths(
+            self.paths_,
+            self._label_pairs(),
+            curve=curve,
+            feature_names=names,
+            title=title,
+            held_out=held_out,
+            chosen=chosen,
         )
-        return shown(payload, file)
 
     def _label_pairs(self) -> list[tuple[str, str]]:
         """Return the labels of the negative and the positive class of every path."""

@@ -294,6 +294,48 @@ class SVRPath(RegressorMixin, PathMachine):
         now._warn_of_other_scale(X)
         return now._curve(X, y, sample_weight, scoring)
 
+    def explore(
+        self,
+        file: Any = None,
+        X: Any = None,
+        y: Any = None,
+        *,
+        scoring: str = "neg_mean_squared_error",
+        curve: ErrorCurve | None = None,
+        feature_names: Any = None,
+        title: str | None = None,
+    ) -> Any:
+        """Show the regression at every C, or every epsilon: a page with a slider, or without a file a widget in a notebook.
+
+        Parameters
+        ----------
+        file : str or path, optional
+            The page to write, such as "page.html"; it needs nothing else, and no network.  Without it a widget is returned.
+        X : array or CSR matrix of shape (n, d), optional
+            Held-out points, whose score is drawn for every C, or every epsilon.
+        y : array of shape (n,), optional
+            Their targets.
+        scoring : str, default "neg_mean_squared_error"
+            The score, as in ``score_curve``.
+        curve : ErrorCurve, optional
+            The score itself, in place of points: ``zerogap.score_curve(pipe, X, y)`` of a pipeline.
+        feature_names : list of str, optional
+            Names of the features; by default those of the data frame it was fitted to.
+        title : str, optional
+            Title of the page.
+
+        Returns
+        -------
+        pathlib.Path or widget
+            The file; or the widget, whose ``C`` or ``epsilon`` is the one under the slider.
+        """
+        check_is_fitted(self)
+        if (X is None) != (y is None):
+            raise ValueError("Held-out points and their targets go together; pass both X and y, or neither.")
+        if X is not None:
+            curve = self.score_curve(X, y, scoring=scoring)
+        return super().explore(file, curve=curve, feature_names=feature_names, title=title)
+
     def _curve(self, X: Any, y: Any, sample_weight: Any, scoring: str) -> ErrorCurve:
         """Return the score for every C, or every epsilon."""
         K = self._against(X)

@@ -12,7 +12,7 @@ import numpy as np
 
 from zerogap.explorer import geometry, lines, straight
 from zerogap.explorer.encoding import array, text_of
-from zerogap.wording import SCORES
+from zerogap.wording import SCORES, number
 
 if TYPE_CHECKING:
     from zerogap.path import Path, ScoreCurve
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LARGEST = 15_000_000  # bytes of a page
 MOST_INTERVALS = 200  # of best scores that are drawn
 TITLE = "Every C of a support vector machine"
+SHORT = {"neg_mean_squared_error": "−MSE", "neg_mean_absolute_error": "−MAE", "r2": "R²"}  # beside a number
 BETWEEN = 400  # values between the edges of a score that is curved
 
 
@@ -60,10 +61,18 @@ def of_paths(
     curve: "ScoreCurve | None" = None,
     feature_names: Any = None,
     title: str | None = None,
-    score_name: str | None = None,
+    held_out: int | None = None,
+    chosen: tuple[float, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the payload of paths of two classes, one for each pair; ``labels`` name the negative and the positive class."""
-    named = {} if curve is None else _of_curve(curve, score_name)
+    """Return the payload of paths of two classes, one for each pair; ``labels`` name the negative and the positive class.
+
+    ``held_out`` is the number of points that the score, an accuracy, is of.  ``chosen`` is where the page opens, and why.
+    """
+    named = {} if curve is None else _of_curve(curve)
+    if chosen is None and curve is not None:
+        chosen = opening(curve, held_out)
+    if chosen is not None:
+        named["opening"] = {"value": chosen[0], "words": chosen[1]}
     return {
         "kind": "path",
         "title": title or TITLE.replace("C", paths[0].parameter, 1),
@@ -96,7 +105,7 @@ def _of_any_path(path: Any, labels: tuple[str, str], feature_names: Any) -> dict
     found = geometry.described(gram, gram.X if path.X is None else path.X, sought, feature_names)
     total = int((path.points.group >= 0).sum())
     found |= {"lines": straight.encoded(path), "mode": mode, "labels": list(labels), "largestGap": path.largest_gap_}
-    found |= {"total": total, "isApproximate": path.kind == "ApproximatePath"}
+    found |= {"total": total, "isApproximate": path.kind == "ApproximatePath", "gap": getattr(path, "gap", None)}
     if target is not None:
         found |= {"target": array(target), "epsilon": path.epsilon if path.parameter == "C" else None}
     return found
@@ -112,13 +121,42 @@ def check_path(path: "Path") -> None:
         )
 
 
-def _of_curve(curve: Any, name: str | None) -> dict[str, Any]:
+def opening(curve: Any, held_out: int | None) -> tuple[float, str] | None:
+    """Return where a page opens, and why.
+
+    Of an accuracy p of n points that is the first interval within one standard error, sqrt(p (1 - p) / n), of the best: the
+    best itself is often some interval far off that a few points have made.  Of another score it is the middle of a best
+    interval, the one that is nearest to the middle of the range.
+    """
+    best = curve.best_intervals
+    if not best:
+        return None
+    is_log = getattr(curve, "parameter", "C") == "C"
+    if held_out:
+        error = float(np.sqrt(curve.best_score * (1.0 - curve.best_score) / held_out))
+        k = int(np.argmax(curve.score >= curve.best_score - error))
+        words = f"in the first interval within one standard error ({number(error, 2)}) of the best"
+        return _middle((curve.C[k], curve.C[k + 1]), is_log), words
+    edges = getattr(curve, "edges", None)
+    edges = curve.C if edges is None else edges
+    centre = _middle((edges[0], edges[-1]), is_log)
+    far = (lambda value: abs(np.log(value / centre))) if is_log else (lambda value: abs(value - centre))
+    middles = [_middle(ends, is_log) for ends in best]
+    words = "where the score is best" + (", nearest to the middle of the range" if len(best) > 1 else "")
+    return min(middles, key=far), words
+
+
+def _middle(ends: tuple[float, float], is_log: bool) -> float:
+    return float(np.sqrt(ends[0]) * np.sqrt(ends[1]) if is_log else 0.5 * (ends[0] + ends[1]))
+
+
+def _of_curve(curve: Any) -> dict[str, Any]:
     best = curve.best_intervals[:MOST_INTERVALS]
     if hasattr(curve, "edges"):  # of a regression: parabolas, drawn as short lines
         C = curve.shown_values(BETWEEN)
         score = {"C": array(C), "score": array(curve(C)), "isSmooth": True, "name": SCORES[curve.scoring]}
-        score["short"] = "R²" if curve.scoring == "r2" else "score"
+        score["short"] = SHORT[curve.scoring]
         return {"curve": score, "best": best, "bestScore": curve.best_score}
     score = {"C": array(curve.C), "score": array(curve.score), "isExact": curve.is_exact}
-    score |= {} if name is None else {"name": name, "short": name}
+    score |= {"name": curve.name, "short": curve.name}
     return {"curve": score, "best": best, "bestScore": curve.best_score if best else None}

@@ -9,7 +9,14 @@ from zerogap.path.result import BEYOND_END, Path
 from zerogap.wording import count, number
 
 
-class ScoreCurve(NamedTuple):
+class _Steps(NamedTuple):
+    """A pair; a class of its own, so that what is made of it can have attributes beside it."""
+
+    C: np.ndarray
+    score: np.ndarray
+
+
+class ScoreCurve(_Steps):
     """A score for every C: ``score[k]`` between ``C[k]`` and ``C[k + 1]``; call it with a C, or an array of them.
 
     Attributes
@@ -24,6 +31,8 @@ class ScoreCurve(NamedTuple):
         The intervals of C that have it.
     is_exact : bool
         Whether every C has the score of its interval; that of a :class:`SampledScoreCurve` is known at some C only.
+    name : str
+        What the score is called, such as "accuracy", in pictures; "score" if nobody has said.
 
     Examples
     --------
@@ -34,8 +43,7 @@ class ScoreCurve(NamedTuple):
     (0.75, [(1.0, 10.0)])
     """
 
-    C: np.ndarray
-    score: np.ndarray
+    name = "score"
 
     def __call__(self, C: Any) -> Any:
         """Return the score at C, or at each of an array."""
@@ -81,7 +89,7 @@ class ScoreCurve(NamedTuple):
         more = f" and {count(len(others), 'other interval')}" if others else ""
         return f"best {number(self.best_score)} for C from {number(low)} to {number(high)}{more}"
 
-    def plot(self, grid: Any = None, *, ax: Any = None, label: str = "score") -> Any:
+    def plot(self, grid: Any = None, *, ax: Any = None, label: str | None = None) -> Any:
         """Draw the score over C, its best intervals shaded.
 
         Parameters
@@ -90,8 +98,8 @@ class ScoreCurve(NamedTuple):
             A grid beside it, what a search over these C would have seen: their number, or the values.
         ax : matplotlib axes, optional
             Where to draw; by default in a new figure.
-        label : str, default "score"
-            What the score is called.
+        label : str, optional
+            What the score is called; by default by its ``name``.
 
         Returns
         -------
@@ -200,6 +208,13 @@ def score_curve(path: Path, K: np.ndarray, y: np.ndarray, weight: np.ndarray | N
 
 def accuracy_curve(found: Predictions, codes: np.ndarray, weight: np.ndarray | None = None) -> ScoreCurve:
     """Return the share, by weight, of the predictions that are the classes ``codes``, for every C."""
+    curve = joined(*_shares_of_true(found, codes, weight))
+    curve.name = "accuracy"
+    return curve
+
+
+def _shares_of_true(found: Predictions, codes: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the edges of pieces, and the share of true predictions in each."""
     edges, before = found.pieces()
     is_counted = weight is None or bool((weight == weight[0]).all())
     share = np.ones(codes.size) if is_counted else weight
@@ -208,7 +223,7 @@ def accuracy_curve(found: Predictions, codes: np.ndarray, weight: np.ndarray | N
     steps = share[found.point] * ((found.code == true).astype(float) - (found.left() == true))
     total = float(share @ (found.start == codes)) + np.concatenate([[0.0], np.cumsum(steps)])[before]
     # Counts are exact; of weights the last digits depend on the order in which they were added.
-    return joined(edges, total / share.sum() if is_counted else np.round(total / share.sum(), 12))
+    return edges, total / share.sum() if is_counted else np.round(total / share.sum(), 12)
 
 
 def joined(edges: np.ndarray, scores: np.ndarray) -> ScoreCurve:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zerogap.plots import curves, look
-from zerogap.wording import SCORES, count, number
+from zerogap.wording import SCORES, count, number, within
 
 if TYPE_CHECKING:
     from zerogap.estimators.cv_curve import CVCurve
@@ -17,7 +17,7 @@ BELOW = 1.2  # times as far below the best as the first C and its standard error
 MOST_NAMED = 12  # lines with a name in the legend
 
 
-def plot_cv_curve(curve: "CVCurve", grid: Any = None, *, ax: Any = None, label: str = "score") -> Any:
+def plot_cv_curve(curve: "CVCurve", grid: Any = None, *, ax: Any = None, label: str | None = None) -> Any:
     """Draw a cross-validated score over C with its standard error and its best intervals, and return the axes.
 
     Parameters
@@ -28,8 +28,8 @@ def plot_cv_curve(curve: "CVCurve", grid: Any = None, *, ax: Any = None, label: 
         A grid beside it, what a search over these C would have seen: their number, or the values.
     ax : matplotlib axes, optional
         Where to draw; by default in a new figure.
-    label : str, default "score"
-        What the score is called.
+    label : str, optional
+        What the score is called; by default by the name that the folds' curves have.
 
     Returns
     -------
@@ -39,7 +39,9 @@ def plot_cv_curve(curve: "CVCurve", grid: Any = None, *, ax: Any = None, label: 
     values = curves.checked_grid(grid, curve.mean)
     ax = look.new_axes(WIDTH) if ax is None else ax
     _draw_mean(ax, curve, f"{curves.extent(curve.mean)},\nmean over {count(curve.n_folds, 'fold')}")
-    curves.finish(ax, curve.mean, _title(curve, label), values)
+    curves.finish(
+        ax, curve.mean, _title(curve, getattr(curve.mean, "name", "score") if label is None else label), values
+    )
     look.legend_beside(ax)
     return ax
 
@@ -68,21 +70,29 @@ def plot_cv(model: "PathCV", grid: Any = None, *, ax: Any = None) -> Any:
     _draw_mean(ax, chosen, f"{own}mean over {count(chosen.n_folds, 'fold')}")
     ax.plot(
         [model.C_], [model.best_score_], "D", markersize=7, color=look.ink(ax), zorder=5,
-        label=f"chosen: C = {number(model.C_)}",
+        label=f"chosen: C = {number(model.C_)}" + (",\nby one standard error" if model.selection == "one_se" else ""),
     )  # fmt: skip
+    if model.selection == "one_se":
+        _draw_limit(ax, chosen)
     of = " with the same kernel" if len(names) > 1 else ""
     curves.finish(ax, chosen.mean, _title(chosen, model._scoring_name), values, of)
     others = [k for k in range(len(names)) if k != model.best_index_]
-    for k, style in zip(
-        others, look.line_styles(ax, len(others) + 1)[1:], strict=True
-    ):  # the first is that of the mean
+    for k, style in zip(others, look.line_styles(ax, len(others), look.other_colours(ax)), strict=True):
         name = names[k] if len(others) <= MOST_NAMED else ""
         curves.draw_curve(ax, model.cv_curves_[k].mean, **style, linewidth=1.0, alpha=0.8, label=name)
     if not curves.is_stepped(chosen.mean):
         _leave_out_the_worst(ax, chosen)
+    if model.gap is not None:
+        ax.set_title(within(model.gap), loc="left", fontsize="medium")
     ax.set_xlim(min(curve.edges[0] for curve in model.cv_curves_), max(curve.edges[-1] for curve in model.cv_curves_))
     look.legend_beside(ax)
     return ax
+
+
+def _draw_limit(ax: Any, chosen: "CVCurve") -> None:
+    """Draw how good a C has to be to be chosen by one standard error: the smallest of these is."""
+    least = chosen.best_score - float(chosen.std_error(chosen.best_C))
+    ax.axhline(least, color=look.ink(ax), linestyle=":", linewidth=1.2, label="one standard error\nbelow the best")
 
 
 def _leave_out_the_worst(ax: Any, chosen: "CVCurve") -> None:

@@ -16,7 +16,7 @@ BETWEEN = 300  # values beside the edges of pieces that are curved
 FEW = 60  # samples that are marked
 
 
-def plot_score_curve(curve: "ScoreCurve", grid: Any = None, *, ax: Any = None, label: str = "score") -> Any:
+def plot_score_curve(curve: "ScoreCurve", grid: Any = None, *, ax: Any = None, label: str | None = None) -> Any:
     """Draw a score over C with its best intervals shaded, and return the axes.
 
     Parameters
@@ -27,8 +27,8 @@ def plot_score_curve(curve: "ScoreCurve", grid: Any = None, *, ax: Any = None, l
         A grid beside it, what a search over these values would have seen: their number, or the values.
     ax : matplotlib axes, optional
         Where to draw; by default in a new figure.
-    label : str, default "score"
-        What the score is called.
+    label : str, optional
+        What the score is called; by default by the name that the curve has.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def plot_score_curve(curve: "ScoreCurve", grid: Any = None, *, ax: Any = None, l
     ax = look.new_axes() if ax is None else ax
     draw_curve(ax, curve, color=look.palette(ax)[0], label=extent(curve))
     mark_best(ax, curve, curve.best_intervals, "C")
-    finish(ax, curve, label, values)
+    finish(ax, curve, curve.name if label is None else label, values)
     look.legend_above(ax)
     return ax
 

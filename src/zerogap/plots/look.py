@@ -13,6 +13,7 @@ import numpy as np
 BLUE, SKY, GREEN, YELLOW = "#0072B2", "#56B4E9", "#009E73", "#F0E442"
 ORANGE, VERMILLION, PURPLE = "#E69F00", "#D55E00", "#CC79A7"
 ON_LIGHT = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
+GREY = "#8C8C8C"
 ON_DARK = (SKY, ORANGE, GREEN, PURPLE, YELLOW, VERMILLION)
 DASHES = ("-", "--", ":", "-.")  # in turn where the colours are used up
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -61,6 +62,11 @@ def palette(ax: Any) -> tuple[str, ...]:
     return ON_DARK if is_dark(ax) else ON_LIGHT
 
 
+def other_colours(ax: Any) -> tuple[str, ...]:
+    """Return colours that mean nothing yet, beside a curve in the first one, its best intervals, and a grid."""
+    return (PURPLE, YELLOW, GREY) if is_dark(ax) else (PURPLE, SKY, GREY)
+
+
 def class_colours(ax: Any, number_of: int) -> list[str]:
     """Return the colour of each class, the same in every picture; of two classes the second is the positive one."""
     colours = palette(ax)
@@ -73,9 +79,9 @@ def ink(ax: Any) -> Any:
     return ax.xaxis.label.get_color()
 
 
-def line_styles(ax: Any, number: int) -> list[dict[str, Any]]:
+def line_styles(ax: Any, number: int, colours: Sequence[str] | None = None) -> list[dict[str, Any]]:
     """Return how so many lines are told apart: by colours, and by dashes as well where these are used up."""
-    colours = palette(ax)
+    colours = palette(ax) if colours is None else colours
     return [
         {"color": colours[k % len(colours)], "linestyle": DASHES[k // len(colours) % len(DASHES)]}
         for k in range(number)

@@ -7,7 +7,7 @@ import numpy as np
 
 from zerogap import validation
 from zerogap.plots import look
-from zerogap.wording import count, set_words
+from zerogap.wording import APPROXIMATE_SETS, count, set_words, within
 
 if TYPE_CHECKING:
     from zerogap.path.result import Path
@@ -17,6 +17,7 @@ HEIGHTS = {"coefficients": 3.0, "sets": 2.4, "elbow": 1.7}  # inches
 MOST_VALUES = 400  # of C at which coefficients are drawn: no screen shows more
 MOST_LINES = 150  # trajectories that can still be told apart
 MOST_PAIRS = 24  # lines with a name of their own
+LEGEND_ROW = 16.0  # points, of a legend of three columns that is above the axes
 LOWER_CAP, LOWER_MARGIN, AT_ZERO, MARGIN, CAP = -2, -1, 0, 1, 2
 
 
@@ -68,6 +69,7 @@ def plot_path(
     for one in axes:
         look.dress(one, path.parameter if one is axes[-1] else "", is_log=path.family.is_over_C)
         one.set_xlim(*sorted(path.value_of(path.lam[[0, -1]])))
+    _say_how_exact([path], axes[0])
     return axes if show == "all" else axes[0]
 
 
@@ -102,7 +104,18 @@ def plot_pairs(paths: Iterable["Path"], names: Iterable[str], ax: Any = None) ->
         look.legend_above(ax, columns=3)
     else:
         ax.set_title(f"{count(len(several), 'pair')} of classes", loc="left", fontsize="medium")
+    _say_how_exact(several, ax)
     return ax
+
+
+def _say_how_exact(paths: Sequence["Path"], ax: Any) -> None:
+    """Put above all else that a path is approximate, if it is."""
+    gap = getattr(paths[0], "gap", None)
+    if gap is None:
+        return
+    below = ax.get_title("right")
+    rows = 0 if below or ax.get_legend() is None else -(-len(ax.get_legend().get_texts()) // 3)
+    ax.set_title(f"{within(gap)}\n{below}".strip(), loc="right", fontsize="small", pad=6.0 + LEGEND_ROW * rows)
 
 
 # Coefficients.
@@ -192,11 +205,18 @@ def set_sizes(path: "Path") -> dict[int, np.ndarray]:
     return sizes
 
 
+def words_of(path: "Path") -> dict[int, str]:
+    """Return what its sets are called; those of an approximate path are what its coefficients are, and not where points lie."""
+    if hasattr(path, "gap"):
+        return dict(zip(sorted(path.sets), APPROXIMATE_SETS, strict=True))
+    return set_words(path.sets)
+
+
 def _draw_sets(path: "Path", ax: Any) -> None:
     """Stack the sets, those of support vectors first, and of a tube from its lower to its upper side."""
     edges, bottom = path.value_of(path.lam), np.zeros(len(path) - 1)
     sizes = set_sizes(path)
-    is_line, words = "on target" in path.sets.values(), set_words(path.sets)
+    is_line, words = "on target" in path.sets.values(), words_of(path)
     for code in sorted(sizes, reverse=min(sizes) == AT_ZERO and not is_line):
         ax.stairs(
             *_ascending(edges, bottom + sizes[code]),
@@ -234,5 +254,13 @@ def _of_set(ax: Any, code: int, *, is_line: bool) -> dict[str, Any]:
 def _draw_elbow(path: "Path", ax: Any) -> None:
     sizes, edges = _ascending(path.value_of(path.lam), path.n_free[:-1])
     ax.stairs(sizes, edges, baseline=None, linewidth=1.3, color=look.palette(ax)[0])
-    ax.set_ylabel("on the margin")
+    ax.set_ylabel(_free_words(path))
     ax.set_ylim(bottom=0)
+
+
+def _free_words(path: "Path") -> str:
+    """Return what the points between the bounds are called; of a tube those on both edges are counted as one."""
+    words = words_of(path)
+    if LOWER_MARGIN in words:
+        return "on the edge of the tube"
+    return words.get(MARGIN, words[AT_ZERO])
