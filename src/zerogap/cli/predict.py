@@ -176,7 +176,7 @@ def _score(predicted: np.ndarray, y: Any, known: np.ndarray, model: Any) -> tupl
         return None, "no score: the targets are missing"
     if classes is None:
         if y.dtype.kind != "f":
-            return None, f"no score: the targets are text, such as {truth[0]!r}; the model predicts numbers"
+            return None, f"no score: the targets are text, such as {str(truth[0])!r}; the model predicts numbers"
         if truth.size < 2:
             return None, "no score: R² takes two rows that have a target"
         from sklearn.metrics import r2_score
