@@ -244,6 +244,15 @@ def add_range(parser: Parser) -> None:
     parser.add_argument("--C-max", type=positive, default=1e3, help="largest C (default 1000)")
 
 
+def add_class_weight(parser: Parser) -> None:
+    """Add how much errors of a class count."""
+    parser.add_argument(
+        "--class-weight",
+        choices=("balanced",),
+        help="balanced: C counts for a class the more, the fewer rows it has (default: the same for all)",
+    )
+
+
 def check_range(options: argparse.Namespace) -> None:
     """Refuse a range of C without any."""
     if options.C_min >= options.C_max:

@@ -236,7 +236,9 @@ class SVCPathCV(ClassifierMixin, PathCV):
                 raise ValueError(f"{fold} has no test point with a weight above zero. {advice}")
             missing = np.setdiff1d(tested, known)
             if missing.size:
-                raise ValueError(f"{fold} has test points of class {missing.tolist()[0]!r}, and no training point. {advice}")
+                raise ValueError(
+                    f"{fold} has test points of class {missing.tolist()[0]!r}, and no training point. {advice}"
+                )
 
     def _path_model(self, candidate: Candidate) -> SVCPath:
         degree, coef0 = self._shape_of(candidate.kernel)
