@@ -205,7 +205,8 @@ def add_file(parser: Parser, default: str | None = "breast_cancer") -> None:
         "--missing",
         choices=("error", "drop", "mean"),
         default="error",
-        help="what to do about missing values: refuse them, leave their rows out, or fill in the mean (default error)",
+        help="what to do about missing values: refuse them, leave their rows out, or fill in the mean "
+        + ("(default error)" if default else "(default: as the model was trained)"),
     )
 
 
