@@ -191,6 +191,15 @@ def test_what_a_score_lacks_is_told_in_what_can_be_typed(run, tmp_path):
     assert in_options('make_scorer(f1_score, pos_label="don\'t know").') == "--pos-label 'don'\"'\"'t know'."
 
 
+def test_a_choice_at_the_end_of_the_range_is_told(run):
+    said = "the best C reaches an end of the range: beyond it the score may be better still; "
+    options = ("--gamma", "1", "--cv", "3", "--no-peer")
+    low = run("tune", "data.csv", "--C-min", "1e-4", "--C-max", "1e-3", *options)[1]  # as if every C were the same
+    assert said + "lower --C-min 0.0001\n" in low
+    assert said + "raise --C-max 0.001\n" in low
+    assert said not in run("tune", "data.csv", "--C-min", "0.01", "--C-max", "1e3", *options)[1]
+
+
 def test_too_few_rows_for_the_folds_are_told(run, tmp_path):
     (tmp_path / "few.csv").write_text("a,b,kind\n" + rows_of(X[:20].T, ["rare"] * 2 + ["often"] * 18))
     code, _, err = run("tune", "few.csv", "--cv", "3")

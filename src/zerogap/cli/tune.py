@@ -347,7 +347,17 @@ def _show(report: Report, options: argparse.Namespace, model: Any, points: int, 
         "" if options.selection == "best" else f", the smallest within one standard error: {number(model.best_score_)}"
     )
     report.say(f"\nchosen: C = {number(C)}{_others(model)}{rule}")
+    for end in _ends_reached(options, model):
+        report.say(f"the best C reaches an end of the range: beyond it the score may be better still; {end}")
     report.say(f"fitted to all {count(points, 'point')}; certified gap {machine.duality_gap_:.1e}")
+
+
+def _ends_reached(options: argparse.Namespace, model: Any) -> list[str]:
+    """Return what to change where a best interval goes up to an end of the range."""
+    found = model.cv_curve_.best_intervals
+    least = min(low for low, _ in found) <= options.C_min
+    most = max(high for _, high in found) >= options.C_max
+    return [f"lower --C-min {options.C_min:g}"] * least + [f"raise --C-max {options.C_max:g}"] * most
 
 
 def _others(model: Any) -> str:
