@@ -119,8 +119,8 @@ class SVCPathCV(ClassifierMixin, PathCV):
         That of every candidate.
     cv_results_ : dict of arrays
         A row for every candidate, at its own best C, with names as in scikit-learn's searches; pandas makes a data frame of it.
-        ``cv_curve_.table()`` has a row for every interval of C.  ``largest_gap`` is the largest relative duality gap of its paths at
-        three C of each: a check, as the paths of folds are not proved; 0.0 where rounding leaves none.
+        ``cv_curve_.table()`` has a row for every interval of C.  ``largest_gap`` is the largest relative duality gap of its
+        paths, at three C of each: a check, as the paths of folds are not proved; 0.0 where rounding leaves none.
     best_index_ : int
         The candidate that was chosen: of equally good ones that with the widest interval of C, then that with the smallest C.
     best_params_ : dict
