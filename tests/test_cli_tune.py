@@ -291,7 +291,7 @@ def test_path_chooses_by_folds_of_its_training_points_and_draws(run, tmp_path, m
     for C, mean in zip(middles, means, strict=True):  # folds that are not scaled anew differ in some of them
         one = make_pipeline(StandardScaler(), sklearn.svm.SVC(C=C, gamma=1.0, tol=1e-8))
         assert mean == pytest.approx(cross_val_score(one, X[train], KIND[train], cv=folds).mean(), abs=1e-12)
-    assert f"{found['score_of_choice']:.4f}  at C = {found['C']:.4g}, chosen so" in out
+    assert f"{found['score_of_choice']:.4f}  at C = {found['C']:.4g}, the middle of the folds' best interval" in out
     assert found["score_of_choice"] == pytest.approx(model.fit(X[train], KIND[train]).score(X[test], KIND[test]))
     assert found["score_of_choice"] <= results["best_score"]
     ((axes, name),) = drawn

@@ -233,7 +233,7 @@ def _cross_validated(
     said = f"{number_of}-fold accuracy"
     report.say(f"\n  {said:<22} {score:>9.4f}  best for C in {folds.in_words(model.best_intervals_)}")
     report.say(f"  standard error         {error:>9.4f}")
-    report.say(f"  {which + ' accuracy':<22} {curve(C):>9.4f}  at C = {C:.4g}, chosen so")
+    report.say(f"  {which + ' accuracy':<22} {curve(C):>9.4f}  at C = {C:.4g}, the middle of the folds' best interval")
     report.say(f"  seconds of folds       {seconds:>9.3f}")
     return {
         "folds": number_of, "C": C, "score": score, "std_error": error, "best_intervals": model.best_intervals_,
