@@ -14,12 +14,13 @@ import time
 import warnings
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from zerogap import ticker
-from zerogap.cli import bench, main, messages, report
+from zerogap.cli import bench, main, messages, report, solving
 from zerogap.solution import Status
 
 
@@ -338,6 +339,20 @@ def await_text(screen, text):
             return
         time.sleep(0.01)
     pytest.fail(f"{text!r} was never shown")
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_command_tells_of_compilation_once_and_only_where_there_is_some(capsys, quiet):
+    def compile_two():
+        numba.njit(lambda x: x + 1)(1.0)
+        numba.njit(lambda x: x + 2)(1.0)
+
+    solving.warm_up(report.Report(quiet=quiet), compile_two)
+    said = "zerogap: compiling the inner loops, which takes about a minute; later runs load them from disk\n"
+    assert capsys.readouterr() == ("", "" if quiet else said)
+    solving.warm_up(report.Report(quiet=quiet), lambda: None)
+    numba.njit(lambda x: x + 3)(1.0)  # nobody listens any more
+    assert capsys.readouterr() == ("", "")
 
 
 # Processes.
