@@ -254,6 +254,12 @@ def add_class_weight(parser: Parser) -> None:
     )
 
 
+def check_class_weight(options: argparse.Namespace) -> None:
+    """Refuse weights of classes where there are none."""
+    if options.regression and options.class_weight is not None:
+        raise UsageError("--class-weight is for classes; leave it out with --regression")
+
+
 def check_range(options: argparse.Namespace) -> None:
     """Refuse a range of C without any."""
     if options.C_min >= options.C_max:

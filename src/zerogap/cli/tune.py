@@ -133,8 +133,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     arguments.check_range(options)
     if options.epsilon is not None and not options.regression:
         raise UsageError("--epsilon is for --regression")
-    if options.class_weight is not None and options.regression:
-        raise UsageError("--class-weight is for classes; leave it out with --regression")
+    arguments.check_class_weight(options)
     _check_pos_label(options)
     settings = {
         **arguments.kernel_options(options), "C_min": options.C_min, "C_max": options.C_max,

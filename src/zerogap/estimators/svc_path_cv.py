@@ -78,7 +78,8 @@ class SVCPathCV(ClassifierMixin, PathCV):
         The folds, as in scikit-learn: a number of stratified ones, a splitter, or pairs of training and test rows.
     scoring : str or callable, default "accuracy"
         The score to be largest, as in :meth:`zerogap.SVCPath.score_curve`; None is the accuracy.  One of decision values, such
-        as "roc_auc", is known at 100 C a decade only, and the curve says so.
+        as "roc_auc", is known at 100 C a decade only, and the curve says so.  "f1" and its like are of the class with label 1:
+        of text labels name it, ``make_scorer(f1_score, pos_label="yes")``.
     selection : str, default "best"
         "best", the C in the middle of the widest interval with the best score; or "one_se", the smallest C whose score is
         within one standard error of the best: the simplest model that is about as good.
