@@ -1,5 +1,6 @@
 """Seeded problems that many tests share, and how the suite runs: the same examples everywhere, side by side."""
 
+import contextlib
 import gc
 import os
 import signal
@@ -132,6 +133,13 @@ def points(kind: str):
 
 
 KINDS = ("plain", "duplicates", "two-points", "one-against-many", "constant-feature", "huge", "tiny")
+
+
+@pytest.fixture(autouse=True)
+def _commands_compile_in_silence(request, monkeypatch):
+    """What a command says does not depend on whether its functions were compiled before, by other tests or yesterday."""
+    if request.path.stem.startswith("test_cli") and "tells_of_compilation" not in request.node.name:
+        monkeypatch.setattr("zerogap.cli.solving.telling_of_compilation", lambda report: contextlib.nullcontext())
 
 
 @pytest.fixture(params=KINDS)

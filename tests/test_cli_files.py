@@ -384,6 +384,13 @@ def test_rows_that_lack_values_have_empty_lines_or_means(run, saved, tmp_path):
     assert len([line for line in predicted(run("predict", "means", "gap.csv")) if line in ("yes", "no")]) == 60
     (tmp_path / "filled.csv").write_text(csv_text(frame.fillna({"a": frame["a"].mean()})))
     assert predicted(run("predict", "means", "filled.csv")) == predicted(run("predict", "means", "gap.csv"))
+    told = "gap.csv: 1 of 60 rows lack values: the model puts its training means there"  # nobody has asked for it
+    assert told in run("predict", "means", "gap.csv")[2]
+    assert "lack values" not in run("predict", "means", "filled.csv")[2]
+    assert "lack values" not in run("predict", "means", "gap.csv", "--missing", "mean")[2]
+    refused(
+        run("predict", "means", "gap.csv", "--missing", "error"), "row 2 (line 3), column 'a': the value is missing"
+    )
 
 
 def test_tables_without_a_header_go_by_the_numbers_of_columns(run, tmp_path):

@@ -14,12 +14,13 @@ import time
 import warnings
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from zerogap import ticker
-from zerogap.cli import bench, main, messages, report
+from zerogap.cli import bench, main, messages, report, solving
 from zerogap.solution import Status
 
 
@@ -93,6 +94,12 @@ WRONG = [
     ),
     ("tune --selection worst", "--selection: invalid choice: 'worst'"),
     ("tune --epsilon 1", "--epsilon is for --regression"),
+    ("tune --pos-label a", "--pos-label is for --scoring f1, precision, recall, jaccard, average_precision"),
+    ("tune --scoring roc_auc --pos-label a", "roc_auc is the same whichever class is called positive"),
+    ("tune --regression --pos-label a", "--pos-label is for --scoring f1"),
+    ("tune --class-weight heavy", "--class-weight: invalid choice: 'heavy'"),
+    ("tune --regression --class-weight balanced", "--class-weight is for classes; leave it out with --regression"),
+    ("path --regression --class-weight balanced", "--class-weight is for classes; leave it out with --regression"),
     ("tune --regression --epsilon 1,-1", "--epsilon: must be a number, 0 or more; got -1"),
     ("tune --save no/m", "--save no/m: no such folder"),
     ("tune --plot no/m.png", "--plot no/m.png: no such folder"),
@@ -332,6 +339,20 @@ def await_text(screen, text):
             return
         time.sleep(0.01)
     pytest.fail(f"{text!r} was never shown")
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_command_tells_of_compilation_once_and_only_where_there_is_some(capsys, quiet):
+    def compile_two():
+        numba.njit(lambda x: x + 1)(1.0)
+        numba.njit(lambda x: x + 2)(1.0)
+
+    solving.warm_up(report.Report(quiet=quiet), compile_two)
+    said = "zerogap: compiling the inner loops, which takes about a minute; later runs load them from disk\n"
+    assert capsys.readouterr() == ("", "" if quiet else said)
+    solving.warm_up(report.Report(quiet=quiet), lambda: None)
+    numba.njit(lambda x: x + 3)(1.0)  # nobody listens any more
+    assert capsys.readouterr() == ("", "")
 
 
 # Processes.

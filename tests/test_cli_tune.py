@@ -8,7 +8,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import sklearn.svm
+from sklearn import metrics
 from sklearn.datasets import dump_svmlight_file, load_breast_cancer
+from sklearn.metrics import make_scorer
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -151,6 +153,52 @@ def test_tune_runs_on_the_breast_cancer_data(run, tmp_path):
     assert found["score"] == pytest.approx(cross_val_score(model, points, y, cv=folds).mean(), abs=1e-12)
 
 
+@pytest.mark.parametrize("name", ["f1", "average_precision"])
+def test_a_score_is_of_the_class_that_the_user_names(run, tmp_path, name):
+    options = (*QUICK, "--gamma", "1", "--scoring", name, "--class-weight", "balanced", "--json", "out.json")
+    code, out, _ = run("tune", "data.csv", *options, "--pos-label", "no", "--save", "m")
+    assert code == 0
+    assert f"best {name.replace('_', ' ')} of no " in out
+    found = json.loads((tmp_path / "out.json").read_text())
+    response = "decision_function" if name == "average_precision" else "predict"
+    scoring = make_scorer(getattr(metrics, f"{name}_score"), response_method=response, pos_label="no")
+    for C, ours in ((found["C"], found["score"]), (found["grid"]["C"], found["grid"]["score"])):
+        machine = sklearn.svm.SVC(C=C, gamma=1.0, tol=1e-8, class_weight="balanced")
+        assert ours == pytest.approx(scores(machine, KIND, scoring=scoring).mean(), abs=1e-6)
+    assert run("certify", "m.npz", "data.csv", "--gap", "1e-8")[0] == 0
+
+
+def test_what_a_score_lacks_is_told_in_what_can_be_typed(run, tmp_path):
+    for name in ("f1", "average_precision"):
+        code, _, err = run("tune", "data.csv", *QUICK, "--scoring", name)
+        assert code == 1
+        assert err.startswith(
+            f"zerogap: --scoring {name} is of the class with label 1, and the labels are ['no', 'yes']."
+        )
+        assert err.endswith("or name the class with --pos-label yes.\n")
+    code, _, err = run("tune", "data.csv", *QUICK, "--scoring", "f1", "--pos-label", "perhaps")
+    assert (code, err) == (1, "zerogap: data.csv: column 'kind' has no class perhaps; the classes are no and yes.\n")
+    (tmp_path / "digits.csv").write_text("a,b,kind\n" + rows_of(X.T, np.where(KIND == "yes", 7, 3)))
+    code, out, _ = run(
+        "tune", "digits.csv", *QUICK, "--gamma", "1", "--scoring", "f1", "--pos-label", "7.0", "--no-peer"
+    )
+    assert code == 0
+    assert "best f1 of 7.0" in out
+    (tmp_path / "three.csv").write_text("a,b,kind\n" + rows_of(X.T, np.arange(60) % 3))
+    _, _, err = run("tune", "three.csv", *QUICK, "--scoring", "f1", "--pos-label", "2")
+    assert "--scoring f1 is of two classes, and there are 3" in err
+    assert in_options('make_scorer(f1_score, pos_label="don\'t know").') == "--pos-label 'don'\"'\"'t know'."
+
+
+def test_a_choice_at_the_end_of_the_range_is_told(run):
+    said = "the best C reaches an end of the range: beyond it the score may be better still; "
+    options = ("--gamma", "1", "--cv", "3", "--no-peer")
+    low = run("tune", "data.csv", "--C-min", "1e-4", "--C-max", "1e-3", *options)[1]  # as if every C were the same
+    assert said + "lower --C-min 0.0001\n" in low
+    assert said + "raise --C-max 0.001\n" in low
+    assert said not in run("tune", "data.csv", "--C-min", "0.01", "--C-max", "1e3", *options)[1]
+
+
 def test_too_few_rows_for_the_folds_are_told(run, tmp_path):
     (tmp_path / "few.csv").write_text("a,b,kind\n" + rows_of(X[:20].T, ["rare"] * 2 + ["often"] * 18))
     code, _, err = run("tune", "few.csv", "--cv", "3")
@@ -198,6 +246,32 @@ def test_ctrl_c_ends_a_search_with_130(run, monkeypatch):
 # zerogap path.
 
 
+def test_path_balances_classes_of_different_sizes(run, tmp_path):
+    rows = np.flatnonzero((KIND == "yes") | (np.arange(60) % 4 == 0))
+    (tmp_path / "rare.csv").write_text("a,b,kind\n" + rows_of(X[rows].T, KIND[rows]))
+    options = (*QUICK, "--gamma", "1", "--test-size", "0", "--raw", "--json", "out.json")
+    found = {}
+    for more in ((), ("--class-weight", "balanced")):
+        assert run("path", "rare.csv", *options, *more)[0] == 0
+        found[more] = json.loads((tmp_path / "out.json").read_text())
+        for name, cv, at in (("score_curve", None, found[more]["score_curve"]["C"][-1]),
+                             ("cross_validation", 3, found[more]["cross_validation"]["C"])):  # fmt: skip
+            machine = sklearn.svm.SVC(C=at, gamma=1.0, tol=1e-8, class_weight="balanced" if more else None)
+            if cv is None:
+                ours, theirs = (
+                    found[more][name]["score"][-1],
+                    machine.fit(X[rows], KIND[rows]).score(X[rows], KIND[rows]),
+                )
+            else:
+                folds = StratifiedKFold(cv, shuffle=True, random_state=0)
+                ours, theirs = (
+                    found[more][name]["score"],
+                    cross_val_score(machine, X[rows], KIND[rows], cv=folds).mean(),
+                )
+            assert ours == pytest.approx(theirs, abs=1e-12)
+    assert len({str(one["C"]) for one in found.values()}) == 2
+
+
 def test_path_chooses_by_folds_of_its_training_points_and_draws(run, tmp_path, monkeypatch):
     drawn = []
     monkeypatch.setattr(pictures, "save", lambda axes, name: drawn.append((axes, name)))
@@ -216,7 +290,7 @@ def test_path_chooses_by_folds_of_its_training_points_and_draws(run, tmp_path, m
     for C, mean in zip(middles, means, strict=True):  # folds that are not scaled anew differ in some of them
         one = make_pipeline(StandardScaler(), sklearn.svm.SVC(C=C, gamma=1.0, tol=1e-8))
         assert mean == pytest.approx(cross_val_score(one, X[train], KIND[train], cv=folds).mean(), abs=1e-12)
-    assert f"{found['score_of_choice']:.4f}  at C = {found['C']:.4g}, chosen so" in out
+    assert f"{found['score_of_choice']:.4f}  at C = {found['C']:.4g}, the middle of the folds' best interval" in out
     assert found["score_of_choice"] == pytest.approx(model.fit(X[train], KIND[train]).score(X[test], KIND[test]))
     assert found["score_of_choice"] <= results["best_score"]
     ((axes, name),) = drawn

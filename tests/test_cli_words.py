@@ -286,7 +286,7 @@ def test_targets_that_are_no_classes_of_the_model_are_told(run, tmp_path):
     )
     assert run("fit", "data.csv", *FIT, "--target", "a", "--drop", "kind", "--regression", "--save", "r")[0] == 0
     (tmp_path / "new.csv").write_text(csv_text().replace(f"{X[0, 0]},", "x,"))
-    assert "no score: the targets are text, such as" in run("predict", "r", "new.csv")[2]
+    assert "no score: the targets are text, such as '" in run("predict", "r", "new.csv")[2]
 
 
 def test_one_is_singular(run, tmp_path):

@@ -1,10 +1,13 @@
 """Code on pages of docs/ runs, in the order in which it stands there, and what it builds holds to what is asked of everyone."""
 
+import contextlib
 import dataclasses
 import functools
 import inspect
+import io
 import re
 import sys
+import tempfile
 from pathlib import Path
 from types import ModuleType
 
@@ -20,7 +23,8 @@ from zerogap.solvers import Entry
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = [
     "add-a-kernel.md", "add-a-loss.md", "add-a-solver.md", "certify.md", "gaussian-processes.md", "incremental.md",
-    "plots.md", "problem.md", "scaling-up.md", "scaling.md", "scikit-learn.md", "tuning.md",
+    "index.md", "path.md", "plots.md", "problem.md", "scaling-up.md", "scaling.md", "scikit-learn.md", "solvers.md",
+    "tuning.md",
 ]  # fmt: skip
 LONG = {"scaling.md": "distributed"}  # pages whose code takes long, and the package that it needs
 
@@ -35,8 +39,14 @@ def blocks(page: Path) -> list[tuple[int, str]]:
 def run(page: Path, module: ModuleType) -> int:
     """Run the blocks of a page in one module; return how many there were.  Errors point to lines of the page."""
     found = blocks(page)
-    for line, code in found:
-        exec(compile("\n" * line + code, str(page), "exec"), vars(module))
+    with (
+        contextlib.redirect_stdout(io.StringIO()) as printed,
+        tempfile.TemporaryDirectory() as folder,  # some write files
+        contextlib.chdir(folder),
+    ):
+        for line, code in found:
+            exec(compile("\n" * line + code, str(page), "exec"), vars(module))
+    module.printed = printed.getvalue()
     return len(found)
 
 
@@ -45,7 +55,7 @@ def scope(name: str) -> dict:
     """Return what the code of a page defines."""
     module = ModuleType(f"page_{PAGES.index(name)}")
     sys.modules[module.__name__] = module  # classes that are stored are looked for there
-    assert run(DOCS / name, module) >= 2
+    assert run(DOCS / name, module) >= (1 if name == "index.md" else 2)
     return vars(module)
 
 
@@ -56,6 +66,16 @@ def test_the_code_of_a_page_runs(page):
     if page in LONG:
         pytest.importorskip(LONG[page])
     assert len(scope(page)) > 2
+
+
+def test_the_page_on_tuning_shows_what_its_code_prints():
+    def rounded(text):  # the last digits depend on the processor
+        return re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.8g}", text).splitlines()
+
+    text = (DOCS / "tuning.md").read_text(encoding="utf-8")
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    shown = "".join(block for language, block in fenced if not language)
+    assert rounded(shown) == rounded(scope("tuning.md")["printed"])
 
 
 def test_blocks_are_found_where_they_are_and_what_they_assert_counts(tmp_path):

@@ -729,8 +729,19 @@ def test_bad_options_are_refused(options, words):
 )
 def test_scores_that_do_not_fit_the_labels_are_refused_before_any_path(scoring, labels, words, monkeypatch):
     monkeypatch.setattr(SVCPathCV, "_follow", lambda *a: pytest.fail("a path was followed"))
-    with pytest.raises(ValueError, match=words):
-        SVCPathCV(scoring=scoring).fit(np.arange(30.0)[:, None], np.array(list(labels) * 30)[:30])
+    y = np.array(list(labels) * 30)[:30]
+    for kind in (y.dtype, object):  # text of pandas is of the second kind
+        with pytest.raises(ValueError, match=words):
+            SVCPathCV(scoring=scoring).fit(np.arange(30.0)[:, None], y.astype(kind))
+
+
+def test_a_score_of_one_class_takes_text_labels_of_pandas():
+    X, y = make_classification(40, 4, random_state=0)
+    status = pd.Series(np.where(y == 1, "sold", "kept"), dtype=object)
+    scorer = make_scorer(f1_score, pos_label="kept")
+    ours = SVCPathCV(C_min=0.5, C_max=1.0, cv=2, scoring=scorer).fit(X, status)
+    theirs = cross_val_score(sklearn.svm.SVC(C=ours.C_, tol=1e-8), X, status, cv=2, scoring=scorer)
+    assert ours.best_score_ == pytest.approx(theirs.mean(), abs=1e-12)
 
 
 def test_what_cannot_be_stored_is_told_with_what_can(tmp_path):
@@ -753,8 +764,9 @@ def test_folds_that_cannot_be_learned_from_are_named():
     with pytest.raises(ValueError, match="Fold 1 of 2 has training points of one class only"):
         SVCPathCV(cv=KFold(2)).fit(X, y)
     three = np.array([0, 1, 2] + [0, 1] * 4 + [1])
-    with pytest.raises(ValueError, match=r"Fold 1 of 3 has test points of class .*2.*, and no training point"):
-        SVCPathCV(cv=KFold(3)).fit(X, three)
+    for labels, words in ((three, "2"), (np.array(["x", "y", "z"])[three], "'z'")):
+        with pytest.raises(ValueError, match=f"Fold 1 of 3 has test points of class {words}, and no training point"):
+            SVCPathCV(cv=KFold(3)).fit(X, labels)
     halves, weight = (
         [(np.arange(12), np.arange(6)), (np.arange(12), np.arange(6, 9))],
         np.repeat([1.0, 0.0, 1.0], [6, 3, 3]),

@@ -205,7 +205,8 @@ def add_file(parser: Parser, default: str | None = "breast_cancer") -> None:
         "--missing",
         choices=("error", "drop", "mean"),
         default="error",
-        help="what to do about missing values: refuse them, leave their rows out, or fill in the mean (default error)",
+        help="what to do about missing values: refuse them, leave their rows out, or fill in the mean "
+        + ("(default error)" if default else "(default: as the model was trained)"),
     )
 
 
@@ -242,6 +243,21 @@ def add_range(parser: Parser) -> None:
     """Add the range of C."""
     parser.add_argument("--C-min", type=positive, default=1e-2, help="smallest C (default 0.01)")
     parser.add_argument("--C-max", type=positive, default=1e3, help="largest C (default 1000)")
+
+
+def add_class_weight(parser: Parser) -> None:
+    """Add how much errors of a class count."""
+    parser.add_argument(
+        "--class-weight",
+        choices=("balanced",),
+        help="balanced: C counts for a class the more, the fewer rows it has (default: the same for all)",
+    )
+
+
+def check_class_weight(options: argparse.Namespace) -> None:
+    """Refuse weights of classes where there are none."""
+    if options.regression and options.class_weight is not None:
+        raise UsageError("--class-weight is for classes; leave it out with --regression")
 
 
 def check_range(options: argparse.Namespace) -> None:

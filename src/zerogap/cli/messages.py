@@ -1,5 +1,6 @@
 """Errors and warnings of the library in the command line's words: options in place of Python's names, one line each."""
 
+import ast
 import re
 import shlex
 
@@ -9,7 +10,7 @@ OPTIONS = {
     "C_min": "--C-min", "C_max": "--C-max", "C": "--C", "gamma": "--gamma", "degree": "--degree", "coef0": "--coef0",
     "epsilon": "--epsilon", "loss": "--loss", "tol": "--tol", "solver": "--solver", "max_time": "--max-time",
     "max_events": "--max-events", "kernel": "--kernel", "engine": "--engine", "linear_system": "--linear-system",
-    "trace_every": "--trace-every", "random_state": "--seed",
+    "trace_every": "--trace-every", "random_state": "--seed", "scoring": "--scoring",
 }  # fmt: skip
 
 _ASSIGNMENT = re.compile(rf"\b({'|'.join(OPTIONS)})=('[^']*'|[^\s,;.:)]+(?:\.\d[^\s,;:)]*)?)")
@@ -41,13 +42,17 @@ _PHRASES = (
     ("Allow more time, or ask for fewer C.", "Raise the limit, or ask for fewer C (--C-max)."),
     ("ends at C=", "ends at C = "),  # where it has got to is no option
     ("its start at C=", "its start at C = "),
+    ("such as 'f1_macro', labels 0 and 1, or", "such as --scoring f1_macro, or name the class with"),
 )
+
+_SCORER_OF_A_CLASS = re.compile(r"make_scorer\(\w+, pos_label=(.+?)(, response_method='\w+')?\)(?=\.$)")
 
 
 def in_options(text: str) -> str:
     """Return a message of the library with its parameters as options, on one line."""
     for python, option in _PHRASES:
         text = text.replace(python, option)
+    text = _SCORER_OF_A_CLASS.sub(lambda match: f"--pos-label {shlex.quote(str(ast.literal_eval(match[1])))}", text)
     text = _ASSIGNMENT.sub(lambda match: f"{OPTIONS[match[1]]} {match[2].strip(chr(39))}", text)
     return " ".join(text.split())
 

@@ -53,8 +53,9 @@ def add(commands: Any) -> None:
 
 
 def add_range(parser: arguments.Parser) -> None:
-    """Add which C to follow the path over, and when to stop."""
+    """Add which C to follow the path over, what it is multiplied by, and when to stop."""
     arguments.add_range(parser)
+    arguments.add_class_weight(parser)
     parser.add_argument("--max-events", type=arguments.count, help="stop after so many events")
     parser.add_argument("--max-time", type=arguments.positive, help="limit in seconds")
 
@@ -142,7 +143,8 @@ def settings_of(options: argparse.Namespace) -> dict[str, Any]:
         raise UsageError(f"--linear-system is a choice of --engine lp; got --engine {options.engine}")
     return {
         **arguments.kernel_options(options), "C_min": options.C_min, "C_max": options.C_max,
-        "max_events": options.max_events, "engine": options.engine, "linear_system": options.linear_system,
+        "class_weight": options.class_weight, "max_events": options.max_events, "engine": options.engine,
+        "linear_system": options.linear_system,
     }  # fmt: skip
 
 
@@ -226,6 +228,7 @@ def _cross_validated(
         **arguments.kernel_options(options),
         C_min=options.C_min,
         C_max=options.C_max,
+        class_weight=options.class_weight,
         cv=folds.splitter(number_of, options.seed),
         # Points that are scaled already are scaled anew, as if they were not.
         transformer=folds.scaler(parts.train, options.raw),
@@ -238,7 +241,7 @@ def _cross_validated(
     said = f"{number_of}-fold accuracy"
     report.say(f"\n  {said:<22} {score:>9.4f}  best for C in {folds.in_words(model.best_intervals_)}")
     report.say(f"  standard error         {error:>9.4f}")
-    report.say(f"  {which + ' accuracy':<22} {curve(C):>9.4f}  at C = {C:.4g}, chosen so")
+    report.say(f"  {which + ' accuracy':<22} {curve(C):>9.4f}  at C = {C:.4g}, the middle of the folds' best interval")
     report.say(f"  seconds of folds       {seconds:>9.3f}")
     return {
         "folds": number_of, "C": C, "score": score, "std_error": error, "best_intervals": model.best_intervals_,
@@ -272,7 +275,8 @@ def _grid(options: argparse.Namespace, C_max: float, parts: Split) -> dict[str, 
 
     values = np.geomspace(options.C_min, C_max, GRID)
     began = time.perf_counter()
-    models = [SVC(C=C, **arguments.kernel_options(options)).fit(parts.train, parts.y_train) for C in values]
+    fixed = {**arguments.kernel_options(options), "class_weight": options.class_weight}
+    models = [SVC(C=C, **fixed).fit(parts.train, parts.y_train) for C in values]
     seconds = time.perf_counter() - began
     scores = [float(model.score(parts.test, parts.y_test)) for model in models]
     best = int(np.argmax(scores))

@@ -101,6 +101,12 @@ def points(
         raise
     missing = options.missing or preparation.missing
     absent = np.isnan(X).any(axis=1)
+    if missing == MEAN and model is not None and options.missing is None and absent.any():
+        rows = f"{absent.sum()} of {absent.size} rows lack values"
+        report.note(
+            f"{found.source}: {rows}: the model puts its training means there (--missing error refuses them, drop leaves "
+            "their lines empty)"
+        )
     if missing == MEAN and preparation.fill is None and absent.any():
         raise UsageError("--missing mean: the model keeps no means; train it with zerogap fit --missing mean")
     if missing == MEAN:
@@ -176,7 +182,7 @@ def _score(predicted: np.ndarray, y: Any, known: np.ndarray, model: Any) -> tupl
         return None, "no score: the targets are missing"
     if classes is None:
         if y.dtype.kind != "f":
-            return None, f"no score: the targets are text, such as {truth[0]!r}; the model predicts numbers"
+            return None, f"no score: the targets are text, such as {str(truth[0])!r}; the model predicts numbers"
         if truth.size < 2:
             return None, "no score: R² takes two rows that have a target"
         from sklearn.metrics import r2_score

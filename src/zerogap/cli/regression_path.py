@@ -40,6 +40,7 @@ def check(options: argparse.Namespace) -> None:
         raise UsageError("--C is of --over epsilon; a path over C has --C-min and --C-max")
     if options.over == "epsilon" and options.epsilon is not None:
         raise UsageError("--epsilon is of --over C; a path over epsilon has every one")
+    arguments.check_class_weight(options)
     if options.engine != "single":
         raise UsageError(f"--engine {options.engine} is for classes; leave it out with --regression")
 

@@ -28,6 +28,7 @@ class Report:
         self.has_files = save_to is not None or json_to not in (None, STANDARD)  # that are still to be written
         self.is_cut = False  # nobody reads the text any more
         self.stream = sys.stderr if json_to == STANDARD or is_text_aside else sys.stdout
+        self.is_quiet = quiet
         self.is_live = sys.stderr.isatty() and not quiet
 
     def say(self, text: object = "") -> None:

@@ -3,6 +3,7 @@
 import math
 import time
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -40,10 +41,30 @@ def toy(n_features: int, n: int, n_classes: int = 2) -> tuple[np.ndarray, np.nda
 def warm_up(report: Report, fit: Any) -> None:
     """Load compiled code, or compile it, before the clock starts."""
     title = "loading compiled code (the first time it is compiled)"
-    with report.working(title), interruptible(), warnings.catch_warnings():
+    with report.working(title), telling_of_compilation(report), interruptible(), warnings.catch_warnings():
         # A compiler may take longer than the limit, and nobody asked for these points.
         warnings.simplefilter("ignore")
         fit()
+
+
+def telling_of_compilation(report: Report) -> AbstractContextManager[Any]:
+    """Say once that functions are compiled, if any is: on a terminal a line says so anyway."""
+    if report.is_live or report.is_quiet:
+        return nullcontext()
+    from numba.core import event
+
+    class Told(event.Listener):
+        is_told = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.is_told:
+                self.is_told = True
+                report.note("compiling the inner loops, which takes about a minute; later runs load them from disk")
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    return event.install_listener("numba:compile", Told())
 
 
 def timed_fit(report: Report, title: str, model: Any, X: Any, y: np.ndarray) -> float:

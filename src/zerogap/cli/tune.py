@@ -13,15 +13,17 @@ import scipy.sparse as sp
 
 from zerogap.cli import arguments, folds, pictures, solving
 from zerogap.cli.arguments import UsageError
-from zerogap.cli.data import Data, load, source_of, split
+from zerogap.cli.data import Data, label_text, load, source_of, split
 from zerogap.cli.features import Preparation
 from zerogap.cli.report import Report, check_output
+from zerogap.tables import TableError
 from zerogap.wording import count, number
 
 EXAMPLES = """\
   zerogap tune                                                 breast cancer, which ships with scikit-learn
   zerogap tune data.csv --target kind --gamma 0.01,0.03,0.1 --save m   choose C and gamma, keep the model in m.npz
   zerogap tune data.csv --scoring f1_macro --cv 10 --selection one_se
+  zerogap tune data.csv --target status --scoring f1 --pos-label sold --class-weight balanced
   zerogap tune houses.parquet --target price --regression --epsilon 1,10 --scoring r2 --plot scores.png"""
 SELECTIONS = ("best", "one_se")
 ERRORS = (
@@ -30,6 +32,7 @@ ERRORS = (
     "r2",
 )  # the scores of a regression that are in closed form
 ABOUT_SCALE = (0.1, 0.3, 1.0, 3.0)  # by default gamma is chosen among so many times "scale"
+OF_ONE_CLASS = ("f1", "precision", "recall", "jaccard", "average_precision")  # the scores that --pos-label is for
 GRID = 25  # values of C, in scikit-learn's search
 SHOWN = 12  # candidates in the table
 TOY = 60
@@ -44,6 +47,7 @@ class Tuning(NamedTuple):
     preparation: Preparation  # fitted to all rows, for the model that is kept
     cv: Any
     transformer: Any
+    scorer: Any  # the name of a score, or what scikit-learn makes of it for one class
     settings: dict[str, Any]
 
 
@@ -56,6 +60,7 @@ def add(commands: Any) -> None:
     arguments.add_columns(parser)
     arguments.add_kernel(parser, several=True)
     arguments.add_range(parser)
+    arguments.add_class_weight(parser)
     parser.add_argument("--regression", action="store_true", help="the target is a number to be estimated")
     parser.add_argument(
         "--epsilon", type=arguments.list_of(arguments.not_negative), help="of --regression: errors that are free (0.1)"
@@ -66,6 +71,11 @@ def add(commands: Any) -> None:
         "--scoring",
         help="the score to be largest, by scikit-learn's name (accuracy), or of --regression one of "
         + ", ".join(ERRORS),
+    )
+    parser.add_argument(
+        "--pos-label",
+        metavar="LABEL",
+        help=f"the class that --scoring {', '.join(OF_ONE_CLASS[:-1])} or {OF_ONE_CLASS[-1]} is of (default: the one named 1)",
     )
     parser.add_argument(
         "--selection",
@@ -107,7 +117,8 @@ def run(options: argparse.Namespace) -> int:
     report.write(
         {
             "data": options.data, "target": tuning.preparation.target, "points": int(tuning.y.size),
-            "features": tuning.preparation.feature_names, "options": {**settings, "cv": options.cv, "seed": options.seed},
+            "features": tuning.preparation.feature_names,
+            "options": {**settings, "cv": options.cv, "seed": options.seed, "pos_label": options.pos_label},
             **_record(model), "seconds": seconds, "grid": theirs, "model": saved, "plot": options.plot,
         }
     )  # fmt: skip
@@ -122,11 +133,15 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     arguments.check_range(options)
     if options.epsilon is not None and not options.regression:
         raise UsageError("--epsilon is for --regression")
+    arguments.check_class_weight(options)
+    _check_pos_label(options)
     settings = {
         **arguments.kernel_options(options), "C_min": options.C_min, "C_max": options.C_max,
         "scoring": _scoring(options), "selection": options.selection, "n_jobs": options.n_jobs,
         "max_time": options.max_time,
     }  # fmt: skip
+    if not options.regression:
+        settings["class_weight"] = options.class_weight
     if options.regression:
         settings["epsilon"] = [arguments.EPSILON] if options.epsilon is None else options.epsilon
     return settings
@@ -145,6 +160,38 @@ def _scoring(options: argparse.Namespace) -> str:
     return default if options.scoring is None else options.scoring
 
 
+def _check_pos_label(options: argparse.Namespace) -> None:
+    """Refuse a class where the score is not of one."""
+    if options.pos_label is None or options.scoring in OF_ONE_CLASS:
+        return
+    why = "; roc_auc is the same whichever class is called positive" if options.scoring == "roc_auc" else ""
+    raise UsageError(f"--pos-label is for --scoring {', '.join(OF_ONE_CLASS)}{why}")
+
+
+def _scorer(options: argparse.Namespace, data: Data) -> Any:
+    """Return the score by its name, or as a scorer of the class that --pos-label names."""
+    name, classes = _scoring(options), np.unique(data.y)
+    if options.pos_label is None or classes.size != 2:  # of more classes the search says what to use instead
+        return name
+    label = next((one for one in classes.tolist() if _is_label(options.pos_label, one)), None)
+    if label is None:
+        known = " and ".join(label_text(one) for one in classes)
+        raise TableError(f"{data.name}: {data.target} has no class {options.pos_label}; the classes are {known}.")
+    from sklearn import metrics
+
+    response = "decision_function" if name == "average_precision" else "predict"
+    return metrics.make_scorer(getattr(metrics, f"{name}_score"), response_method=response, pos_label=label)
+
+
+def _is_label(text: str, label: Any) -> bool:
+    """Whether a text names a label; a number may be written in any way."""
+    if text == label_text(label):
+        return True
+    with suppress(ValueError):
+        return isinstance(label, float | int) and float(text) == label
+    return False
+
+
 def _prepared(options: argparse.Namespace, settings: dict[str, Any], data: Data, report: Report) -> Tuning:
     """Return rows that are not scaled: every fold is, by its own training rows.  Missing values are filled in for all."""
     parts = split(data, 0.0, False, report)
@@ -154,7 +201,8 @@ def _prepared(options: argparse.Namespace, settings: dict[str, Any], data: Data,
         settings["gamma"] = _gammas(preparation.apply(data.X))
     cv = folds.splitter(options.cv, options.seed, is_regression=options.regression)
     scaler = folds.scaler(parts.train, options.raw)
-    return Tuning(parts.name, parts.train, parts.y_train, preparation, cv, scaler, settings)
+    scorer = _scorer(options, data)
+    return Tuning(parts.name, parts.train, parts.y_train, preparation, cv, scaler, scorer, settings)
 
 
 def _gammas(X: Any) -> list[Any]:
@@ -168,7 +216,8 @@ def _search(options: argparse.Namespace, tuning: Tuning, **more: Any) -> Any:
     from zerogap import SVCPathCV, SVRPathCV
 
     kind: Any = SVRPathCV if options.regression else SVCPathCV
-    return kind(**{**tuning.settings, "cv": tuning.cv, "transformer": tuning.transformer, **more})
+    found = {**tuning.settings, "cv": tuning.cv, "transformer": tuning.transformer, "scoring": tuning.scorer}
+    return kind(**{**found, **more})
 
 
 def _searched(options: argparse.Namespace, tuning: Tuning, report: Report) -> tuple[Any, float]:
@@ -217,7 +266,7 @@ def _grid(options: argparse.Namespace, tuning: Tuning, report: Report) -> dict[s
     from sklearn.svm import SVC, SVR
 
     fixed = {"kernel": options.kernel, "degree": options.degree, "coef0": options.coef0}
-    steps = [("svm", SVR(**fixed) if options.regression else SVC(**fixed))]
+    steps = [("svm", SVR(**fixed) if options.regression else SVC(**fixed, class_weight=options.class_weight))]
     if tuning.transformer is not None:
         steps.insert(0, ("scaler", tuning.transformer))
     values: dict[str, Any] = {"svm__C": np.geomspace(options.C_min, options.C_max, GRID)}
@@ -225,8 +274,7 @@ def _grid(options: argparse.Namespace, tuning: Tuning, report: Report) -> dict[s
         values["svm__gamma"] = tuning.settings["gamma"]
     if options.regression:
         values["svm__epsilon"] = tuning.settings["epsilon"]
-    scoring, jobs = tuning.settings["scoring"], options.n_jobs
-    search = GridSearchCV(Pipeline(steps), values, cv=tuning.cv, scoring=scoring, n_jobs=jobs)
+    search = GridSearchCV(Pipeline(steps), values, cv=tuning.cv, scoring=tuning.scorer, n_jobs=options.n_jobs)
     fits = math.prod(len(part) for part in values.values()) * options.cv
     began = time.perf_counter()
     title = f"scikit-learn is fitting {count(fits, 'model')} (--no-peer leaves it out)"
@@ -243,7 +291,8 @@ def _grid(options: argparse.Namespace, tuning: Tuning, report: Report) -> dict[s
 
 
 def _score_name(options: argparse.Namespace) -> str:
-    return _scoring(options).replace("_", " ").replace("neg ", "minus ")
+    of = "" if options.pos_label is None else f" of {options.pos_label}"
+    return _scoring(options).replace("_", " ").replace("neg ", "minus ") + of
 
 
 def _show_candidates(report: Report, model: Any) -> None:
@@ -297,7 +346,17 @@ def _show(report: Report, options: argparse.Namespace, model: Any, points: int, 
         "" if options.selection == "best" else f", the smallest within one standard error: {number(model.best_score_)}"
     )
     report.say(f"\nchosen: C = {number(C)}{_others(model)}{rule}")
+    for end in _ends_reached(options, model):
+        report.say(f"the best C reaches an end of the range: beyond it the score may be better still; {end}")
     report.say(f"fitted to all {count(points, 'point')}; certified gap {machine.duality_gap_:.1e}")
+
+
+def _ends_reached(options: argparse.Namespace, model: Any) -> list[str]:
+    """Return what to change where a best interval goes up to an end of the range."""
+    found = model.cv_curve_.best_intervals
+    least = min(low for low, _ in found) <= options.C_min
+    most = max(high for _, high in found) >= options.C_max
+    return [f"lower --C-min {options.C_min:g}"] * least + [f"raise --C-max {options.C_max:g}"] * most
 
 
 def _others(model: Any) -> str:

@@ -229,7 +229,7 @@ def _check_classes(scorer: Any, name: str, classes: np.ndarray) -> None:
         more = "" if is_binary else ", response_method='decision_function'"
         raise ValueError(
             f"scoring={name} is of the class with label {label!r}, and the labels are {classes.tolist()}. Use a score of both, "
-            f"such as 'f1_macro', labels 0 and 1, or make_scorer({metric.__name__}, pos_label={classes[1].item()!r}{more})."
+            f"such as 'f1_macro', labels 0 and 1, or make_scorer({metric.__name__}, pos_label={classes.tolist()[1]!r}{more})."
         )
 
 

@@ -78,7 +78,8 @@ class SVCPathCV(ClassifierMixin, PathCV):
         The folds, as in scikit-learn: a number of stratified ones, a splitter, or pairs of training and test rows.
     scoring : str or callable, default "accuracy"
         The score to be largest, as in :meth:`zerogap.SVCPath.score_curve`; None is the accuracy.  One of decision values, such
-        as "roc_auc", is known at 100 C a decade only, and the curve says so.
+        as "roc_auc", is known at 100 C a decade only, and the curve says so.  "f1" and its like are of the class with label 1:
+        of text labels name it, ``make_scorer(f1_score, pos_label="yes")``.
     selection : str, default "best"
         "best", the C in the middle of the widest interval with the best score; or "one_se", the smallest C whose score is
         within one standard error of the best: the simplest model that is about as good.
@@ -108,7 +109,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
     kernel_ : str, callable or Kernel
         The kernel that was chosen.
     best_score_ : float
-        The cross-validated score at ``C_``.
+        The cross-validated score at ``C_``; with "one_se" a little below ``cv_curve_.best_score``.
     best_std_error_ : float
         Its standard error over the folds.
     best_intervals_ : list of tuple
@@ -119,7 +120,8 @@ class SVCPathCV(ClassifierMixin, PathCV):
         That of every candidate.
     cv_results_ : dict of arrays
         A row for every candidate, at its own best C, with names as in scikit-learn's searches; pandas makes a data frame of it.
-        ``cv_curve_.table()`` has a row for every interval of C.
+        ``cv_curve_.table()`` has a row for every interval of C.  ``largest_gap`` is the largest relative duality gap of its
+        paths, at three C of each: a check, as the paths of folds are not proved; 0.0 where rounding leaves none.
     best_index_ : int
         The candidate that was chosen: of equally good ones that with the widest interval of C, then that with the smallest C.
     best_params_ : dict
@@ -236,7 +238,9 @@ class SVCPathCV(ClassifierMixin, PathCV):
                 raise ValueError(f"{fold} has no test point with a weight above zero. {advice}")
             missing = np.setdiff1d(tested, known)
             if missing.size:
-                raise ValueError(f"{fold} has test points of class {missing[0]!r}, and no training point. {advice}")
+                raise ValueError(
+                    f"{fold} has test points of class {missing.tolist()[0]!r}, and no training point. {advice}"
+                )
 
     def _path_model(self, candidate: Candidate) -> SVCPath:
         degree, coef0 = self._shape_of(candidate.kernel)

@@ -100,7 +100,7 @@ class SVRPathCV(RegressorMixin, PathCV):
     epsilon_ : float
         The epsilon that was chosen.
     best_score_ : float
-        The cross-validated score at ``C_``.
+        The cross-validated score at ``C_``; with "one_se" a little below ``cv_curve_.best_score``.
     best_std_error_ : float
         Its standard error over the folds.
     best_intervals_ : list of tuple
@@ -111,7 +111,8 @@ class SVRPathCV(RegressorMixin, PathCV):
         That of every candidate.
     cv_results_ : dict of arrays
         A row for every candidate, at its own best C, with names as in scikit-learn's searches; pandas makes a data frame of it.
-        ``cv_curve_.table()`` has a row for every piece of the curve.
+        ``cv_curve_.table()`` has a row for every piece of the curve.  ``largest_gap`` is the largest relative duality gap of
+        its paths, at three C of each: a check, as the paths of folds are not proved; 0.0 where rounding leaves none.
     best_index_ : int
         The candidate that was chosen: of equally good ones that with the widest interval of C, then that with the smallest C.
     best_params_ : dict
