@@ -663,8 +663,10 @@ def test_progress(cancer):
 def test_a_path_that_has_lost_its_way_is_told(cancer, monkeypatch):
     assert SVCPathCV(C_max=1.0, cv=2).fit(*cancer).cv_results_["largest_gap"][0] < 1e-9
     monkeypatch.setattr("zerogap.estimators.fold_paths.gap_of", lambda path: 0.02)
+    search = SVCPathCV(C_max=1.0, cv=2)
     with pytest.warns(RuntimeWarning, match=r"gamma='scale'.* are not exact: at some C a relative gap of 2.0e-02"):
-        SVCPathCV(C_max=1.0, cv=2).fit(*cancer)
+        search.fit(*cancer)
+    assert search.cv_results_["largest_gap"].tolist() == [0.02]
 
 
 @pytest.mark.skipif("gap" not in SVCPath().get_params(), reason="paths are exact")
