@@ -189,6 +189,20 @@ def test_more_free_points_than_a_working_set_holds():
     assert model.certificate_.dual == pytest.approx(expected.certificate_.dual, rel=1e-5)
 
 
+@pytest.mark.parametrize(("machine", "side"), [(zd.SVC, 1), (zd.SVR, 1), (zd.SVR, -1)])
+def test_without_a_bias_all_violators_of_one_side_are_chosen(machine, side):
+    """With a tiny C all coefficients go to their bounds, and no point of the other side has a bound that says so."""
+    rng = np.random.default_rng(2100)
+    X = rng.standard_normal((300, 2))
+    noise = 0.5 * rng.standard_normal(300)
+    y = (X[:, 0] + noise > 0).astype(int) if machine is zd.SVC else side * (3.0 + noise)
+    options = {"C": 1e-6, "fit_intercept": False, "tol": 1e-8}
+    model = machine(**options, working_set=30).fit(X, y)
+    expected = machine._local_class(**options).fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    assert model.certificate_.dual == pytest.approx(expected.certificate_.dual, rel=1e-7)
+
+
 # The model is an ordinary one.
 
 
@@ -618,6 +632,17 @@ def test_bad_options_are_refused(options, words):
     X, y, _ = points()
     with pytest.raises(ValueError, match=words):
         zd.SVC(**options).fit(X, y)
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, np.nan, np.inf, "a"])
+def test_a_bad_epsilon_is_refused_in_the_words_of_one_machine(epsilon):
+    """One below zero would have a certificate of a problem that is not convex."""
+    X, _, t = points()
+    with pytest.raises(ValueError, match="^epsilon must be .*It is the half width of the tube") as local:
+        zerogap.SVR(epsilon=epsilon).fit(X, t)
+    with pytest.raises(ValueError, match="^epsilon must be") as found:
+        zd.SVR(epsilon=epsilon, client="none is asked for").fit(X, t)
+    assert str(found.value) == str(local.value)
 
 
 def test_a_client_is_needed(client):

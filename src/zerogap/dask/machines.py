@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 import zerogap
+from zerogap import validation
 from zerogap.dask.checkpoint import Start
 from zerogap.dask.collections import is_collection
 from zerogap.dask.facts import Facts
@@ -412,6 +413,10 @@ class SVR(RegressorMixin, DaskMachine):
             The fitted model itself.
         """
         return self._fit(X, y, sample_weight)
+
+    def _check_options(self, model: Any) -> None:
+        super()._check_options(model)
+        validation.check_positive("epsilon", self.epsilon, zero=True, advice="It is the half width of the tube.")
 
     def _specs(self, model: Any, known: Facts, key: str) -> list[Spec]:
         model._cost = self.C
