@@ -17,6 +17,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import r2_score
 
 import zerogap
 from zerogap import DualProblem, Gram, Status
@@ -27,7 +28,7 @@ distributed = pytest.importorskip("distributed", reason='machines on a cluster n
 
 import zerogap.dask as zd  # noqa: E402
 from zerogap.dask import bias, cluster, partition  # noqa: E402
-from zerogap.dask.block import Block, load  # noqa: E402
+from zerogap.dask.block import Block, fingerprint, load  # noqa: E402
 from zerogap.dask.rounds import Rounds  # noqa: E402
 
 AGREE = 1e-9  # of the objective: both are within 1e-10 of the optimum, by their certificates
@@ -661,6 +662,42 @@ def test_bad_data_is_refused(given, error, words):
         zd.SVC().fit(*given())
 
 
+@pytest.mark.parametrize("none", [None, np.nan, "NA"])
+def test_labels_that_are_missing_are_refused(none):
+    X, y, _ = points()
+    labels = y.astype(object)
+    labels[50] = pytest.importorskip("pandas").NA if none == "NA" else none
+    with pytest.raises(ValueError, match=r"Partition 1: y has no label at row 10; got (None|nan|<NA>)"):
+        zd.SVC().fit(parted(X, PARTS[2]), parted(labels, PARTS[2]))
+
+
+def test_a_checkpoint_needs_its_folder_before_data_is_read(tmp_path):
+    X, y, _ = points()
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*missing. Make it"):
+        zd.SVC(checkpoint=tmp_path / "missing" / "fit", client="none is asked for").fit(X, y)
+
+
+def test_a_fingerprint_depends_on_the_whole_of_a_label():
+    X, codes = np.ones((4, 2)), np.array([0, 0, 1, 1])
+    names = np.array(["class_0", "class_1"])
+    one, other = (fingerprint(load(X, names[of_all], None, 0, True), 0) for of_all in (codes, 1 - codes))
+    assert one != other
+    assert one == fingerprint(load(X, names[codes].astype(object), None, 0, True), 0)
+
+
+def test_scores_are_those_of_scikit_learn_for_equal_targets_and_refuse_mixtures():
+    X, _, t = points()
+    model, rows = zd.SVR(tol=1e-2).fit(X, t), parted(X, PARTS[2])
+    for target in (np.zeros(150), np.full(150, 2.0), t):
+        assert float(model.score(rows, parted(target, PARTS[2]))) == pytest.approx(r2_score(target, model.predict(X)))
+    flat = zd.SVR().fit(X, np.zeros(150))
+    assert float(flat.score(rows, parted(np.zeros(150), PARTS[2]))) == r2_score(np.zeros(150), flat.predict(X)) == 1.0
+    with pytest.raises(
+        TypeError, match="must all be Dask collections, or all be plain arrays; got X of dask, y of numpy"
+    ):
+        model.score(rows, t)
+
+
 def test_features_that_differ_are_refused():
     import dask
 
@@ -691,9 +728,9 @@ def test_bad_options_are_refused(options, words):
 def test_a_bad_epsilon_is_refused_in_the_words_of_one_machine(epsilon):
     """One below zero would have a certificate of a problem that is not convex."""
     X, _, t = points()
-    with pytest.raises(ValueError, match="^epsilon must be .*It is the half width of the tube") as local:
+    with pytest.raises(ValueError, match=r"^epsilon must be .*It is the half width of the tube") as local:
         zerogap.SVR(epsilon=epsilon).fit(X, t)
-    with pytest.raises(ValueError, match="^epsilon must be") as found:
+    with pytest.raises(ValueError, match=r"^epsilon must be") as found:
         zd.SVR(epsilon=epsilon, client="none is asked for").fit(X, t)
     assert str(found.value) == str(local.value)
 
@@ -702,6 +739,14 @@ def test_a_client_is_needed(client):
     with pytest.raises(TypeError, match=r"client must be a dask.distributed.Client; got str"):
         zd.SVC(client="tcp://somewhere").fit(*points()[:2])
     assert cluster.current(None) is client
+
+
+def test_a_closed_client_is_refused():
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as alone:
+        other = distributed.Client(alone, set_as_default=False)
+        other.close()
+        with pytest.raises(RuntimeError, match=r"The Dask client is closed. Make another"):
+            zd.SVC(client=other).fit(*points()[:2])
 
 
 def test_a_cluster_without_workers_says_so_within_seconds(monkeypatch):

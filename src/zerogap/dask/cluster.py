@@ -53,6 +53,10 @@ def current(client: Any) -> Any:
             ) from None
     if not isinstance(client, distributed.Client):
         raise TypeError(f"client must be a dask.distributed.Client; got {type(client).__name__}.")
+    if client.status in ("closing", "closed"):
+        raise RuntimeError(
+            "The Dask client is closed. Make another, client = dask.distributed.Client(), and pass client=."
+        )
     if client.asynchronous:
         raise TypeError("An asynchronous client is not supported. Use Client(..., asynchronous=False).")
     if not client.nthreads():
