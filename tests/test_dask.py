@@ -1,5 +1,6 @@
 """Machines on a Dask cluster: the same answer as on one machine, however the data is parted and whatever dies on the way."""
 
+import asyncio
 import importlib.util
 import os
 import pickle
@@ -16,6 +17,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import r2_score
 
 import zerogap
 from zerogap import DualProblem, Gram, Status
@@ -26,7 +28,7 @@ distributed = pytest.importorskip("distributed", reason='machines on a cluster n
 
 import zerogap.dask as zd  # noqa: E402
 from zerogap.dask import bias, cluster, partition  # noqa: E402
-from zerogap.dask.block import Block, load  # noqa: E402
+from zerogap.dask.block import Block, fingerprint, load  # noqa: E402
 from zerogap.dask.rounds import Rounds  # noqa: E402
 
 AGREE = 1e-9  # of the objective: both are within 1e-10 of the optimum, by their certificates
@@ -187,6 +189,18 @@ def test_more_free_points_than_a_working_set_holds():
     assert model.duality_gap_ <= 1e-6
     assert (np.diff(model.trace_["dual"]) >= -1e-12 * expected.certificate_.dual).all()
     assert model.certificate_.dual == pytest.approx(expected.certificate_.dual, rel=1e-5)
+
+
+def test_without_a_bias_all_violators_of_one_side_are_chosen():
+    """With a tiny C all coefficients go to their bounds, and what other points can do is no bound on a bias of zero."""
+    rng = np.random.default_rng(2100)
+    X = rng.standard_normal((200, 2))
+    y = (X[:, 0] + 0.5 * rng.standard_normal(200) > 0).astype(int)
+    options = {"C": 1e-6, "fit_intercept": False, "tol": 1e-8}
+    model = zd.SVC(**options, working_set=40).fit(X, y)
+    expected = zerogap.SVC(**options).fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    assert model.certificate_.dual == pytest.approx(expected.certificate_.dual, rel=1e-7)
 
 
 # The model is an ordinary one.
@@ -373,6 +387,60 @@ def test_a_worker_killed_in_the_middle_of_a_fit_does_not_end_it(tmp_path):
     done = subprocess.run([sys.executable, program], env=environment(), capture_output=True, text=True, timeout=300)
     assert done.stdout.split()[::2] == ["CONVERGED", "True"], done.stderr
     assert int(done.stdout.split()[1]) > 3
+
+
+ALL_KILLED = (
+    DRAWN
+    + """
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
+        replied, pids = zerogap.dask.cluster.Cluster._reply, list(client.run(os.getpid).values())
+        def kill(self, future):
+            while Rounds.reached and future.status == "finished" and pids:  # answers are there, and nobody has fetched them
+                os.kill(pids.pop(), signal.SIGKILL)
+            return replied(self, future)
+        followed = Rounds._next
+        def reach(self, *arguments):
+            Rounds.reached = len(self.rounds) >= 2
+            return followed(self, *arguments)
+        Rounds.reached = False
+        zerogap.dask.cluster.Cluster._reply, Rounds._next = kill, reach
+        model = zerogap.dask.SVC(tol=1e-8, working_set=300, max_time=200).fit(*parts)
+    expected = zerogap.SVC(tol=1e-9).fit(X, y)
+    print(model.status_.name, not pids, abs(model.certificate_.dual / expected.certificate_.dual - 1) < 1e-7)
+"""
+)
+
+
+@pytest.mark.long
+def test_all_workers_killed_with_their_answers_do_not_hold_a_fit(tmp_path):
+    """New ones take over; the tasks that had answered were for those that are gone alone."""
+    program = tmp_path / "program.py"
+    program.write_text(ALL_KILLED)
+    done = subprocess.run([sys.executable, program], env=environment(), capture_output=True, text=True, timeout=300)
+    assert done.stdout.split() == ["CONVERGED", "True", "True"], done.stderr
+
+
+def test_limits_hold_while_an_answer_does_not_come(monkeypatch):
+    """Its worker has died, as it may be, and Dask waits for it."""
+    X, y, _ = points()
+    rounds, gathered = Rounds._next, distributed.Client._gather
+
+    def hold(self, *arguments, **options):
+        signal.raise_signal(signal.SIGINT)
+        return asyncio.sleep(3600)
+
+    def lose(self, *arguments):
+        if len(self.rounds) == 2:
+            monkeypatch.setattr(distributed.Client, "_gather", hold)
+        return rounds(self, *arguments)
+
+    monkeypatch.setattr(Rounds, "_next", lose)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = zd.SVC(tol=1e-10, working_set=30).fit(parted(X, PARTS[2]), parted(y, PARTS[2]))
+    assert distributed.Client._gather is not gathered
+    assert len(model.rounds_) == 2
+    assert 1e-10 < model.duality_gap_ < 1.0
 
 
 RESUMED = (
@@ -594,6 +662,42 @@ def test_bad_data_is_refused(given, error, words):
         zd.SVC().fit(*given())
 
 
+@pytest.mark.parametrize("none", [None, np.nan, "NA"])
+def test_labels_that_are_missing_are_refused(none):
+    X, y, _ = points()
+    labels = y.astype(object)
+    labels[50] = pytest.importorskip("pandas").NA if none == "NA" else none
+    with pytest.raises(ValueError, match=r"Partition 1: y has no label at row 10; got (None|nan|<NA>)"):
+        zd.SVC().fit(parted(X, PARTS[2]), parted(labels, PARTS[2]))
+
+
+def test_a_checkpoint_needs_its_folder_before_data_is_read(tmp_path):
+    X, y, _ = points()
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*missing. Make it"):
+        zd.SVC(checkpoint=tmp_path / "missing" / "fit", client="none is asked for").fit(X, y)
+
+
+def test_a_fingerprint_depends_on_the_whole_of_a_label():
+    X, codes = np.ones((4, 2)), np.array([0, 0, 1, 1])
+    names = np.array(["class_0", "class_1"])
+    one, other = (fingerprint(load(X, names[of_all], None, 0, True), 0) for of_all in (codes, 1 - codes))
+    assert one != other
+    assert one == fingerprint(load(X, names[codes].astype(object), None, 0, True), 0)
+
+
+def test_scores_are_those_of_scikit_learn_for_equal_targets_and_refuse_mixtures():
+    X, _, t = points()
+    model, rows = zd.SVR(tol=1e-2).fit(X, t), parted(X, PARTS[2])
+    for target in (np.zeros(150), np.full(150, 2.0), t):
+        assert float(model.score(rows, parted(target, PARTS[2]))) == pytest.approx(r2_score(target, model.predict(X)))
+    flat = zd.SVR().fit(X, np.zeros(150))
+    assert float(flat.score(rows, parted(np.zeros(150), PARTS[2]))) == r2_score(np.zeros(150), flat.predict(X)) == 1.0
+    with pytest.raises(
+        TypeError, match="must all be Dask collections, or all be plain arrays; got X of dask, y of numpy"
+    ):
+        model.score(rows, t)
+
+
 def test_features_that_differ_are_refused():
     import dask
 
@@ -620,10 +724,29 @@ def test_bad_options_are_refused(options, words):
         zd.SVC(**options).fit(X, y)
 
 
+@pytest.mark.parametrize("epsilon", [-1.0, np.nan, np.inf, "a"])
+def test_a_bad_epsilon_is_refused_in_the_words_of_one_machine(epsilon):
+    """One below zero would have a certificate of a problem that is not convex."""
+    X, _, t = points()
+    with pytest.raises(ValueError, match=r"^epsilon must be .*It is the half width of the tube") as local:
+        zerogap.SVR(epsilon=epsilon).fit(X, t)
+    with pytest.raises(ValueError, match=r"^epsilon must be") as found:
+        zd.SVR(epsilon=epsilon, client="none is asked for").fit(X, t)
+    assert str(found.value) == str(local.value)
+
+
 def test_a_client_is_needed(client):
     with pytest.raises(TypeError, match=r"client must be a dask.distributed.Client; got str"):
         zd.SVC(client="tcp://somewhere").fit(*points()[:2])
     assert cluster.current(None) is client
+
+
+def test_a_closed_client_is_refused():
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as alone:
+        other = distributed.Client(alone, set_as_default=False)
+        other.close()
+        with pytest.raises(RuntimeError, match=r"The Dask client is closed. Make another"):
+            zd.SVC(client=other).fit(*points()[:2])
 
 
 def test_a_cluster_without_workers_says_so_within_seconds(monkeypatch):

@@ -1,5 +1,6 @@
 """What a worker keeps: the rows of a partition, checked, and what it has computed of them."""
 
+import hashlib
 import math
 from typing import Any, NamedTuple
 
@@ -98,9 +99,21 @@ def _column(name: str, values: Any) -> np.ndarray:
 def _labels(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError(f"y holds NaN or infinity at row {np.flatnonzero(~np.isfinite(y))[0]}. Drop those rows.")
+    missing = [row for row, label in enumerate(y.tolist()) if _is_missing(label)] if y.dtype.kind == "O" else []
+    if missing:
+        raise ValueError(
+            f"y has no label at row {missing[0]}; got {y[missing[0]]!r}. Drop those rows, or give them a label."
+        )
     if y.size:
         validation.check_labels(y)
     return y
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether this stands for no label: None, NaN, or what pandas has for it, which may not be installed."""
+    return (
+        label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
+    )
 
 
 def _weights(weight: np.ndarray, n: int) -> np.ndarray:
@@ -151,4 +164,4 @@ def fingerprint(block: Block, offset: int) -> int:
 
 def hash_of(label: Any) -> float:
     """Return a number for a label that is none, the same in every process."""
-    return float(int.from_bytes(str(label).encode()[:6].ljust(6), "little"))
+    return float(int.from_bytes(hashlib.blake2b(str(label).encode(), digest_size=6).digest(), "little"))

@@ -23,12 +23,26 @@ class Start(NamedTuple):
     beta: np.ndarray
 
 
+def path_of(file: "str | os.PathLike[str]") -> Path:
+    """Return the file of that name; ".npz" is added if that is missing."""
+    name = os.fspath(file)
+    return Path(name if name.endswith(".npz") else f"{name}.npz")
+
+
+def check_folder(file: "str | os.PathLike[str]") -> None:
+    """Refuse a file in a folder that does not exist, before any data is read."""
+    folder = path_of(file).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"checkpoint is {os.fspath(file)}, and there is no folder {folder}. Make it, then fit again."
+        )
+
+
 class Checkpoint:
     """The file, and the coefficients it has."""
 
     def __init__(self, file: "str | os.PathLike[str]", belongs: dict[str, Any]):
-        name = os.fspath(file)
-        self.file = Path(name if name.endswith(".npz") else f"{name}.npz")
+        self.file = path_of(file)
         self.belongs = {key: str(value) for key, value in belongs.items()}
         self.starts: dict[int, Start] = {}
         if self.file.exists():

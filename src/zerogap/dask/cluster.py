@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -52,6 +53,10 @@ def current(client: Any) -> Any:
             ) from None
     if not isinstance(client, distributed.Client):
         raise TypeError(f"client must be a dask.distributed.Client; got {type(client).__name__}.")
+    if client.status in ("closing", "closed"):
+        raise RuntimeError(
+            "The Dask client is closed. Make another, client = dask.distributed.Client(), and pass client=."
+        )
     if client.asynchronous:
         raise TypeError("An asynchronous client is not supported. Use Client(..., asynchronous=False).")
     if not client.nthreads():
@@ -83,6 +88,10 @@ def call(block: Any, function: Callable[..., Any], arguments: tuple[Any, ...]) -
     """Return what a function makes of a partition, on a worker."""
     began = time.perf_counter()
     return Reply(function(block, *arguments), distributed.get_worker().address, time.perf_counter() - began)
+
+
+class NotYet:
+    """What is there instead of a reply that went with its worker while it was fetched: Dask computes it again."""
 
 
 def _same(value: Any) -> Any:
@@ -148,9 +157,10 @@ class Cluster:
         with quietly():
             return self.client.submit(_same, value, pure=False)
 
-    def _where(self, number: int) -> dict[str, Any]:
+    def _where(self, number: int, *, is_again: bool = False) -> dict[str, Any]:
+        """Return where to ask: where the partition was, and nowhere else the first time, as it would have no state there."""
         address = self.address[number]
-        return {} if address is None else {"workers": [address], "allow_other_workers": False}
+        return {} if address is None else {"workers": [address], "allow_other_workers": is_again}
 
     def _gather(self, submit: Callable[..., Any], missing: Any) -> list[Any]:
         """Return an answer of every partition, however many workers die on the way."""
@@ -163,7 +173,10 @@ class Cluster:
             done = self._wait(pending)
             again: dict[int, bool] = {}
             for number in done:
-                reply = self._reply(pending.pop(number))
+                reply = self._reply(pending[number])
+                if isinstance(reply, NotYet):
+                    continue
+                del pending[number]
                 if reply is not None:
                     self.address[number], self.seconds[number] = reply.address, reply.seconds
                 if reply is None or (missing is not None and isinstance(reply.answer, missing)):
@@ -181,7 +194,7 @@ class Cluster:
                 if not needs_renewal:
                     self.address[number] = None
                 with quietly():
-                    pending[number] = submit(number, needs_renewal, self._where(number))
+                    pending[number] = submit(number, needs_renewal, self._where(number, is_again=True))
         return answers
 
     @staticmethod
@@ -195,15 +208,33 @@ class Cluster:
             time.sleep(0.01)
         return [number for number, future in pending.items() if future.status != "pending"]
 
-    @staticmethod
-    def _reply(future: Any) -> Reply | None:
+    def _reply(self, future: Any) -> Reply | NotYet | None:
         """Return what a task has returned, None if it was lost with its worker; raise what it has raised."""
-        if future.status in ("cancelled", "lost"):
+        status = future.status
+        if status in ("cancelled", "lost"):
             return None
+        if status == "pending":  # again, since it was looked at
+            return NotYet()
         try:
-            return future.result()
+            return self._fetched(future) if status == "finished" else future.result()
         except LOST:
             return None
+
+    def _fetched(self, future: Any) -> Reply | NotYet:
+        """Return the result of a task that is done, however long it takes to come, unless limits end that.
+
+        Its worker may have died since: then it is pending again, perhaps for ever, as it was for that worker alone.
+        """
+        loop = self.client.loop.asyncio_loop
+        arriving = asyncio.run_coroutine_threadsafe(self.client.gather(future, asynchronous=True), loop)
+        try:
+            while not wait_for([arriving], timeout=POLL).done:
+                limits.check()
+                if future.status != "finished":
+                    return NotYet()
+            return arriving.result()
+        finally:
+            arriving.cancel()
 
     def _lost(self, pending: dict[int, Any]) -> list[int]:
         """Return the partitions whose answer is waited for from a worker that is gone."""

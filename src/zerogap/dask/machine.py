@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.certificate import Certificate
 from zerogap.dask import block, facts
-from zerogap.dask.checkpoint import Checkpoint, Start
+from zerogap.dask.checkpoint import Checkpoint, Start, check_folder
 from zerogap.dask.cluster import Cluster, current, quietly
 from zerogap.dask.collections import blocks_of, check_alike, is_collection, parts_of
 from zerogap.dask.facts import Facts
@@ -91,6 +91,8 @@ class DaskMachine(BaseEstimator):
         model._check_options()
         validation.check_count("working_set", self.working_set, advice="It is a number of points, for instance 4000.")
         validation.check_positive("C", self.C, advice="A hard margin is not solved on a cluster; use a large C.")
+        if self.checkpoint is not None:
+            check_folder(self.checkpoint)
         if model._is_precomputed:
             raise ValueError(
                 'kernel="precomputed" is not for clusters: a matrix of kernel values has no partitions of points. '
@@ -245,6 +247,7 @@ def _of_block(points: Any, model: Any, method: str, meta: np.ndarray) -> np.ndar
 
 def sums_of(X: Any, y: Any, weight: Any, function: Callable[..., np.ndarray], *arguments: Any) -> Any:
     """Return what a function makes of every part, ``function(x, y, weight, ...)``, summed, as an array of Dask."""
+    check_alike(X=X, y=y, sample_weight=weight)
     apply = dask.delayed(_sums, pure=True)
     found = [apply(function, *part, *arguments) for part in parts_of(X, y, weight)]
     return da.from_delayed(dask.delayed(sum)(found), shape=(2,), meta=np.empty(0))
@@ -269,3 +272,9 @@ def targets(x: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
 def squares_about(x: Any, y: np.ndarray, weight: np.ndarray, model: Any, sums: np.ndarray) -> np.ndarray:
     """Return squares of y - f, and of y about its mean, summed by weight."""
     return np.array([weight @ (y - model.predict(x)) ** 2, weight @ (y - sums[0] / sums[1]) ** 2])
+
+
+def r_squared(squares: np.ndarray) -> np.ndarray:
+    """Return 1 - squares[0] / squares[1], and as scikit-learn has it for targets that are all the same: 1 if met, or else 0."""
+    left, whole = squares
+    return np.asarray(1.0 - left / whole if whole else float(left == 0.0))

@@ -6,10 +6,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 import zerogap
+from zerogap import validation
 from zerogap.dask.checkpoint import Start
 from zerogap.dask.collections import is_collection
 from zerogap.dask.facts import Facts
-from zerogap.dask.machine import DaskMachine, hits, squares_about, sums_of, targets
+from zerogap.dask.machine import DaskMachine, hits, r_squared, squares_about, sums_of, targets
 from zerogap.dask.partition import Spec
 from zerogap.dask.table import Table
 from zerogap.estimators.base import Outcome
@@ -413,6 +414,10 @@ class SVR(RegressorMixin, DaskMachine):
         """
         return self._fit(X, y, sample_weight)
 
+    def _check_options(self, model: Any) -> None:
+        super()._check_options(model)
+        validation.check_positive("epsilon", self.epsilon, zero=True, advice="It is the half width of the tube.")
+
     def _specs(self, model: Any, known: Facts, key: str) -> list[Spec]:
         model._cost = self.C
         return [Spec(key, model._kernel, float(self.C), self.loss, float(self.epsilon))]
@@ -459,10 +464,11 @@ class SVR(RegressorMixin, DaskMachine):
         Returns
         -------
         float or Dask array of shape ()
-            1 - sum (y - f)² / sum (y - mean)²; of Dask collections a number of Dask, which ``float`` computes.
+            1 - sum (y - f)² / sum (y - mean)²; where all y are the same 1 if f meets them, or else 0.  Of Dask collections a
+            number of Dask, which ``float`` computes.
         """
         if not is_collection(X):
             return super().score(X, y, sample_weight)
         sums = sums_of(X, y, sample_weight, targets)
-        left, whole = sums_of(X, y, sample_weight, squares_about, self._fitted, sums)
-        return 1.0 - left / whole
+        squares = sums_of(X, y, sample_weight, squares_about, self._fitted, sums)
+        return squares.map_blocks(r_squared, drop_axis=0, dtype=np.float64, meta=np.empty(()))

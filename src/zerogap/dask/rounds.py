@@ -286,6 +286,8 @@ class Rounds:
         offers = [one.offer for one in standings]
         up, up_value = self._offered(offers, 0)
         low, low_value = self._offered(offers, 2)
+        if self.total is None:  # the bias is zero: points that can rise violate above it, whatever others can
+            b_up, b_low = max(b_up, 0.0), min(b_low, 0.0)
         is_up, is_low = up_value > b_low, low_value < b_up
         up, low = up[is_up][np.argsort(-up_value[is_up])], low[is_low][np.argsort(low_value[is_low])]
         free = int(np.count_nonzero(table.is_free))
