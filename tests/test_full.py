@@ -112,3 +112,22 @@ def test_what_is_no_approximation_is_refused():
             certify_full(other, X, y)
     with pytest.raises(ValueError, match="very data"):
         certify_full(model, X[::-1], y[::-1])
+
+
+def indefinite():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = (X[:, 0] * X[:, 1] + 0.2 * rng.standard_normal(60) > 0).astype(int)
+    features = Nystroem(kernel="sigmoid", gamma=1.0, coef0=-1.0, n_components=60, random_state=0)
+    return make_pipeline(features, LinearSVC(loss="hinge", C=10.0)).fit(X, y), X, y
+
+
+def test_an_indefinite_kernel_is_refused():
+    """The dual objective of such a problem bounds nothing: the primal one has no minimum."""
+    with pytest.raises(ValueError, match=r"is expected; the sigmoid kernel is not positive semidefinite.*Use another"):
+        certify_full(*indefinite())
+
+
+def test_a_square_below_zero_proves_nothing_even_where_nobody_has_looked(monkeypatch):
+    monkeypatch.setattr(Gram, "seems_positive", lambda self: True)
+    assert certify_full(*indefinite()).relative_gap == np.inf

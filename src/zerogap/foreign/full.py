@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline
 
 from zerogap import validation
 from zerogap.certificate import Certificate
+from zerogap.foreign.certifying import refuse_indefinite
 from zerogap.foreign.gap import expansion_certificate
 from zerogap.foreign.parts import LOOKED_AT, SOLVED, Part
 from zerogap.foreign.reading import Training, parts_of
@@ -170,6 +171,7 @@ def certify_full(
             X
         )
         gram = Gram.of_checked(X, full_kernel, LOOKED_AT)
+        refuse_indefinite(gram)
         found = list(_certified(training, features, gram, max_time, is_given=kernel is not None))
     names, certificates, sizes, problems, points = zip(*found, strict=True)
     name = f"{type(linear).__name__} on {type(features).__name__} features"

@@ -39,7 +39,9 @@ def appraised(problem: DualProblem, pair: Compared) -> Certificate:
     """Return primal objective of the function, lower bound, and gap, with a bound on the rounding."""
     beta, r = pair.beta, pair.dual_residual
     plain = r.high + r.low
-    if not np.isfinite(plain @ beta + pair.residual.high @ beta + pair.distance):
+    square = float(precision.dot(beta, problem.target - plain))  # |f_beta|²
+    is_indefinite = square < -float(np.abs(beta) @ (r.error + 2.0 * UNIT * np.abs(problem.target)))
+    if is_indefinite or not np.isfinite(square + plain @ beta + pair.residual.high @ beta + pair.distance):
         return Certificate.nothing()
     box = problem.lower, problem.upper, problem.ridge, problem.eps
     found = measured(beta, problem.target, *r.arrays(), *box, pair.bias)
@@ -84,8 +86,11 @@ def _compared(
         return Compared(own, bias, beta, own, 0.0, 0.0)
     low = own.low + moved
     r = Residual(own.high, low, own.error + error + 2.0 * UNIT * (np.abs(low) + np.abs(moved)))
-    square = max(float(precision.dot(difference, moved)), 0.0)
-    return Compared(own, bias, beta, r, 0.5 * square, 0.5 * float(size @ error) + 4.0 * UNIT * square)
+    square, off = float(precision.dot(difference, moved)), float(size @ error)
+    if square < -off:  # more than rounding does: no inner product, and no distance
+        square = np.inf
+    square = max(square, 0.0)
+    return Compared(own, bias, beta, r, 0.5 * square, 0.5 * off + 4.0 * UNIT * square)
 
 
 def _precise(

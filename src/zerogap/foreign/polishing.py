@@ -172,7 +172,7 @@ def _libsvm(training: Training, X: Any, y: Any, sample_weight: Any, tol: float, 
     coefficients, biases, bounds = [], [], []
     for part in parts_of(training):
         assert isinstance(part, Expansion)
-        refuse_indefinite(part)
+        refuse_indefinite(part.problem.gram)
         exact, bound = part.polished(tol, max_time)
         own, bias = exact.as_held()
         coefficients.append(np.zeros(training.n))
