@@ -1,5 +1,7 @@
 """What LinearSVC and LinearSVR share: a vector w for each problem, found and certified without kernel values."""
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,12 @@ from zerogap import precision, validation
 from zerogap.compiled import jit
 from zerogap.duplicates import Distinct
 from zerogap.estimators.base import KernelMachine, Outcome
+from zerogap.function_gap import DECIDES, vector, vector_certificate
 from zerogap.gram import Gram
-from zerogap.kernels import Linear
+from zerogap.kernels import UNIT, Linear
+from zerogap.limits import unlimited
 from zerogap.problem import DualProblem
-from zerogap.solution import Status
+from zerogap.solution import Solution, Status
 
 LITTLE = 1.0  # megabytes for kernel rows, of which none is computed
 
@@ -59,15 +63,33 @@ class LinearMachine(KernelMachine):
     def _solved(self, problem: DualProblem, title: str) -> tuple[np.ndarray, float, np.ndarray, Outcome]:
         """Return w, the intercept, the coefficients and what is known of them."""
         solution = self._solve(problem, None, title)
-        X, centre = problem.gram.features, problem.gram.kernel.centre
-        high, low = precision.combination(X, np.zeros(X.shape[1]), solution.beta)
-        w = high + low
-        intercept = float(solution.bias) if self.fit_intercept else 0.0
-        if self._is_regularised:
-            w, intercept = w[:-1], float(self.intercept_scaling) * float(w[-1])
+        with unlimited():
+            return self._as_stored(problem, solution)
+
+    def _as_stored(self, problem: DualProblem, solution: Solution) -> tuple[np.ndarray, float, np.ndarray, Outcome]:
+        """Return weights and intercept as they predict, rounded, and the certificate of these."""
+        beta, found, centre = solution.beta, Outcome.of(solution), problem.gram.kernel.centre
+        X = problem.gram.features if centre is None else problem.gram.X
+        X = X.toarray() if centre is not None and sp.issparse(X) else X
+        w = vector(X, beta, centre)
+        bias, off, scale = float(solution.bias) if self._has_free_bias() else 0.0, 0.0, 0.0
+        intercept = bias
+        if self._is_regularised:  # its weight is a quotient, that of what is stored as far as float64 has it
+            scale = float(self.intercept_scaling)
+            intercept = scale * float(w[-1])
+            w[-1], off = intercept / scale, 2.0 * UNIT * abs(intercept)
         elif centre is not None:
-            intercept -= float(w @ centre)
-        return w, intercept, solution.beta, Outcome.of(solution)
+            moved = _product(w, centre)
+            intercept = _sum(bias, *(-part for part in moved))
+            bias = _sum(intercept, *moved)
+            off = UNIT * abs(bias) + 4.0 * ((w.size + 4) * UNIT) ** 2 * float(np.abs(w) @ np.abs(centre))
+        if not found.certificate.is_zero:
+            # Where the run has ended short of tol, more digits prove no more.
+            decides = min(DECIDES, 0.1 * self.tol) if found.status is Status.CONVERGED else math.inf
+            certificate = vector_certificate(problem, X, w, beta, off, bias, centre=centre, decides=decides)
+            status = Status.of(certificate, self.tol) if found.status is Status.CONVERGED else found.status
+            found = replace(found, certificate=certificate, status=status)
+        return w[:-1] if scale else w, intercept, beta, found
 
     def _keep(self, found: list[tuple[np.ndarray, float, np.ndarray, Outcome]], points: Distinct) -> None:
         """Store the vectors, and what is known of them."""
@@ -128,6 +150,18 @@ class LinearMachine(KernelMachine):
         check_is_fitted(self)
         self.coef_ = sp.csr_matrix(self.coef_)
         return self
+
+
+def _product(w: np.ndarray, x: np.ndarray) -> tuple[float, float]:
+    """Return <w, x> in twice the precision."""
+    none = np.zeros(w.size)
+    high, low = precision.products(x[None, :], none, w, none)
+    return float(high[0]), float(low[0])
+
+
+def _sum(*parts: float) -> float:
+    """Return the sum, rounded once."""
+    return math.fsum(parts) if abs(sum(parts)) < math.inf else sum(parts)
 
 
 def rows_of(X: Any, rows: np.ndarray, constant: float) -> Any:

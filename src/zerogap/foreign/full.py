@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from zerogap import validation
 from zerogap.certificate import Certificate
 from zerogap.foreign.certifying import refuse_indefinite
-from zerogap.foreign.gap import expansion_certificate
+from zerogap.function_gap import expansion_certificate
 from zerogap.foreign.parts import LOOKED_AT, SOLVED, Part
 from zerogap.foreign.reading import Training, parts_of
 from zerogap.foreign.report import ModelCertificate

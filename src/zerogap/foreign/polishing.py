@@ -14,7 +14,7 @@ from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
 from zerogap.foreign import libsvm
 from zerogap.foreign.certifying import refuse_indefinite
-from zerogap.foreign.gap import vector
+from zerogap.function_gap import vector
 from zerogap.foreign.nu import NuClassifier, NuRegressor
 from zerogap.foreign.parts import Bound, Expansion, Vector
 from zerogap.foreign.reading import Training, parts_of
