@@ -188,3 +188,15 @@ def test_the_certificate_is_that_of_the_weights_as_they_are_stored(far):
     assert exact_gap(model, X, y, far) <= model.duality_gap_ + 1e-15
     assert (model.duality_gap_ <= 1e-9) == (model.status_ is Status.CONVERGED) == (not said)
     assert model.duality_gap_ < (1e-5 if far else 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_where_sweeps_get_no_further_the_kernel_matrix_goes_on(loss):
+    """Equal points of both classes and a large C: one coefficient at a time creeps, and there are more features than points."""
+    rng = np.random.default_rng(0)
+    X, y = np.repeat(rng.standard_normal((20, 100)), 3, axis=0), rng.integers(0, 2, 60)
+    model = LinearSVC(loss=loss, C=1e4).fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    augmented, C = np.column_stack([X, np.ones(60)]), 1e4 if loss == "hinge" else 2e4
+    exact = SVC(kernel="linear", loss=loss, C=C, fit_intercept=False, tol=1e-8).fit(augmented, y).certificate_
+    assert model.certificate_.primal == pytest.approx(exact.primal, rel=2e-4)

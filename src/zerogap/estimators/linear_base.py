@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import precision, validation
+from zerogap.certificate import Certificate
 from zerogap.compiled import jit
 from zerogap.duplicates import Distinct
 from zerogap.estimators.base import KernelMachine, Outcome
@@ -16,10 +17,14 @@ from zerogap.function_gap import DECIDES, vector, vector_certificate
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT, Linear
 from zerogap.limits import unlimited
+from zerogap.loop import default_max_steps, solve
 from zerogap.problem import DualProblem
 from zerogap.solution import Solution, Status
 
 LITTLE = 1.0  # megabytes for kernel rows, of which none is computed
+# Where sweeps get no further, and there are no more points than that, the kernel matrix is computed after all; its megabytes.
+MOST_IN_MEMORY, MEMORY = 4000, 200.0
+STUCK = (Status.NO_PROGRESS, Status.STALLED, Status.PRECISION)
 
 
 class LinearMachine(KernelMachine):
@@ -63,8 +68,19 @@ class LinearMachine(KernelMachine):
     def _solved(self, problem: DualProblem, title: str) -> tuple[np.ndarray, float, np.ndarray, Outcome]:
         """Return w, the intercept, the coefficients and what is known of them."""
         solution = self._solve(problem, None, title)
+        if solution.status in STUCK and problem.n <= MOST_IN_MEMORY:
+            solution = self._exactly(problem, solution)
         with unlimited():
             return self._as_stored(problem, solution)
+
+    def _exactly(self, problem: DualProblem, solution: Solution) -> Solution:
+        """Go on where neither sweeps nor Newton steps in w get further, with the kernel matrix in memory."""
+        gram = Gram.of_checked(problem.gram.X, problem.gram.kernel, MEMORY)
+        left = default_max_steps(problem.n) if self.max_iter == -1 else int(self.max_iter) - solution.n_iter
+        stop, start = self._stop(problem), solution.beta
+        found = solve(replace(problem, gram=gram), stop=stop, max_steps=max(left, 0), resume=start)
+        found = replace(found, n_iter=found.n_iter + solution.n_iter)
+        return min(solution, found, key=lambda one: one.certificate.relative_gap)
 
     def _as_stored(self, problem: DualProblem, solution: Solution) -> tuple[np.ndarray, float, np.ndarray, Outcome]:
         """Return weights and intercept as they predict, rounded, and the certificate of these."""
@@ -87,9 +103,13 @@ class LinearMachine(KernelMachine):
             # Where the run has ended short of tol, more digits prove no more.
             decides = min(DECIDES, 0.1 * self.tol) if found.status is Status.CONVERGED else math.inf
             certificate = vector_certificate(problem, X, w, beta, off, bias, centre=centre, decides=decides)
-            status = Status.of(certificate, self.tol) if found.status is Status.CONVERGED else found.status
-            found = replace(found, certificate=certificate, status=status)
+            found = replace(found, certificate=certificate, status=self._status(found.status, certificate))
         return w[:-1] if scale else w, intercept, beta, found
+
+    def _status(self, status: Status, certificate: Certificate) -> Status:
+        """Return how a run has ended, by the certificate of what is stored."""
+        is_short = certificate.relative_gap > self.tol
+        return Status.PRECISION if status is Status.CONVERGED and is_short else status
 
     def _keep(self, found: list[tuple[np.ndarray, float, np.ndarray, Outcome]], points: Distinct) -> None:
         """Store the vectors, and what is known of them."""
