@@ -24,6 +24,7 @@ from zerogap.solution import Solution, Status
 LITTLE = 1.0  # megabytes for kernel rows, of which none is computed
 # Where sweeps get no further, and there are no more points than that, the kernel matrix is computed after all; its megabytes.
 MOST_IN_MEMORY, MEMORY = 4000, 200.0
+LIMITED = (Status.MAX_TIME, Status.INTERRUPTED)
 STUCK = (Status.NO_PROGRESS, Status.STALLED, Status.PRECISION)
 
 
@@ -100,8 +101,8 @@ class LinearMachine(KernelMachine):
             bias = _sum(intercept, *moved)
             off = UNIT * abs(bias) + 4.0 * ((w.size + 4) * UNIT) ** 2 * float(np.abs(w) @ np.abs(centre))
         if not found.certificate.is_zero:
-            # Where the run has ended short of tol, more digits prove no more.
-            decides = min(DECIDES, 0.1 * self.tol) if found.status is Status.CONVERGED else math.inf
+            # Past a limit there is no time for more digits.
+            decides = math.inf if found.status in LIMITED else min(DECIDES, 0.1 * self.tol)
             certificate = vector_certificate(problem, X, w, beta, off, bias, centre=centre, decides=decides)
             found = replace(found, certificate=certificate, status=self._status(found.status, certificate))
         return w[:-1] if scale else w, intercept, beta, found
