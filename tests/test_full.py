@@ -131,3 +131,21 @@ def test_an_indefinite_kernel_is_refused():
 def test_a_square_below_zero_proves_nothing_even_where_nobody_has_looked(monkeypatch):
     monkeypatch.setattr(Gram, "seems_positive", lambda self: True)
     assert certify_full(*indefinite()).relative_gap == np.inf
+
+
+@pytest.mark.parametrize("linear", [LinearSVC, sklearn.svm.LinearSVC])
+def test_other_data_is_refused_in_a_line(linear):
+    model, X, y = fitted(linear(C=0.1, random_state=0))
+    with pytest.raises(ValueError, match=r"fitted on \d+ rows.*X has 30\. Pass the very data"):
+        certify_full(model, X[:30], y[:30])
+    with pytest.raises(ValueError, match=r"all 2 classes .* got none of \[0\]"):
+        certify_full(model, X, np.ones(y.size, dtype=int))
+
+
+def test_sparsified_weights_and_pipelines_in_pipelines_are_the_same_model():
+    model, X, y = fitted(LinearSVC(C=0.1))
+    expected = certify_full(model, X, y)
+    model[-1].sparsify()
+    scaler, features, linear = model[0], model[1], model[2]
+    for same in (model, make_pipeline(scaler, make_pipeline(features, linear)), make_pipeline(model[:2], linear)):
+        assert certify_full(same, X, y).relative_gap == expected.relative_gap
