@@ -171,7 +171,9 @@ def exact_gap(model, X, y, centre):
     short = sum(max(Fraction(0), 1 - s * (sum(map(mul, w, x)) + b)) for s, x in zip(sign, rows, strict=True))
     primal = sum(v * v for v in w) / 2 + Fraction(model.C) * short
     # The sum of beta is zero but for rounding: its points count from a centre.
-    v = [sum(b * (x - Fraction(centre)) for b, x in zip(beta, column, strict=True)) for column in zip(*rows, strict=True)]
+    v = [
+        sum(b * (x - Fraction(centre)) for b, x in zip(beta, column, strict=True)) for column in zip(*rows, strict=True)
+    ]
     return float((primal - (sum(map(mul, sign, beta)) - sum(x * x for x in v) / 2)) / primal)
 
 

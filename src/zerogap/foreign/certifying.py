@@ -110,6 +110,7 @@ def refuse_indefinite(gram: Gram) -> None:
     """Refuse a problem that is not convex."""
     if not gram.seems_positive():
         raise ValueError(
-            f"A kernel that is an inner product is expected; the {gram.kernel.name} kernel is not positive semidefinite on this "
-            "data: the problem is not convex, and no gap proves anything. Use another kernel, such as rbf, which has no such problem."
+            f"A kernel that is an inner product is expected; the {gram.kernel.name} kernel is not positive semidefinite on "
+            "this data: the problem is not convex, and no gap proves anything. Use another kernel, such as rbf, which has no "
+            "such problem."
         )

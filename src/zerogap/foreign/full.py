@@ -18,10 +18,10 @@ from sklearn.pipeline import Pipeline
 from zerogap import validation
 from zerogap.certificate import Certificate
 from zerogap.foreign.certifying import refuse_indefinite
-from zerogap.function_gap import expansion_certificate
 from zerogap.foreign.parts import LOOKED_AT, SOLVED, Part
 from zerogap.foreign.reading import Training, dense_weights, parts_of
 from zerogap.foreign.report import ModelCertificate
+from zerogap.function_gap import expansion_certificate
 from zerogap.gram import Gram
 from zerogap.kernels import Kernel, as_kernel
 from zerogap.limits import interruptible
@@ -234,8 +234,8 @@ def _check_data(training: Training, features: Any) -> None:
         raise ValueError(f"The Nystroem step was fitted on {least} rows or more; X has {n}. {VERY_DATA}")
     if training.kind == "LinearSVC" and (missing := np.setdiff1d(training.classes, training.y)).size:
         raise ValueError(
-            f"y must hold all {training.classes.size} classes that the model was fitted on; got none of {missing.tolist()[:5]}. "
-            + VERY_DATA
+            f"y must hold all {training.classes.size} classes that the model was fitted on; got none of "
+            f"{missing.tolist()[:5]}. {VERY_DATA}"
         )
 
 
