@@ -202,3 +202,26 @@ def test_where_sweeps_get_no_further_the_kernel_matrix_goes_on(loss):
     augmented, C = np.column_stack([X, np.ones(60)]), 1e4 if loss == "hinge" else 2e4
     exact = SVC(kernel="linear", loss=loss, C=C, fit_intercept=False, tol=1e-8).fit(augmented, y).certificate_
     assert model.certificate_.primal == pytest.approx(exact.primal, rel=2e-4)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_an_intercept_that_hardly_counts_is_that_of_svc(sparse):
+    """Beside a constant feature of 1e12 the others are lost in float64; the certificate is still that of what is stored."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    y = (X[:, 0] + 0.5 * rng.standard_normal(60) > 0.3).astype(int)
+    model = LinearSVC(loss="hinge", intercept_scaling=1e12, tol=1e-2).fit(sp.csr_matrix(X) if sparse else X, y)
+    exact = SVC(kernel="linear", tol=1e-8).fit(X, y).certificate_
+    assert model.status_ is Status.CONVERGED
+    assert objective(model, X, y, "hinge") == pytest.approx(exact.primal, rel=1e-2)
+    assert model.certificate_.primal == pytest.approx(objective(model, X, y, "hinge"), rel=1e-2)
+
+
+def test_an_intercept_as_if_free_has_the_certificate_of_the_problem_that_it_counts_in():
+    """Constant targets: with a free intercept nothing is left; a regularised one costs something, however little."""
+    X, y = np.random.default_rng(0).standard_normal((20, 3)), np.full(20, 5.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LinearSVR(intercept_scaling=1e12).fit(X, y)
+    assert not model.certificate_.is_zero
+    assert model.duality_gap_ > 0.0
