@@ -35,7 +35,7 @@ def optimum(X, y, loss, C=1.0):
 @pytest.mark.parametrize("linear", [LinearSVC, sklearn.svm.LinearSVC])
 @pytest.mark.parametrize("components", [5, 60])
 def test_the_optimum_is_between_bound_and_objective(linear, loss, components):
-    model, X, y = fitted(linear(loss=loss), components)
+    model, X, y = fitted(linear(loss=loss, random_state=0, max_iter=10_000), components)
     found = certify_full(model, X, y)
     best = optimum(X, y, loss)
     assert found.dual <= best * (1 + 1e-9)
@@ -112,3 +112,40 @@ def test_what_is_no_approximation_is_refused():
             certify_full(other, X, y)
     with pytest.raises(ValueError, match="very data"):
         certify_full(model, X[::-1], y[::-1])
+
+
+def indefinite():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = (X[:, 0] * X[:, 1] + 0.2 * rng.standard_normal(60) > 0).astype(int)
+    features = Nystroem(kernel="sigmoid", gamma=1.0, coef0=-1.0, n_components=60, random_state=0)
+    return make_pipeline(features, LinearSVC(loss="hinge", C=10.0)).fit(X, y), X, y
+
+
+def test_an_indefinite_kernel_is_refused():
+    """The dual objective of such a problem bounds nothing: the primal one has no minimum."""
+    with pytest.raises(ValueError, match=r"is expected; the sigmoid kernel is not positive semidefinite.*Use another"):
+        certify_full(*indefinite())
+
+
+def test_a_square_below_zero_proves_nothing_even_where_nobody_has_looked(monkeypatch):
+    monkeypatch.setattr(Gram, "seems_positive", lambda self: True)
+    assert certify_full(*indefinite()).relative_gap == np.inf
+
+
+@pytest.mark.parametrize("linear", [LinearSVC, sklearn.svm.LinearSVC])
+def test_other_data_is_refused_in_a_line(linear):
+    model, X, y = fitted(linear(C=0.1, random_state=0))
+    with pytest.raises(ValueError, match=r"fitted on \d+ rows.*X has 30\. Pass the very data"):
+        certify_full(model, X[:30], y[:30])
+    with pytest.raises(ValueError, match=r"all 2 classes .* got none of \[0\]"):
+        certify_full(model, X, np.ones(y.size, dtype=int))
+
+
+def test_sparsified_weights_and_pipelines_in_pipelines_are_the_same_model():
+    model, X, y = fitted(LinearSVC(C=0.1))
+    expected = certify_full(model, X, y)
+    model[-1].sparsify()
+    scaler, features, linear = model[0], model[1], model[2]
+    for same in (model, make_pipeline(scaler, make_pipeline(features, linear)), make_pipeline(model[:2], linear)):
+        assert certify_full(same, X, y).relative_gap == expected.relative_gap

@@ -97,3 +97,32 @@ def test_other_problems_are_refused_by_name_of_a_solver_that_can():
     ):
         with pytest.raises(ValueError, match="'smo'"):
             solve(problem, "linear-cd")
+
+
+def short_points():
+    return np.random.default_rng(0).standard_normal((100, 300)) * 1e-3, np.r_[-np.ones(25), np.ones(75)], 1.0
+
+
+def small_cost():
+    return np.random.default_rng(2).standard_normal((8, 30)), np.resize([1.0, 1.0, -1.0], 8), 1e-3
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("data", [short_points, small_cost])
+def test_the_multiplier_gets_where_it_has_to_with_short_points_or_a_small_cost(data, fit_intercept):
+    """It moves by rho times what the sum is off, which the box bounds: by the curvature alone it would take 1e4 sweeps."""
+    X, y, C = data()
+    X = X if fit_intercept else np.column_stack([X, np.ones(y.size)])
+    problem = DualProblem.hinge(Gram(X, "linear"), y, C, fit_intercept=fit_intercept)
+    solution = solve(problem, LinearCD(newton=False), stop=RelativeGap(1e-4))
+    assert solution.status is Status.CONVERGED
+    assert solution.n_iter < 1000
+
+
+def test_points_at_the_origin_leave_the_constant_feature_alone():
+    """Three against one: the optimum by hand is an intercept of -1, 1/2 + 2."""
+    gram = Gram([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]], "linear")
+    problem = DualProblem.hinge(gram, [-1, 1], 1.0, sample_weight=[3.0, 1.0], fit_intercept=False)
+    found = solve(problem, "linear-cd")
+    assert found.status is Status.CONVERGED
+    assert found.certificate.primal == pytest.approx(2.5, rel=1e-4)

@@ -1,5 +1,9 @@
 """LinearSVC and LinearSVR: scikit-learn's objective and its face, with a certificate; sparse points stay sparse."""
 
+import warnings
+from fractions import Fraction
+from operator import mul
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -157,3 +161,67 @@ def test_models_are_stored_sparsified_and_polished(tmp_path):
     assert certify(peer, X, y).relative_gap == pytest.approx(
         1 - exact.certificate_.dual / objective(peer, X, y, "squared_hinge"), abs=1e-7
     )
+
+
+def exact_gap(model, X, y, centre):
+    """Return the relative gap of what is stored, in exact numbers: hinge loss, a free intercept."""
+    w, b = [Fraction(v) for v in model.coef_[0]], Fraction(float(model.intercept_[0]))
+    rows, beta = [[Fraction(v) for v in x] for x in X], [Fraction(v) for v in model.dual_coef_[0]]
+    sign = [1 if label == model.classes_[1] else -1 for label in y]
+    short = sum(max(Fraction(0), 1 - s * (sum(map(mul, w, x)) + b)) for s, x in zip(sign, rows, strict=True))
+    primal = sum(v * v for v in w) / 2 + Fraction(model.C) * short
+    # The sum of beta is zero but for rounding: its points count from a centre.
+    v = [
+        sum(b * (x - Fraction(centre)) for b, x in zip(beta, column, strict=True)) for column in zip(*rows, strict=True)
+    ]
+    return float((primal - (sum(map(mul, sign, beta)) - sum(x * x for x in v) / 2)) / primal)
+
+
+@pytest.mark.parametrize("far", [0.0, 1e10])
+def test_the_certificate_is_that_of_the_weights_as_they_are_stored(far):
+    """Far from the origin the intercept has few digits left: what predicts is worse than the solution it was made from."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3)) + far
+    y = (X[:, 0] - far + 0.5 * rng.standard_normal(60) > 0).astype(int)
+    model = LinearSVC(loss="hinge", C=1e4, free_intercept=True, tol=1e-9)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model.fit(X, y)
+    assert exact_gap(model, X, y, far) <= model.duality_gap_ + 1e-15
+    assert (model.duality_gap_ <= 1e-9) == (model.status_ is Status.CONVERGED) == (not said)
+    assert model.duality_gap_ < (1e-5 if far else 1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_where_sweeps_get_no_further_the_kernel_matrix_goes_on(loss):
+    """Equal points of both classes and a large C: one coefficient at a time creeps, and there are more features than points."""
+    rng = np.random.default_rng(0)
+    X, y = np.repeat(rng.standard_normal((20, 100)), 3, axis=0), rng.integers(0, 2, 60)
+    model = LinearSVC(loss=loss, C=1e4).fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    augmented, C = np.column_stack([X, np.ones(60)]), 1e4 if loss == "hinge" else 2e4
+    exact = SVC(kernel="linear", loss=loss, C=C, fit_intercept=False, tol=1e-8).fit(augmented, y).certificate_
+    assert model.certificate_.primal == pytest.approx(exact.primal, rel=2e-4)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_an_intercept_that_hardly_counts_is_that_of_svc(sparse):
+    """Beside a constant feature of 1e12 the others are lost in float64; the certificate is still that of what is stored."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5))
+    y = (X[:, 0] + 0.5 * rng.standard_normal(60) > 0.3).astype(int)
+    model = LinearSVC(loss="hinge", intercept_scaling=1e12, tol=1e-2).fit(sp.csr_matrix(X) if sparse else X, y)
+    exact = SVC(kernel="linear", tol=1e-8).fit(X, y).certificate_
+    assert model.status_ is Status.CONVERGED
+    assert objective(model, X, y, "hinge") == pytest.approx(exact.primal, rel=1e-2)
+    assert model.certificate_.primal == pytest.approx(objective(model, X, y, "hinge"), rel=1e-2)
+
+
+def test_an_intercept_as_if_free_has_the_certificate_of_the_problem_that_it_counts_in():
+    """Constant targets: with a free intercept nothing is left; a regularised one costs something, however little."""
+    X, y = np.random.default_rng(0).standard_normal((20, 3)), np.full(20, 5.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LinearSVR(intercept_scaling=1e12).fit(X, y)
+    assert not model.certificate_.is_zero
+    assert model.duality_gap_ > 0.0

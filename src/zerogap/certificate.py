@@ -233,11 +233,14 @@ def stretched_gap(loss: Loss, target: np.ndarray, beta: np.ndarray, r: Residual,
         return 0.5 * (square + extra) * shortfall * (2.0 - shortfall) / (1.0 - shortfall) ** 2 - slope + extra
 
     slope = float(precision.dot(beta, z))
-    square = max(float(precision.dot(beta, target - (r.high + r.low))), 0.0)
+    found = float(precision.dot(beta, target - (r.high + r.low)))
+    square = max(found, 0.0)
     now = max(gap(np.zeros(beta.size), 0.0), 0.0)
     if r.error is None or np.isinf(now):  # some margin is not positive: f separates nothing yet
         return now, 0.0
     size, error = np.abs(beta), r.error + 2.0 * UNIT * np.abs(z)
     extra = float(size @ (error + 2.0 * UNIT * (np.abs(target) + np.abs(r.high))))
     extra += 4.0 * UNIT * (square + abs(slope))
+    if found < -extra:  # more than rounding does: the kernel is no inner product, and nothing is bounded
+        return np.inf, 0.0
     return now, max(gap(error, extra) - now, 0.0) + 16.0 * UNIT * (now + square)

@@ -1,5 +1,7 @@
 """What LinearSVC and LinearSVR share: a vector w for each problem, found and certified without kernel values."""
 
+import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,15 +9,24 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import precision, validation
+from zerogap.certificate import Certificate
 from zerogap.compiled import jit
 from zerogap.duplicates import Distinct
 from zerogap.estimators.base import KernelMachine, Outcome
+from zerogap.function_gap import DECIDES, vector, vector_certificate
 from zerogap.gram import Gram
-from zerogap.kernels import Linear
+from zerogap.kernels import UNIT, Linear
+from zerogap.limits import unlimited
+from zerogap.loop import default_max_steps, solve
 from zerogap.problem import DualProblem
-from zerogap.solution import Status
+from zerogap.solution import Solution, Status
 
+Stored = tuple[np.ndarray, float, np.ndarray, Outcome]  # weights, intercept, coefficients, and what is known of them
 LITTLE = 1.0  # megabytes for kernel rows, of which none is computed
+# Where sweeps get no further, and there are no more points than that, the kernel matrix is computed after all; its megabytes.
+MOST_IN_MEMORY, MEMORY = 4000, 200.0
+LIMITED = (Status.MAX_TIME, Status.INTERRUPTED)
+STUCK = (Status.NO_PROGRESS, Status.STALLED, Status.PRECISION)
 
 
 class LinearMachine(KernelMachine):
@@ -56,20 +67,70 @@ class LinearMachine(KernelMachine):
     def _has_free_bias(self) -> bool:
         return bool(self.fit_intercept) and bool(self.free_intercept)
 
-    def _solved(self, problem: DualProblem, title: str) -> tuple[np.ndarray, float, np.ndarray, Outcome]:
+    def _solved(self, problem: DualProblem, title: str) -> Stored:
         """Return w, the intercept, the coefficients and what is known of them."""
         solution = self._solve(problem, None, title)
-        X, centre = problem.gram.features, problem.gram.kernel.centre
-        high, low = precision.combination(X, np.zeros(X.shape[1]), solution.beta)
-        w = high + low
-        intercept = float(solution.bias) if self.fit_intercept else 0.0
-        if self._is_regularised:
-            w, intercept = w[:-1], float(self.intercept_scaling) * float(w[-1])
-        elif centre is not None:
-            intercept -= float(w @ centre)
-        return w, intercept, solution.beta, Outcome.of(solution)
+        if solution.status in STUCK and problem.n <= MOST_IN_MEMORY:
+            solution = self._exactly(problem, solution)
+        with unlimited():
+            found = self._as_stored(problem, solution)
+        is_short = found[-1].status in STUCK and problem.n <= MOST_IN_MEMORY and self.max_iter == -1
+        return self._as_if_free(problem, found) if is_short and self._is_regularised else found
 
-    def _keep(self, found: list[tuple[np.ndarray, float, np.ndarray, Outcome]], points: Distinct) -> None:
+    def _as_if_free(self, problem: DualProblem, found: Stored) -> Stored:
+        """Return the better of what was found and the solution with a free intercept.
+
+        Beside a large constant feature the kernel values of all others are lost in float64, but the intercept hardly counts.
+        """
+        other = replace(problem, gram=Gram.of_checked(problem.gram.X[:, :-1], Linear(), MEMORY), total=0.0)
+        free = solve(other, stop=self._stop(problem), max_steps=default_max_steps(problem.n))
+        with unlimited():
+            better = self._as_stored(problem, free, intercept=float(free.bias))
+        return min(found, better, key=lambda one: one[-1].certificate.relative_gap)
+
+    def _exactly(self, problem: DualProblem, solution: Solution) -> Solution:
+        """Go on where neither sweeps nor Newton steps in w get further, with the kernel matrix in memory."""
+        gram = Gram.of_checked(problem.gram.X, problem.gram.kernel, MEMORY)
+        left = default_max_steps(problem.n) if self.max_iter == -1 else int(self.max_iter) - solution.n_iter
+        stop, start = self._stop(problem), solution.beta
+        found = solve(replace(problem, gram=gram), stop=stop, max_steps=max(left, 0), resume=start)
+        found = replace(found, n_iter=found.n_iter + solution.n_iter)
+        return min(solution, found, key=lambda one: one.certificate.relative_gap)
+
+    def _as_stored(self, problem: DualProblem, solution: Solution, intercept: float | None = None) -> Stored:
+        """Return weights and intercept as they predict, rounded, and the certificate of these."""
+        beta, found, centre = solution.beta, Outcome.of(solution), problem.gram.kernel.centre
+        X = problem.gram.features if centre is None else problem.gram.X
+        X = X.toarray() if centre is not None and sp.issparse(X) else X
+        w, is_other = (
+            vector(X, beta, centre),
+            intercept is not None,
+        )  # the solution of another problem, with this intercept
+        bias, off, scale = float(solution.bias) if self._has_free_bias() else 0.0, 0.0, 0.0
+        if self._is_regularised:  # its weight is a quotient, that of what is stored as far as float64 has it
+            scale = float(self.intercept_scaling)
+            intercept = scale * float(w[-1]) if intercept is None else intercept
+            w[-1], off = intercept / scale, 2.0 * UNIT * abs(intercept)
+        elif centre is not None:
+            moved = _product(w, centre)
+            intercept = _sum(bias, *(-part for part in moved))
+            bias = _sum(intercept, *moved)
+            off = UNIT * abs(bias) + 4.0 * ((w.size + 4) * UNIT) ** 2 * float(np.abs(w) @ np.abs(centre))
+        else:
+            intercept = bias
+        if is_other or not found.certificate.is_zero:
+            # Past a limit there is no time for more digits.
+            decides = math.inf if found.status in LIMITED else min(DECIDES, 0.1 * self.tol)
+            certificate = vector_certificate(problem, X, w, beta, off, bias, centre=centre, decides=decides)
+            found = replace(found, certificate=certificate, status=self._status(found.status, certificate))
+        return w[:-1] if scale else w, intercept, beta, found
+
+    def _status(self, status: Status, certificate: Certificate) -> Status:
+        """Return how a run has ended, by the certificate of what is stored."""
+        is_short = certificate.relative_gap > self.tol
+        return Status.PRECISION if status is Status.CONVERGED and is_short else status
+
+    def _keep(self, found: list[Stored], points: Distinct) -> None:
         """Store the vectors, and what is known of them."""
         w, intercepts, beta, outcomes = zip(*found, strict=True)
         self.coef_ = np.array(w)
@@ -128,6 +189,18 @@ class LinearMachine(KernelMachine):
         check_is_fitted(self)
         self.coef_ = sp.csr_matrix(self.coef_)
         return self
+
+
+def _product(w: np.ndarray, x: np.ndarray) -> tuple[float, float]:
+    """Return <w, x> in twice the precision."""
+    none = np.zeros(w.size)
+    high, low = precision.products(x[None, :], none, w, none)
+    return float(high[0]), float(low[0])
+
+
+def _sum(*parts: float) -> float:
+    """Return the sum, rounded once."""
+    return math.fsum(parts) if abs(sum(parts)) < math.inf else sum(parts)
 
 
 def rows_of(X: Any, rows: np.ndarray, constant: float) -> Any:

@@ -10,6 +10,7 @@ from zerogap.foreign.parts import Found, Part
 from zerogap.foreign.reading import Training, parts_of
 from zerogap.foreign.report import ModelCertificate
 from zerogap.foreign.wrappers import core_of
+from zerogap.gram import Gram
 from zerogap.limits import interruptible
 
 
@@ -101,14 +102,15 @@ def _warn(found: ModelCertificate) -> None:
 
 def certified(part: Part, tol: float | None = None, max_time: float | None = None) -> Found:
     """Return the certificate of one of the problems of a model; where no gap is a proof it is refused."""
-    refuse_indefinite(part)
+    refuse_indefinite(part.problem.gram)
     return part.found(tol, max_time)
 
 
-def refuse_indefinite(part: Part) -> None:
+def refuse_indefinite(gram: Gram) -> None:
     """Refuse a problem that is not convex."""
-    if not part.problem.gram.seems_positive():
+    if not gram.seems_positive():
         raise ValueError(
-            f"The {part.problem.gram.kernel.name} kernel is not positive semidefinite on this data: the problem is not convex, "
-            "and no gap proves anything. Another kernel, such as rbf, has no such problem."
+            f"A kernel that is an inner product is expected; the {gram.kernel.name} kernel is not positive semidefinite on "
+            "this data: the problem is not convex, and no gap proves anything. Use another kernel, such as rbf, which has no "
+            "such problem."
         )

@@ -17,10 +17,11 @@ from sklearn.pipeline import Pipeline
 
 from zerogap import validation
 from zerogap.certificate import Certificate
-from zerogap.foreign.gap import expansion_certificate
+from zerogap.foreign.certifying import refuse_indefinite
 from zerogap.foreign.parts import LOOKED_AT, SOLVED, Part
-from zerogap.foreign.reading import Training, parts_of
+from zerogap.foreign.reading import Training, dense_weights, parts_of
 from zerogap.foreign.report import ModelCertificate
+from zerogap.function_gap import expansion_certificate
 from zerogap.gram import Gram
 from zerogap.kernels import Kernel, as_kernel
 from zerogap.limits import interruptible
@@ -29,6 +30,7 @@ from zerogap.problem import DualProblem
 from zerogap.solution import Solution
 from zerogap.stopping import RelativeGap
 
+VERY_DATA = "Pass the very data the pipeline was fitted on, rows in that order."
 WHOLE = 0.98  # of a point: a bound that is better by less is not worth another product with all kernel values
 POINT_TOL = 1e-6  # to which a linear problem is solved whose model has kept no coefficients
 # scikit-learn's own defaults of kernels by name; it has no other that is named the same here.
@@ -166,10 +168,12 @@ def certify_full(
         training = Training(linear, features.transform(X), y, sample_weight)
         if not training.kind.startswith("Linear"):
             raise TypeError(_expected(model))
+        _check_data(training, features)
         full_kernel = (_kernel_of(features, X) if kernel is None else as_kernel(kernel, gamma, degree, coef0)).resolved(
             X
         )
         gram = Gram.of_checked(X, full_kernel, LOOKED_AT)
+        refuse_indefinite(gram)
         found = list(_certified(training, features, gram, max_time, is_given=kernel is not None))
     names, certificates, sizes, problems, points = zip(*found, strict=True)
     name = f"{type(linear).__name__} on {type(features).__name__} features"
@@ -185,7 +189,7 @@ def _certified(
         problem = replace(part.problem, gram=gram, total=0.0 if model.fit_intercept else None)
         beta = problem.feasible(_coefficients(part, model, k, max_time))
         w, bias = (
-            np.atleast_2d(model.coef_)[k],
+            np.atleast_2d(dense_weights(model.coef_))[k],
             float(np.resize(model.intercept_, k + 1)[k]),
         )  # one zero, or one for each
         own = _on_rows(features, gram.X, np.ravel(w)) if isinstance(features, Nystroem) and not is_given else None
@@ -217,9 +221,22 @@ def _best_share(problem: DualProblem, beta: np.ndarray, certificate: Certificate
 def _coefficients(part: Part, model: Any, k: int, max_time: float | None) -> np.ndarray:
     """Return the dual coefficients of the linear model, or those of a solution of its problem where it has kept none."""
     own = getattr(model, "dual_coef_", None)
-    if own is not None and own.shape[1] == part.problem.n:
-        return np.asarray(own[k])
-    return part.solution(POINT_TOL, max_time).beta
+    return part.solution(POINT_TOL, max_time).beta if own is None else np.asarray(own[k])
+
+
+def _check_data(training: Training, features: Any) -> None:
+    """Refuse data that cannot be what the pipeline was fitted on."""
+    n, own = training.n, getattr(training.model, "dual_coef_", None)
+    if own is not None and own.shape[1] != n:
+        raise ValueError(f"The model was fitted on {own.shape[1]} rows; X has {n}. {VERY_DATA}")
+    least = int(features.component_indices_.max()) + 1 if isinstance(features, Nystroem) else 0
+    if least > n:
+        raise ValueError(f"The Nystroem step was fitted on {least} rows or more; X has {n}. {VERY_DATA}")
+    if training.kind == "LinearSVC" and (missing := np.setdiff1d(training.classes, training.y)).size:
+        raise ValueError(
+            f"y must hold all {training.classes.size} classes that the model was fitted on; got none of "
+            f"{missing.tolist()[:5]}. {VERY_DATA}"
+        )
 
 
 def _on_rows(features: Nystroem, X: Any, w: np.ndarray) -> np.ndarray:
@@ -232,8 +249,7 @@ def _on_rows(features: Nystroem, X: Any, w: np.ndarray) -> np.ndarray:
         or (abs(difference).max() if sp.issparse(difference) else np.abs(difference).max()) != 0
     ):
         raise ValueError(
-            "The components of the Nystroem step are not the rows of X that it names (component_indices_). Pass the very data "
-            "the pipeline was fitted on, rows in that order."
+            f"The components of the Nystroem step are not the rows of X that it names (component_indices_). {VERY_DATA}"
         )
     found = np.zeros(X.shape[0])
     np.add.at(found, rows, features.normalization_.T @ w)
@@ -242,15 +258,21 @@ def _on_rows(features: Nystroem, X: Any, w: np.ndarray) -> np.ndarray:
 
 def _split(model: Any) -> tuple[list[Any], Any, Any]:
     """Return the steps before the map to features, the map, and the linear model."""
-    model = getattr(model, "best_estimator_", model)
-    steps = (
-        [step for _, step in model.steps if step is not None and step != "passthrough"]
-        if isinstance(model, Pipeline)
-        else []
-    )
+    steps = list(_steps(model))
     if len(steps) < 2 or not all(hasattr(step, "transform") for step in steps[:-1]):
         raise TypeError(_expected(model))
     return steps[:-2], steps[-2], steps[-1]
+
+
+def _steps(model: Any) -> Iterator[Any]:
+    """Yield the steps of a pipeline, or of a search's best one, those of pipelines in it among them."""
+    model = getattr(model, "best_estimator_", model)
+    if not isinstance(model, Pipeline):
+        yield model
+        return
+    for _, step in model.steps:
+        if step is not None and not isinstance(step, str):  # "passthrough"
+            yield from _steps(step)
 
 
 def _expected(model: Any) -> str:

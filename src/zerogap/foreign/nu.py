@@ -29,8 +29,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from zerogap.certificate import Certificate
-from zerogap.foreign.gap import expansion_certificate
 from zerogap.foreign.parts import SOLVED, Bound, Expansion, solved
+from zerogap.function_gap import expansion_certificate
 from zerogap.kernels import UNIT
 from zerogap.loss import Loss
 from zerogap.problem import DualProblem

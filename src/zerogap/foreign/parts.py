@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from zerogap.certificate import Certificate
-from zerogap.foreign.gap import expansion_certificate, vector_certificate
+from zerogap.function_gap import expansion_certificate, vector_certificate
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
 from zerogap.loop import default_max_steps, solve

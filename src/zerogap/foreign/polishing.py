@@ -14,12 +14,12 @@ from zerogap.estimators.svc import SVC
 from zerogap.estimators.svr import SVR
 from zerogap.foreign import libsvm
 from zerogap.foreign.certifying import refuse_indefinite
-from zerogap.foreign.gap import vector
 from zerogap.foreign.nu import NuClassifier, NuRegressor
 from zerogap.foreign.parts import Bound, Expansion, Vector
 from zerogap.foreign.reading import Training, parts_of
 from zerogap.foreign.report import ModelCertificate
 from zerogap.foreign.wrappers import Core, core_of
+from zerogap.function_gap import vector
 from zerogap.limits import interruptible
 
 # Parameters that mean the same in both libraries.  tol, cache_size and max_iter are of the solver that was used.
@@ -172,7 +172,7 @@ def _libsvm(training: Training, X: Any, y: Any, sample_weight: Any, tol: float, 
     coefficients, biases, bounds = [], [], []
     for part in parts_of(training):
         assert isinstance(part, Expansion)
-        refuse_indefinite(part)
+        refuse_indefinite(part.problem.gram)
         exact, bound = part.polished(tol, max_time)
         own, bias = exact.as_held()
         coefficients.append(np.zeros(training.n))

@@ -238,7 +238,8 @@ def _augmented(training: Training) -> tuple[Any, float]:
     return (sp.hstack([X, column], format="csr") if sp.issparse(X) else np.hstack([X, column])), scale
 
 
-def _dense(coef: Any) -> np.ndarray:
+def dense_weights(coef: Any) -> np.ndarray:
+    """Return weights as an array, sparsified or not."""
     return coef.toarray() if sp.issparse(coef) else np.asarray(coef)
 
 
@@ -265,7 +266,7 @@ def _linear_classifier(training: Training) -> Iterator[Part]:
         )
     X, scale = _augmented(training)
     gram = functools.partial(Gram.of_checked, X, as_kernel("linear"), keep_sparse=True)
-    coef = np.atleast_2d(_dense(model.coef_))
+    coef = np.atleast_2d(dense_weights(model.coef_))
     intercept = np.broadcast_to(model.intercept_, coef.shape[:1])
     squared = model.loss == "squared_hinge"
     build, C = (DualProblem.squared_hinge, 2.0 * model.C) if squared else (DualProblem.hinge, model.C)
@@ -297,5 +298,5 @@ def _linear_regressor(training: Training) -> Part:
         fit_intercept=_is_free(model),
     )
     intercept = float(np.ravel(model.intercept_)[0])
-    w = _vector(np.ravel(_dense(model.coef_)), intercept, scale)
+    w = _vector(np.ravel(dense_weights(model.coef_)), intercept, scale)
     return Vector("", problem, np.arange(training.n), gram, X, w, intercept)

@@ -550,8 +550,10 @@ def _find_near(first, end, bias, U, ends, at_ends, radius, outside, points, tube
             length += norm[U[j]] * abs(x)
             moved += norm[U[j]] * (abs(ends[k, j]) + abs(ends[last, j]))
         rounding = radius[k, ENDS] + radius[last, ENDS] + ULP * moved
-        squared = max(squared, 0.0) + length * (rounding + (kernel_error + U.size * UNIT) * length)
-        straight = np.sqrt(squared * (1.0 + kernel_error)) + kernel_error * length
+        slack = length * (rounding + (kernel_error + U.size * UNIT) * length)
+        straight = length  # of a square below zero by more than rounding nothing follows
+        if squared >= -slack:
+            straight = np.sqrt((max(squared, 0.0) + slack) * (1.0 + kernel_error)) + kernel_error * length
         departed = max(departed, (straight if straight < length else length) + ULP * moved)
         bent = max(bent, abs(bias[k, 1] - ((1.0 - t) * bias[0, 0] + t * bias[last, 1])))
         jump = max(jump, abs(bias[k, 0] - bias[k - 1, 1]) if k > 0 else 0.0)

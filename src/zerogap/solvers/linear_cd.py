@@ -78,7 +78,7 @@ class Sweeps:
         curvature = np.maximum(self.arrays.kernel_diagonal - self.constant**2, 0.0) + problem.ridge
         has_bias = problem.total is not None or self.constant != 0.0
         # Multiplier, rho, and what the sum is off.
-        rho = REACH * float(curvature.mean()) if has_bias else 0.0
+        rho = _penalty(problem, curvature) if has_bias else 0.0
         self.bias = np.array([self.constant**2 * float(beta.sum()), rho, 0.0])
         self._balance(problem)
         self.curvature = np.maximum(curvature + rho, SMALLEST)
@@ -254,6 +254,16 @@ class LinearCD:
 
     def __str__(self) -> str:
         return "linear-cd"
+
+
+def _penalty(problem: DualProblem, curvature: np.ndarray) -> float:
+    """Return rho: a share of the curvature, and enough for the multiplier to go past all targets in one sweep.
+
+    It moves by rho times what the sum is off, which is no more than all of the box: with short points, or a small C, the
+    curvature alone would have it creep.
+    """
+    room = float((problem.upper - problem.lower).sum())  # infinite with squared losses, whose ridge is in the curvature
+    return max(REACH * float(curvature.mean()), float(np.ptp(problem.target)) / room if room > 0.0 else 0.0)
 
 
 def takes(problem: DualProblem) -> bool:

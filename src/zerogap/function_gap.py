@@ -39,7 +39,9 @@ def appraised(problem: DualProblem, pair: Compared) -> Certificate:
     """Return primal objective of the function, lower bound, and gap, with a bound on the rounding."""
     beta, r = pair.beta, pair.dual_residual
     plain = r.high + r.low
-    if not np.isfinite(plain @ beta + pair.residual.high @ beta + pair.distance):
+    square = float(precision.dot(beta, problem.target - plain))  # |f_beta|²
+    is_indefinite = square < -float(np.abs(beta) @ (r.error + 2.0 * UNIT * np.abs(problem.target)))
+    if is_indefinite or not np.isfinite(square + plain @ beta + pair.residual.high @ beta + pair.distance):
         return Certificate.nothing()
     box = problem.lower, problem.upper, problem.ridge, problem.eps
     found = measured(beta, problem.target, *r.arrays(), *box, pair.bias)
@@ -84,8 +86,11 @@ def _compared(
         return Compared(own, bias, beta, own, 0.0, 0.0)
     low = own.low + moved
     r = Residual(own.high, low, own.error + error + 2.0 * UNIT * (np.abs(low) + np.abs(moved)))
-    square = max(float(precision.dot(difference, moved)), 0.0)
-    return Compared(own, bias, beta, r, 0.5 * square, 0.5 * float(size @ error) + 4.0 * UNIT * square)
+    square, off = float(precision.dot(difference, moved)), float(size @ error)
+    if square < -off:  # more than rounding does: no inner product, and no distance
+        square = np.inf
+    square = max(square, 0.0)
+    return Compared(own, bias, beta, r, 0.5 * square, 0.5 * off + 4.0 * UNIT * square)
 
 
 def _precise(
@@ -101,24 +106,33 @@ def _precise(
 
 
 def vector_certificate(
-    problem: DualProblem, X: Any, w: np.ndarray, beta: np.ndarray, offset_error: float = 0.0, bias: float = 0.0
+    problem: DualProblem,
+    X: Any,
+    w: np.ndarray,
+    beta: np.ndarray,
+    offset_error: float = 0.0,
+    bias: float = 0.0,
+    *,
+    centre: np.ndarray | None = None,
+    decides: float = DECIDES,
 ) -> Certificate:
-    """Return that of the linear function <w, x> + bias, w any vector; each value may be off by ``offset_error`` besides.
+    """Return that of the linear function <w, x - centre> + bias, w any vector; a value may be off by ``offset_error`` besides.
 
     |f - f_beta|² is |w - X'beta|², and w need not be a combination of the points.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         lengths, size = np.sqrt(np.maximum(problem.gram.diagonal, 0.0)), float(np.linalg.norm(w))
-        values, error = X @ w, 1.01 * (w.size + 2) * UNIT * lengths * size  # Cauchy and Schwarz
+        values = X @ w if centre is None else (X - centre) @ w
+        error = 1.01 * (w.size + 3) * UNIT * lengths * size  # Cauchy and Schwarz
         own = _residual(problem, values, np.zeros(beta.size), error + offset_error)
         dual = _plain(problem, beta)
-        v = vector(X, beta)
+        v = vector(X, beta, centre)
         away = float(np.linalg.norm(w - v))
         off = 2.0 * UNIT * (away + size) + 2.0 * ((beta.size + 4) * UNIT) ** 2 * float(lengths @ np.abs(beta))
         distance, distance_error = 0.5 * away**2, away * off + 0.5 * off**2 + 2.0 * UNIT * (w.size + 4) * away**2
         found = appraised(problem, Compared(own, bias, beta, dual, distance, distance_error))
-        if found.rounding > max(0.1 * found.gap, DECIDES * abs(found.primal)):
-            high, low = precision.products(X, np.zeros(w.size), w, np.zeros(w.size))
+        if found.rounding > max(0.1 * found.gap, decides * abs(found.primal)):
+            high, low = precision.products(X, np.zeros(w.size) if centre is None else centre, w, np.zeros(w.size))
             error = 4.0 * ((w.size + 4) * UNIT) ** 2 * lengths * size
             own = _residual(problem, high, low, error + offset_error)
             dual = problem.refined(beta, dual, np.arange(beta.size))
@@ -126,9 +140,9 @@ def vector_certificate(
     return found
 
 
-def vector(X: Any, beta: np.ndarray) -> np.ndarray:
-    """Return X'beta, summed in twice the precision: of large coefficients little may be left."""
-    high, low = precision.combination(X, np.zeros(X.shape[1]), beta)
+def vector(X: Any, beta: np.ndarray, centre: np.ndarray | None = None) -> np.ndarray:
+    """Return (X - centre)'beta, summed in twice the precision: of large coefficients little may be left."""
+    high, low = precision.combination(X, np.zeros(X.shape[1]) if centre is None else centre, beta)
     return high + low
 
 
