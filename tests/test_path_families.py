@@ -301,7 +301,10 @@ def gaps_at(path, values):
     ]
 
 
-NOT_EXACT = [("rbf", 10.0, 14, True), ("rbf", 10.0, 68, False)]  # kernel, C, seed, duplicates merged
+# Kernel, C, seed, duplicates merged.
+NOT_EXACT = [
+    ("rbf", 10.0, seed, merge) for seed, merge in ((12, True), (14, True), (68, False), (75, True), (119, False))
+]
 
 
 @pytest.mark.long
@@ -323,7 +326,7 @@ def test_where_the_tube_is_about_to_hold_all_targets_the_path_is_as_exact_as_els
 
 @pytest.mark.parametrize(("kernel", "C", "seed", "merge"), NOT_EXACT)
 def test_what_is_not_exact_there_is_told(kernel, C, seed, merge):
-    """Two of 464, at the widest tube alone, with the last digits of some processors; docs/reliability.md has them as open."""
+    """One or two of 464, at the widest tube alone; which of these depends on the processor.  docs/reliability.md tells."""
     X, y = integers(seed, 24, 2, 4)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

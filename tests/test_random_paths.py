@@ -66,25 +66,28 @@ def worst_gap(kind, seed):
 
 
 def check_as_read(seed):
-    """At C = 1e6 the lines are far more exact than float64 has digits for what is read of them; return whether that is seen."""
+    """At C = 1e6 the lines are far more exact than float64 has digits for what is read of them; return whether
+    that is seen, and whether the bound is of use."""
     rng, X, y, options = drawn(seed)
     labels, options["sample_weight"] = np.where(y > 0, 1, -1), rng.integers(1, 8, size=y.size).astype(float)
     labels[:2] = -1, 1
     path = svm_path(X, labels, C_min=1e-3, C_max=1e6, **options)
     largest = max(gap_as_read(path, C) for C in np.geomspace(1e4, 0.99e6, 30))
-    assert largest <= path.largest_gap_as_read_ <= 1e-5
-    return largest > path.largest_gap_
+    assert largest <= path.largest_gap_as_read_
+    return largest > path.largest_gap_, path.largest_gap_as_read_ <= 1e-5
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of digits that are missing
 def test_what_is_read_has_a_bound_of_its_own():
-    assert all(check_as_read(seed) for seed in (8, 24, 44))
+    assert all(all(check_as_read(seed)) for seed in (8, 24, 44))
 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of digits that are missing
 def test_what_is_read_of_many_paths_has_a_bound_of_its_own():
-    assert sum(check_as_read(seed) for seed in range(200)) > 100
+    is_seen, is_of_use = np.array([check_as_read(seed) for seed in range(200)]).T
+    assert is_seen.sum() > 100
+    assert is_of_use.sum() > 150  # the bound of the others is true, and too large to tell anything
 
 
 @pytest.mark.parametrize("kind", KINDS)
