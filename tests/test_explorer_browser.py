@@ -361,7 +361,8 @@ def test_an_approximate_path_is_drawn_with_its_gap(show, tmp_path):
         expected = path.beta_at(C) @ path.gram.kernel(X[path.points.rows], points) + path.bias_in_gram(C)
         assert np.abs(f - expected).max() <= 1e-8
         gap = page.evaluate(
-            "() => { zerogap.isMoving = false; do zerogap.evaluate(); while (zerogap.known === null); return zerogap.known.gap; }"
+            "() => { zerogap.isMoving = false; do zerogap.evaluate(); while (zerogap.known === null); "
+            "return zerogap.known.gap; }"
         )
         assert path.certificate_at(C).relative_gap - 1e-12 <= gap <= 1e-3  # by the path's bias, and by the best one
     assert "an approximate path" in page.locator(".zg-proved").text_content()
