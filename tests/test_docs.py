@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import inspect
 import io
+import os
 import re
 import sys
 import tempfile
@@ -46,6 +47,7 @@ def run(page: Path, module: ModuleType) -> int:
     ):
         for line, code in found:
             exec(compile("\n" * line + code, str(page), "exec"), vars(module))
+        module.written = set(os.listdir())
     module.printed = printed.getvalue()
     return len(found)
 
