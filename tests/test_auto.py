@@ -37,6 +37,7 @@ def small_parts(monkeypatch):
     """Parts so small that a problem takes several, and a guess from a sample."""
     monkeypatch.setattr(auto, "SAMPLE", 60)
     monkeypatch.setattr(auto, "LARGEST_PART", 70)
+    monkeypatch.setattr(auto, "HELD_PART", 60)  # rows get the rest of some hundred kilobytes
 
 
 @pytest.mark.thin(2)
@@ -56,6 +57,27 @@ def test_part_by_part_to_the_same_optimum(name, tol, small_parts):
     assert solution.status is Status.CONVERGED
     assert not problem.gram.is_complete
     assert solution.certificate.dual == pytest.approx(-reference_objective(problem), rel=max(tol, 1e-7))
+
+
+def test_rows_of_free_points_are_kept_in_the_memory_that_parts_leave(monkeypatch):
+    """Where a part has room for all free points; the next solution, from there, computes far fewer."""
+    monkeypatch.setattr(auto, "SAMPLE", 60)
+    monkeypatch.setattr(auto, "LARGEST_PART", 400)
+    A, b = make_moons(2000, noise=0.2, random_state=0)
+    exact = solve(DualProblem.hinge(Gram(A, gamma=8.0), 2.0 * b - 1.0, 110.0), "smo", stop=RelativeGap(1e-8))
+    work = []
+    for held_part, most in ((10**6, 0), (400, (6e6 - 16.0 * 400**2) / (8 * 2000))):
+        monkeypatch.setattr(auto, "HELD_PART", held_part)
+        gram = Gram(A, gamma=8.0, cache_size=6.0)
+        first = solve(DualProblem.hinge(gram, 2.0 * b - 1.0, 100.0), Auto(), stop=RelativeGap(1e-6))
+        kept, began = np.count_nonzero(gram.has_rows(slice(None))), gram.evaluations
+        assert min(most, 1) <= kept <= most
+        problem = DualProblem.hinge(gram, 2.0 * b - 1.0, 110.0)
+        second = solve(problem, Auto(), stop=RelativeGap(1e-6), resume=1.1 * first.beta)
+        assert second.status is Status.CONVERGED
+        assert second.certificate.dual == pytest.approx(exact.certificate.dual, rel=1e-6)
+        work.append(gram.evaluations - began)
+    assert work[1] < 0.7 * work[0]
 
 
 def test_a_guess_is_near(small_parts):

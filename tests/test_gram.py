@@ -48,6 +48,28 @@ def test_a_small_budget_drops_the_rows_used_longest_ago(X):
         assert_close(gram.row(i), K[i], X)
 
 
+def test_rows_that_are_held_leave_room_and_drive_out_only_those_not_wanted(X):
+    gram, K = Gram(X, gamma=0.4, cache_size=0.3), rbf_kernel(X, gamma=0.4)
+    spare = 0.3e6 - 8 * 300 * 80  # 80 rows
+    gram.hold(np.arange(50), spare)
+    np.testing.assert_array_equal(np.flatnonzero(gram.has_rows(slice(None))), np.arange(50))
+    evaluations = gram.evaluations
+    gram.hold(np.arange(10, 120), spare)  # 70 more, for which there are 30 rows and those of ten that are not wanted
+    kept = np.flatnonzero(gram.has_rows(slice(None)))
+    np.testing.assert_array_equal(kept, np.arange(10, 90))
+    assert gram.evaluations == evaluations + 40 * 300
+    assert gram.room >= spare
+    for i in kept:
+        assert_close(gram.row(i), K[i], X)
+    gram.hold(np.arange(200, 220), 0.3e6)  # no room but what is there
+    assert gram.has_rows(np.arange(200, 220)).all()
+    assert np.count_nonzero(gram.has_rows(slice(None))) == 80
+    evaluations, points, change = gram.evaluations, np.arange(0, 300, 7), np.linspace(-1.0, 1.0, 43)
+    rounding = naive.rbf_rounding(X, 0.4) * 43 + naive.sum_rounding(300, 43)
+    np.testing.assert_allclose(gram.product(points, change), change @ K[points], rtol=0, atol=rounding)
+    assert gram.evaluations == evaluations + 300 * np.count_nonzero(~gram.has_rows(points))
+
+
 def test_compiled_code_finds_the_rows_in_memory_and_says_which_it_used(X):
     names = ("has_row", "row_of", "kernel_value", "mark_used", "next_stamp")
     has_row, row_of, kernel_value, mark_used, next_stamp = (naive.from_python(getattr(helpers, name)) for name in names)

@@ -539,6 +539,32 @@ class Gram:
             limits.check()
             self.fetch(missing[start : start + MIN_ROWS])
 
+    def hold(self, wanted: np.ndarray, spare: float) -> None:
+        """Bring rows into memory as far as there is room; rows of other points go for it if they have to.
+
+        If a limit comes in between, the rows that have come are kept.
+
+        Parameters
+        ----------
+        wanted : array of int
+            Numbers of the points, those first that matter most.
+        spare : float
+            Bytes of the budget that rows are to leave.
+        """
+        most = min(int((self._memory - spare) / (8.0 * self.n)), self.capacity)
+        missing = wanted[self._slot[wanted] < 0]
+        others = np.setdiff1d(self._row_in[: self._used], wanted)
+        places = np.concatenate([np.arange(self._used, max(most, self._used)), self._slot[others]])
+        missing, places = missing[: places.size], places[: missing.size]
+        for start in range(0, missing.size, MIN_ROWS):
+            limits.check()
+            points = missing[start : start + MIN_ROWS]
+            values, at = self._compute(points), places[start : start + MIN_ROWS]
+            evicted = self._row_in[at]
+            self._slot[evicted[evicted >= 0]] = -1
+            self._rows[at], self._slot[points], self._row_in[at] = values, at, points
+            self._used = max(self._used, int(at.max()) + 1)
+
     def block(self, rows: np.ndarray) -> np.ndarray:
         """Return rows of the matrix, from memory where they are kept.
 
@@ -668,19 +694,8 @@ class Gram:
             return self.multiply(beta)
         if self.holds_all:
             self._fetch_all(support)
-        present = self._slot[support] >= 0
-        kept, product = support[present], np.zeros(self.n)
-        if 3 * kept.size > self._used:  # skipping rows would mean copying the others
-            scattered = np.zeros(self._used)
-            scattered[self._slot[kept]] = beta[kept]
-            product += scattered @ self._rows[: self._used]
-        else:
-            product += beta[kept] @ self._rows[self._slot[kept]]
         # A sweep over more rows than memory holds must not drive out those a solver is using.
-        missing = support[~present]
-        if missing.size:
-            product += self.product(missing, beta[missing])
-        return product
+        return self.product(support, beta[support])
 
     def _by_weights(self, points: np.ndarray, change: np.ndarray) -> np.ndarray:
         """Return the product of the rows of some points with coefficients for a linear kernel: X w, w = sum_j change_j x_j."""
@@ -696,7 +711,7 @@ class Gram:
         return max(0.0, self._memory - 8.0 * self._used * self.n)
 
     def product(self, points: np.ndarray, change: np.ndarray, at: slice = EVERYWHERE) -> np.ndarray:
-        """Return the product of the rows of some points with coefficients; they are computed, and not kept.
+        """Return the product of the rows of some points with coefficients; rows that are not in memory are not kept.
 
         Parameters
         ----------
@@ -715,11 +730,24 @@ class Gram:
         if self.kernel.is_linear:
             return self._by_weights(points, change)[at]
         limits.check()
+        is_kept = self._slot[points] >= 0
+        if is_kept.any():
+            product = self._kept_product(self._slot[points[is_kept]], change[is_kept])[at]
+            rest = ~is_kept
+            return product + self.product(points[rest], change[rest], at) if rest.any() else product
         rows = self._prepared if at == EVERYWHERE else self._prepared[at]
         product, is_finite = self._columns.dot(rows, change[:, None], points)
         self._count(len(product) * points.size)
         self._refuse(not is_finite)
         return product[:, 0]
+
+    def _kept_product(self, slots: np.ndarray, change: np.ndarray) -> np.ndarray:
+        """Return the product of rows in memory with coefficients."""
+        if 3 * slots.size > self._used:  # skipping rows would mean copying the others
+            return _scattered(slots, change, self._used) @ self._rows[: self._used]
+        product = np.zeros(self.n)
+        subtract_rows(self._rows, slots, -change, product)
+        return product
 
     def part_of_product(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
         """Return K beta at some rows; kernel values are computed, and not kept.

@@ -48,7 +48,9 @@ TIGHT = 0.1  # of the violation asked for: smaller ones are left alone
 # More points than have their whole matrix.
 SAMPLE, SAMPLE_STEPS = 3000, 100_000  # points that a guess is made from, and steps that it may take
 SMALLEST_PART, LARGEST_PART = 64, 6000  # points that are solved for alone
-PART, LAST_PART = 0.1, 0.01  # to this share of the violation that chose them; to that where no others violate as much
+HELD_PART = 5000  # points of a part, for which memory is left when rows are kept
+# To this share of the violation that chose them; to that where no others violate as much, or all free points are among them.
+PART, LAST_PART = 0.1, 0.01
 
 PAIRS = SMO(shrinking=False)
 
@@ -73,6 +75,7 @@ class Memory(Shrunk):
         self.spent = 0  # pairs since the last exchanges
         self.first: np.ndarray | None = None  # points that a guess leaves uncertain
         self.open: Part | None = None  # what was not solved when the last step ended
+        self.has_all_free = False  # whether that part had room for all points between their bounds
         self.target = 0.0  # violation to which the last part was solved
         self.unseen = 0  # pairs of that part that the others do not know of yet
         self.drift = 0.0  # how far rounding has put residuals off since the last step
@@ -253,9 +256,7 @@ class Auto:
             b_up, b_low = smo.bounds(problem, state)
             if b_up - b_low <= kkt_target:
                 return Info(0, is_done=b_up <= b_low, drift=memory.taken_drift())
-            share = LAST_PART if b_up - b_low <= 1.5 * memory.target else PART
-            memory.target = max(kkt_target, share * (b_up - b_low))
-            memory.open = self._opened(problem, state, memory.target, b_up, b_low)
+            memory.open = self._opened(problem, state, kkt_target, b_up, b_low)
         points, part, part_state, target = memory.open
         moved, info = 0, Info(0)
         while moved < max_steps and not limits.is_over() and _violation(part, part_state) > target:
@@ -273,19 +274,22 @@ class Auto:
         _put_back(problem, state)
         return Info(moved, is_unbounded=info.is_unbounded, drift=memory.taken_drift())
 
-    def _opened(self, problem: DualProblem, state: PairState, target: float, b_up: float, b_low: float) -> Part:
-        """Return the next points to be solved for alone."""
+    def _opened(self, problem: DualProblem, state: PairState, kkt_target: float, b_up: float, b_low: float) -> Part:
+        """Return the next points to be solved for alone, and how far."""
         memory = state.memory
-        points, memory.first = memory.first, None
+        points, memory.first, most = memory.first, None, self._most(problem)
         if points is None:
-            points = smo.working_set(problem, state, b_up, b_low, self._most(problem))
+            points = smo.working_set(problem, state, b_up, b_low, most)
+        memory.has_all_free = points.size < most
+        is_last = memory.has_all_free or b_up - b_low <= 1.5 * memory.target
+        memory.target = max(kkt_target, (LAST_PART if is_last else PART) * (b_up - b_low))
         part, part_state = smo.restrict(problem, state, points)
         part.gram.full()
         if problem.total:  # exchanges compare objectives, in which the others have their part of the sum
             part = problem.restricted(points, state.beta, residual=state.residual, gram=part.gram)
         part_state = part_state._replace(memory=Memory())
         part_state.memory.rough, part_state.memory.is_under_way = memory.rough, True
-        return Part(points, part, part_state, target)
+        return Part(points, part, part_state, memory.target)
 
     # Points whose matrix is in memory.
 
@@ -344,8 +348,7 @@ def _fits(problem: DualProblem, m: float) -> bool:
 def _put_back(problem: DualProblem, state: PairState) -> bool:
     """Bring all points into step with those that moved; return False if a limit came first: then it is done later.
 
-    Kernel rows are not kept for it: what memory there is belongs to the next part.  Those that moved are among all: what their
-    residuals have gathered while they moved is not known as well.
+    Those that moved are among all: what their residuals have gathered while they moved is not known as well.
     """
     moved = state.memory.moved
     if moved is None:
@@ -354,6 +357,8 @@ def _put_back(problem: DualProblem, state: PairState) -> bool:
         if moved.left.size:
             change = np.zeros(problem.n)
             change[moved.points] = moved.change
+            if state.memory.has_all_free:
+                _hold(problem, moved)
             moved.residual -= problem.gram.product(moved.points[moved.left], moved.change[moved.left])
             moved.residual -= problem.ridge * change
             moved.own = moved.residual[moved.points]
@@ -365,6 +370,14 @@ def _put_back(problem: DualProblem, state: PairState) -> bool:
         return False
     moved.put_back(state)
     return True
+
+
+def _hold(problem: DualProblem, moved: smo.Moved) -> None:
+    """Keep rows of points that are free now, and that will move again, in the memory that parts leave."""
+    beta, lower, upper = moved.beta, problem.lower[moved.points], problem.upper[moved.points]
+    is_free = (moved.change != 0.0) & (beta != 0.0) & (lower < beta) & (beta < upper)
+    if not problem.gram.kernel.is_linear:
+        problem.gram.hold(moved.points[is_free], 16.0 * HELD_PART**2)
 
 
 def _violation(problem: DualProblem, state: PairState) -> float:

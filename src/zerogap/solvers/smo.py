@@ -184,6 +184,7 @@ def working_set(
     violations = np.maximum(state.residual + state.up_offset - bias, bias - state.residual - state.low_offset)
     size = int(WORKING_SET_FACTOR * np.count_nonzero(violations > 0)) + WORKING_SET_SPARE
     if most is not None:
+        most = min(most, size)
         pair = (np.argmax(state.residual + state.up_offset), np.argmin(state.residual + state.low_offset))
         return np.union1d(pair, np.argpartition(violations, -min(most, violations.size))[-most:])
     if size > WORTH_SHRINKING * violations.size:
