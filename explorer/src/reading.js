@@ -4,9 +4,9 @@ import { number } from "./words.js";
 
 const SAMPLES = 500; // of a chart
 
-export function gapInWords({ gap, primal, dual }) {
+export function gapInWords({ gap, primal, dual }, parameter) {
   const objectives = `primal ${number(primal, 6)}, dual ${number(dual, 6)}`;
-  return `Relative duality gap ${number(Math.max(gap, 0), 2)} at this C: ${objectives}, evaluated here in float64.`;
+  return `Relative duality gap ${number(Math.max(gap, 0), 2)} at this ${parameter}: ${objectives}, evaluated here in float64.`;
 }
 
 /** Return the score at a value: that of its interval, or of a curved one between two neighbours. */
