@@ -558,12 +558,31 @@ def test_five_thousand_points_and_ten_thousand_events_stay_smooth(show, tmp_path
     for C in (0.05, 30.0, 900.0):
         points, f = on_grid(page, C)
         assert np.abs(f - model.decision_function(points, C=C)).max() <= off(C)
+    spent = processor_seconds(page)
     for way in ("features", "decision"):
         page.evaluate("(way) => { zerogap.setWay(way); zerogap.set(zerogap.low); zerogap.play(); }", way)
-        wait(page, "zerogap.C > 0.2", 60)
+        wait(page, "zerogap.C > 0.1", 60)
         page.evaluate("zerogap.frames.length = 0")
-        wait(page, "zerogap.frames.length > 60", 60)
-        frames = np.sort(page.evaluate("zerogap.frames"))
+        before = spent()
+        wait(page, "zerogap.frames.length > 150", 60)
+        frames, after = np.sort(page.evaluate("zerogap.frames")), spent()
         page.evaluate("zerogap.pause()")
-        # Sixty frames a second are 16.7 ms each.  Another process may have the processor in any of them, but not in a quarter.
+        processor = 1000 * (after - before) / frames.size
+        middle, slow = np.percentile(frames, [50, 95])
+        print(f"{way}: {processor:.1f} ms of the processor a frame; by the clock {middle:.1f}, 95 % within {slow:.1f}")
+        # Sixty frames a second are 16.7 ms each, for everything that the page does, laying out and painting among it.
+        assert processor <= 1000 / 60, way
+        # By the clock: another process may have the processor in any of them, but not in a quarter.
         assert frames[frames.size // 4] <= 1000 / 60, frames
+
+
+def processor_seconds(page):
+    """Return a function that tells how long the page's main thread has had the processor."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent():
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
+    return spent

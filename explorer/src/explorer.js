@@ -10,7 +10,7 @@ import { LineCursor, LinePath } from "./lines.js";
 import { MODES } from "./modes.js";
 import { Cursor, Path } from "./path.js";
 import { featureLine, featurePlane, principalPlane, rangeOf, waysOf } from "./planes.js";
-import { classesOf, gapInWords, largest, samplesOf, scoreAt } from "./reading.js";
+import { classesOf, gapInWords, largest, ranked, samplesOf, scoreAt } from "./reading.js";
 import { paletteOf, Scene } from "./scene.js";
 import { certificate, certificateOfOneClass, certificateOfTube, Sum } from "./sum.js";
 import { View } from "./view.js";
@@ -58,7 +58,7 @@ export class Explorer extends View {
     this.training = amongPoints(data);
     this.training &&= new Sum(this.training, path.n);
     this.trainingCost = 1;
-    this.selected = this.decisions = null;
+    this.selected = this.decisions = this.sizes = null;
     this.listed = 0;
     const features = data.features ? ` · ${some(data.features.d, "feature", "features")}` : "";
     const points =
@@ -313,7 +313,8 @@ export class Explorer extends View {
       if (!isMoving) this.draw();
       return null;
     }
-    this.decisions = Float64Array.from(values, (F) => F / cursor.lam);
+    const f = (this.decisions ??= new Float64Array(values.length));
+    for (let i = 0; i < f.length; i++) f[i] = values[i] / cursor.lam;
     const { mode, target } = this.data;
     if (mode === "tube") return { ...this.meanError(), ...certificateOfTube(cursor, values, target, this.epsilon) };
     if (mode === "one-class") return { ...this.shareOut(), ...certificateOfOneClass(cursor, values) };
@@ -405,14 +406,17 @@ export class Explorer extends View {
   placeByDecision() {
     const { scene, plane, path } = this;
     const f = (this.decisions ??= new Float64Array(path.n));
-    const sizes = Float64Array.from(f, Math.abs).sort();
-    const limit = Math.max(1.05 * sizes[Math.floor(0.98 * (path.n - 1))], 1.4);
+    const sizes = (this.sizes ??= new Float64Array(path.n)); // the same memory in every frame
+    for (let i = 0; i < path.n; i++) sizes[i] = Math.abs(f[i]);
+    const limit = Math.max(1.05 * ranked(sizes, Math.floor(0.98 * (path.n - 1))), 1.4);
     const [y0, y1] = plane.yRange;
     const edge = 7;
-    this.place = {
-      x: f.map((v) => Math.min(Math.max((1 + v / limit) * 0.5 * scene.width, edge), scene.width - edge)),
+    this.place ??= {
+      x: new Float64Array(path.n),
       y: Float64Array.from(plane.py, (t) => ((y1 - t) / (y1 - y0)) * scene.height),
     };
+    const { x } = this.place;
+    for (let i = 0; i < path.n; i++) x[i] = Math.min(Math.max((1 + f[i] / limit) * 0.5 * scene.width, edge), scene.width - edge);
     return limit;
   }
 
