@@ -36,6 +36,7 @@ exclude_patterns = [
 extensions = [
     "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx.ext.mathjax", "sphinx-mathjax-offline",
     "sphinx_gallery.gen_gallery", "sphinx_design", "sphinx_copybutton", "results", "members", "plain_text", "explorers",
+    "links",
 ]  # fmt: skip
 
 # A reference that leads nowhere is a warning, and a warning fails the build.

@@ -478,14 +478,18 @@ def lines_at(ax, level):
 
 def rows_marked(ax, name):
     """Return the points of a class, or with a ring, by the name in the legend."""
-    (found,) = [scatter for scatter in ax.collections if scatter.get_label().startswith(name)]
+    (found,) = [
+        s
+        for s in ax.collections
+        if s.get_gid() == name or (s.get_gid() is None and s.get_label().startswith(name) and len(s.get_offsets()))
+    ]
     return np.asarray(found.get_offsets())
 
 
 def rows_of_set(ax, name):
     """Return the points that have the colour of a set, of which the legend says how many there are."""
     (sample,) = [scatter for scatter in ax.collections if scatter.get_label().startswith(name)]
-    drawn = [s for s in ax.collections if s.get_label() == "points" or s.get_label().startswith("class ")]
+    drawn = [scatter for scatter in ax.collections if scatter.get_gid()]  # a class each
     colours = np.concatenate([scatter.get_facecolor() for scatter in drawn])
     points = np.concatenate([np.asarray(scatter.get_offsets()) for scatter in drawn])
     found = points[(colours == sample.get_facecolor()[0]).all(axis=1)]

@@ -83,16 +83,7 @@ def decision_boundary(
     look.dress(ax, *_names(X), title=_title(machine.core))
     ax.grid(False)
     look.legend_beside(ax)
-    if sets is not None:
-        _let_markers_be_of_no_set(ax)
     return ax
-
-
-def _let_markers_be_of_no_set(ax: Any) -> None:
-    """Show the markers of classes in ink alone in the legend: the first point of a class may be of any set."""
-    for handle, text in zip(ax.get_legend().legend_handles, ax.get_legend().get_texts(), strict=True):
-        if text.get_text() == "points" or text.get_text().startswith("class "):
-            handle.set(facecolors="none", edgecolors=look.ink(ax), linewidths=1.0, sizes=[28.0])
 
 
 # What is drawn.
@@ -235,7 +226,9 @@ def _draw_points(
             ax.scatter(*points[rows].T, s=22, marker=marker, color=[colour], linewidths=0, zorder=2, label=name)
         else:
             rows = rows[np.argsort(ORDER[sets[rows]], kind="stable")]
-            ax.scatter(*points[rows].T, marker=marker, zorder=2, label=name, **_of_sets(ax, sets[rows]))
+            ax.scatter(*points[rows].T, marker=marker, zorder=2, gid=name, **_of_sets(ax, sets[rows]))
+            # In the legend a class is its marker alone, in ink: its points are of any set.
+            ax.scatter([], [], s=28, marker=marker, facecolors="none", edgecolors=look.ink(ax), label=name)
     if sets is not None:
         _name_sets(ax, sets, is_one_class=is_one_class)
 
