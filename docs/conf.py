@@ -79,6 +79,7 @@ sphinx_gallery_conf = {
 templates_path = [str(ROOT / "docs" / "_templates")]  # Sphinx and autosummary look from different folders
 html_theme = "pydata_sphinx_theme"
 html_title = "zerogap"
+html_context = {"default_mode": "auto"}  # light or dark as the reader has it
 html_static_path = ["_static"]
 html_css_files = ["zerogap.css"]
 html_additional_pages = {"index": "redirect.html"}

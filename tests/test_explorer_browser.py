@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -586,3 +587,29 @@ def processor_seconds(page):
         return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
     return spent
+
+
+SITE = Path(__file__).parents[1] / "docs" / "_build" / "docs"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "number_of"), [("live.html", 4), ("gallery/plot_02_what_c_does.html", 1)])
+def test_live_explorers_of_the_site_work(browser, name, number_of):
+    if not (SITE / name).exists():
+        pytest.skip("the site is not built: sphinx-build -c docs . docs/_build")
+    page, wrong = browser.new_page(viewport=DESKTOP), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.goto((SITE / name).as_uri())
+    frames = page.locator("iframe.explorer")
+    assert frames.count() == number_of
+    for k in range(number_of):
+        frames.nth(k).scroll_into_view_if_needed()  # they are loaded when they come into sight
+        inner = frames.nth(k).element_handle().content_frame()
+        wait(inner, "globalThis.zerogap !== undefined && zerogap.frames.length > 0")
+        before = inner.evaluate("zerogap.value")
+        inner.evaluate("zerogap.position.set((zerogap.low + 3 * zerogap.high) / 4)")
+        assert inner.evaluate("zerogap.value") != before
+        assert inner.locator(".zg-value").inner_text()
+    page.close()
+    assert wrong == []
