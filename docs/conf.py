@@ -36,6 +36,7 @@ exclude_patterns = [
 extensions = [
     "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx.ext.mathjax", "sphinx-mathjax-offline",
     "sphinx_gallery.gen_gallery", "sphinx_design", "sphinx_copybutton", "results", "members", "plain_text", "explorers",
+    "links",
 ]  # fmt: skip
 
 # A reference that leads nowhere is a warning, and a warning fails the build.
@@ -78,6 +79,7 @@ sphinx_gallery_conf = {
 templates_path = [str(ROOT / "docs" / "_templates")]  # Sphinx and autosummary look from different folders
 html_theme = "pydata_sphinx_theme"
 html_title = "zerogap"
+html_context = {"default_mode": "auto"}  # light or dark as the reader has it
 html_static_path = ["_static"]
 html_css_files = ["zerogap.css"]
 html_additional_pages = {"index": "redirect.html"}

@@ -45,9 +45,9 @@ print(f"25 fits: {time.perf_counter() - began:.3f} s, best accuracy {max(scores)
 
 fig, ax = plt.subplots()
 ax.stairs(curve.score, curve.C, baseline=None, label=f"every C: {curve.score.size} intervals")
-ax.plot(C, scores, "o", color="#d1642c", ms=4, label="a grid of 25")
+ax.plot(C, scores, "o", color="#D55E00", ms=4, label="a grid of 25")
 for low, high in curve.best_intervals:
-    ax.axvspan(low, high, color="#0b6e6e", alpha=0.15, lw=0)
+    ax.axvspan(low, high, color="#0072B2", alpha=0.15, lw=0)
 ax.set(xscale="log", xlabel="C", ylabel="held-out accuracy", ylim=(0.88, 0.99))
 ax.legend(loc="lower right")
 plt.show()

@@ -35,7 +35,7 @@ for ax, shot in zip(axes.flat, [*shots[:5], shots[-1]], strict=True):
     info, moved, beta, residual = shot
     w, bias = X.T @ beta, np.mean(problem.bias_interval(beta, residual))
     ax.plot(across, -(w[0] * across + bias) / w[1], color="black")
-    ax.scatter(*X.T, c=np.where(y == 1, "#d1642c", "#0b6e6e"), s=12 + 60 * np.abs(beta))
+    ax.scatter(*X.T, c=np.where(y == 1, "#C77800", "#0072B2"), s=12 + 60 * np.abs(beta))
     ax.scatter(*X[moved].T, s=150, facecolors="none", edgecolors="black")
     ax.set(
         title=f"step {info.step}, gap {info.gap:.2g}", ylim=(X[:, 1].min() - 1, X[:, 1].max() + 1), xticks=[], yticks=[]

@@ -31,8 +31,9 @@ for ax, epsilon in zip(axes, [0.6, 0.3, 0.05], strict=True):
     ax.fill_between(x, f - epsilon, f + epsilon, alpha=0.15)
     ax.plot(x, f)
     ax.scatter(X[~support, 0], y[~support], s=14, facecolors="none", edgecolors="grey")
-    ax.scatter(X[support, 0], y[support], s=14, color="#d1642c")
+    ax.scatter(X[support, 0], y[support], s=14, color="#D55E00")
     ax.set(title=f"epsilon = {epsilon:g}: {support.sum()} support vectors", xlabel="x")
+axes[0].set_ylabel("y")
 plt.show()
 
 # %%

@@ -39,11 +39,11 @@ print(f"row {row}: {result.decision_values[row]:.12f}, by a fit {without.decisio
 with_row = model.decision_function(X)
 fig, ax = plt.subplots(figsize=(5.2, 4.6))
 support = np.isin(np.arange(len(y)), model.support_)
-for rows, color, label in ((~support, "#bbbbbb", "no support vector"), (support, "#0b6e6e", "support vector")):
+for rows, color, label in ((~support, "#bbbbbb", "no support vector"), (support, "#0072B2", "support vector")):
     ax.scatter(with_row[rows], result.decision_values[rows], s=12, color=color, label=label)
 wrong = np.sign(with_row) != np.sign(result.decision_values)
 ax.scatter(
-    with_row[wrong], result.decision_values[wrong], s=60, facecolors="none", edgecolors="#c0392b", label="changes sides"
+    with_row[wrong], result.decision_values[wrong], s=60, facecolors="none", edgecolors="#D55E00", label="changes sides"
 )
 ax.axhline(0, color="grey", lw=0.6)
 ax.axvline(0, color="grey", lw=0.6)

@@ -27,9 +27,9 @@ mean, deviation = model.predict(x, return_std=True)
 fig, ax = plt.subplots()
 ax.fill_between(x[:, 0], mean - 2 * deviation, mean + 2 * deviation, alpha=0.2, label="two deviations")
 ax.plot(x, mean, label="mean")
-ax.plot(X, y, ".", color="#d1642c", label="observations")
+ax.plot(X, y, ".", color="#D55E00", label="observations")
 ax.legend(ncols=3, loc="lower center")
-ax.set(ylim=(-2.4, 2.0))
+ax.set(ylim=(-2.4, 2.0), xlabel="x", ylabel="y")
 plt.show()
 
 # %%

@@ -34,7 +34,7 @@ print(refused.status_, "-", caught[0].message)
 fig, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4))
 w, b = model.coef_[0], model.intercept_[0]
 across = np.array([-3.0, 3.0])
-left.scatter(*X.T, c=np.where(y == 1, "#d1642c", "#0b6e6e"), s=12)
+left.scatter(*X.T, c=np.where(y == 1, "#C77800", "#0072B2"), s=12)
 left.scatter(*model.support_vectors_.T, s=90, facecolors="none", edgecolors="black")
 for level, width in ((-1, 0.7), (0, 1.6), (1, 0.7)):
     left.plot((level - b - w[1] * across) / w[0], across, color="black", lw=width)

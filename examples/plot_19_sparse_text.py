@@ -43,8 +43,8 @@ print("LinearSVC:", certify(other, X[:400], y[:400]), "accuracy", other.score(X[
 
 w = model.coef_.toarray().ravel() if sparse.issparse(model.coef_) else model.coef_.ravel()
 fig, ax = plt.subplots(figsize=(7.0, 3.0))
-ax.vlines(np.arange(300), 0, w[:300], lw=1.2, color=np.where(w[:300] > 0, "#d1642c", "#0b6e6e"))
+ax.vlines(np.arange(300), 0, w[:300], lw=1.2, color=np.where(w[:300] > 0, "#C77800", "#0072B2"))
 ax.axvspan(99.5, 139.5, alpha=0.1, lw=0)
-ax.axvspan(139.5, 179.5, alpha=0.1, color="#d1642c", lw=0)
+ax.axvspan(139.5, 179.5, alpha=0.1, color="#D55E00", lw=0)
 ax.set(xlabel="word, most frequent first", ylabel="weight")
 plt.show()

@@ -40,7 +40,7 @@ print("auto:", quick.status_, certify(quick, X, y))
 
 fig, ax = plt.subplots()
 ax.semilogy(2000 * np.arange(1, len(gaps) + 1), gaps, "o-", label="smo, 2,000 pairs at a time")
-ax.axhline(quick.duality_gap_, color="#d1642c", label="auto")
+ax.axhline(quick.duality_gap_, color="#D55E00", label="auto")
 ax.set(xlabel="pairs moved in all", ylabel="certified relative gap")
 ax.legend()
 plt.show()

@@ -264,6 +264,31 @@ def test_explore_writes_a_page(tmp_path, capsys):
     assert '"sepal length (cm)"' in text
 
 
+@pytest.mark.parametrize(("over", "value"), [("C", "C from 0.01 to 1"), ("epsilon", "epsilon from")])
+def test_explore_writes_a_page_of_a_regression(over, value, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    data, page = tmp_path / "houses.csv", tmp_path / "page.html"
+    size = rng.uniform(size=40)
+    rows = [f"{a:.4f},{np.sin(6 * a) + 0.1 * rng.standard_normal():.4f}" for a in size]
+    data.write_text("\n".join(["size,price", *rows]))
+    options = ["--C-max", "1"] if over == "C" else ["--over", "epsilon", "--C", "2"]
+    command = ["explore", str(data), "--target", "price", "--regression", *options, "--output", str(page)]
+    assert main(command) == 0
+    assert f"every {value}" in capsys.readouterr().out
+    text = page.read_text()
+    assert f'"parameter":"{over}"' in text
+    assert '"mode":"tube"' in text
+    assert '"names":["size"]' in text
+    assert '"short":"R\\u00b2"' in text  # of the points held out
+
+
+def test_explore_refuses_what_contradicts_itself(capsys):
+    assert main(["explore", "--over", "epsilon"]) == 2
+    assert "--over epsilon is for --regression" in capsys.readouterr().err
+    assert main(["explore", "diabetes", "--regression", "--C", "2"]) == 2
+    assert "--C is of --over epsilon" in capsys.readouterr().err
+
+
 def test_pages_and_pictures_of_a_path_show_the_C_that_folds_have_chosen(tmp_path, monkeypatch, capsys):
     drawn, page, out = [], tmp_path / "page.html", tmp_path / "out.json"
     monkeypatch.setattr(pictures, "save", lambda axes, name: drawn.append(axes[0]))

@@ -70,14 +70,15 @@ def test_the_code_of_a_page_runs(page):
     assert len(scope(page)) > 2
 
 
-def test_the_page_on_tuning_shows_what_its_code_prints():
+@pytest.mark.parametrize("page", ["path.md", "tuning.md"])
+def test_a_page_shows_what_its_code_prints(page):
     def rounded(text):  # the last digits depend on the processor
         return re.sub(r"\d+\.\d{5,}", lambda number: f"{float(number[0]):.8g}", text).splitlines()
 
-    text = (DOCS / "tuning.md").read_text(encoding="utf-8")
+    text = (DOCS / page).read_text(encoding="utf-8")
     fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
     shown = "".join(block for language, block in fenced if not language)
-    assert rounded(shown) == rounded(scope("tuning.md")["printed"])
+    assert rounded(shown) == rounded(scope(page)["printed"])
 
 
 def test_blocks_are_found_where_they_are_and_what_they_assert_counts(tmp_path):

@@ -2,6 +2,7 @@
 
 import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -289,6 +290,11 @@ def test_other_paths_are_those_of_python_at_any_value_in_any_order(show, tmp_pat
         expected = path.gram.full() @ path.beta_at(value) + path.bias_in_gram(value)
         assert np.abs(np.array(found) - expected).max() <= 1e-9 * max(1.0, np.abs(expected).max())
         assert sum(counts) == 50
+        certificate, known = path.certificate_at(value), page.evaluate("zerogap.known")
+        scale = max(abs(certificate.primal), 1e-4 * path.points.weight.sum())  # an objective of zero has no digits
+        assert abs(known["primal"] - certificate.primal) <= 1e-9 * scale
+        assert abs(known["dual"] - certificate.dual) <= 1e-9 * scale
+        assert known["gap"] <= 1e-9
     inner = float(np.sqrt(ends[len(ends) // 2] * ends[len(ends) // 2 + 1]))
     sets = path.sets_at(path._position(path.lam_of(inner)))
     _, counts, _ = at_value(page, inner)
@@ -300,6 +306,39 @@ def test_other_paths_are_those_of_python_at_any_value_in_any_order(show, tmp_pat
     # The list is drawn anew as the value moves: a row may be another one between the two halves of a click.
     page.evaluate("document.querySelectorAll('.zg-event')[2].click()")
     assert page.evaluate("zerogap.selected") is not None
+
+
+def said_at(page, C):
+    """Return the title and the sentence that the page shows at C, at rest."""
+    page.evaluate("(C) => zerogap.setC(C)", C)
+    wait(page, "!zerogap.isMoving && zerogap.known !== null")
+    page.evaluate("zerogap.tell()")
+    return page.locator(".zg-story h2").inner_text(), page.locator(".zg-say").inner_text()
+
+
+def test_a_machine_that_takes_all_for_the_larger_class_is_no_compromise(show, tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.standard_normal((95, 2)), rng.standard_normal((5, 2)) + 1.2])
+    y = np.repeat(["healthy", "ill"], [95, 5])
+    model = SVCPath(gamma=0.5, C_min=0.01, C_max=1e3).fit(X, y)
+    assert (model.predict(X, C=0.02) == "healthy").all()
+    page = show(model.explore(tmp_path / "page.html"))
+    title, text = said_at(page, 0.02)
+    assert title == "Everything is taken for healthy"
+    assert "All 5 points of ill are on the wrong side" in text
+    wrong = y[model.predict(X, C=900.0) != y]
+    assert 0 < wrong.size < 5
+    title, text = said_at(page, 900.0)
+    assert title == "A larger C changes little here"
+    assert "of the 5 of ill, the smaller class" in text
+
+
+def test_a_page_says_that_it_shows_one_pair_of_several(show, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    page = show(SVCPath(C_max=1.0).fit(X[::6], y[::6]).explore(tmp_path / "page.html"))
+    assert "3 classes: a machine for each of 3 pairs" in page.locator(".zg-pairs").inner_text()
+    names = page.locator(".zg-tools option").all_inner_texts()
+    assert names == ["0 against 1 (1 of 3)", "0 against 2 (2 of 3)", "1 against 2 (3 of 3)"]
 
 
 def test_pages_of_many_classes_and_of_four_solvers_fit_their_screens(show, tmp_path):
@@ -520,12 +559,57 @@ def test_five_thousand_points_and_ten_thousand_events_stay_smooth(show, tmp_path
     for C in (0.05, 30.0, 900.0):
         points, f = on_grid(page, C)
         assert np.abs(f - model.decision_function(points, C=C)).max() <= off(C)
+    spent = processor_seconds(page)
     for way in ("features", "decision"):
         page.evaluate("(way) => { zerogap.setWay(way); zerogap.set(zerogap.low); zerogap.play(); }", way)
-        wait(page, "zerogap.C > 0.2", 60)
+        wait(page, "zerogap.C > 0.1", 60)
         page.evaluate("zerogap.frames.length = 0")
-        wait(page, "zerogap.frames.length > 60", 60)
-        frames = np.sort(page.evaluate("zerogap.frames"))
+        before = spent()
+        wait(page, "zerogap.frames.length > 150", 60)
+        frames, after = np.sort(page.evaluate("zerogap.frames")), spent()
         page.evaluate("zerogap.pause()")
-        # Sixty frames a second are 16.7 ms each.  Another process may have the processor in any of them, but not in a quarter.
+        processor = 1000 * (after - before) / frames.size
+        middle, slow = np.percentile(frames, [50, 95])
+        print(f"{way}: {processor:.1f} ms of the processor a frame; by the clock {middle:.1f}, 95 % within {slow:.1f}")
+        # Sixty frames a second are 16.7 ms each, for everything that the page does, laying out and painting among it.
+        assert processor <= 1000 / 60, way
+        # By the clock: another process may have the processor in any of them, but not in a quarter.
         assert frames[frames.size // 4] <= 1000 / 60, frames
+
+
+def processor_seconds(page):
+    """Return a function that tells how long the page's main thread has had the processor."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent():
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
+    return spent
+
+
+SITE = Path(__file__).parents[1] / "docs" / "_build" / "docs"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "number_of"), [("live.html", 4), ("gallery/plot_02_what_c_does.html", 1)])
+def test_live_explorers_of_the_site_work(browser, name, number_of):
+    if not (SITE / name).exists():
+        pytest.skip("the site is not built: sphinx-build -c docs . docs/_build")
+    page, wrong = browser.new_page(viewport=DESKTOP), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    page.goto((SITE / name).as_uri())
+    frames = page.locator("iframe.explorer")
+    assert frames.count() == number_of
+    for k in range(number_of):
+        frames.nth(k).scroll_into_view_if_needed()  # they are loaded when they come into sight
+        inner = frames.nth(k).element_handle().content_frame()
+        wait(inner, "globalThis.zerogap !== undefined && zerogap.frames.length > 0")
+        before = inner.evaluate("zerogap.value")
+        inner.evaluate("zerogap.position.set((zerogap.low + 3 * zerogap.high) / 4)")
+        assert inner.evaluate("zerogap.value") != before
+        assert inner.locator(".zg-value").inner_text()
+    page.close()
+    assert wrong == []

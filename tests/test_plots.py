@@ -2,7 +2,8 @@
 
 import builtins
 import pickle
-from itertools import pairwise
+import re
+from itertools import combinations, pairwise
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -37,6 +38,7 @@ from zerogap import (
     svr_path,
 )
 from zerogap.estimators.cv_curve import cv_curve
+from zerogap.explorer.page import part
 from zerogap.path import ErrorCurve, SampledScoreCurve, ScoreCurve
 from zerogap.plots import look, paths
 from zerogap.plots.boundary import decision_boundary
@@ -475,8 +477,28 @@ def lines_at(ax, level):
 
 
 def rows_marked(ax, name):
-    (found,) = [scatter for scatter in ax.collections if scatter.get_label().startswith(name)]
+    """Return the points of a class, or with a ring, by the name in the legend."""
+    (found,) = [
+        s
+        for s in ax.collections
+        if s.get_gid() == name or (s.get_gid() is None and s.get_label().startswith(name) and len(s.get_offsets()))
+    ]
     return np.asarray(found.get_offsets())
+
+
+def rows_of_set(ax, name):
+    """Return the points that have the colour of a set, of which the legend says how many there are."""
+    (sample,) = [scatter for scatter in ax.collections if scatter.get_label().startswith(name)]
+    drawn = [scatter for scatter in ax.collections if scatter.get_gid()]  # a class each
+    colours = np.concatenate([scatter.get_facecolor() for scatter in drawn])
+    points = np.concatenate([np.asarray(scatter.get_offsets()) for scatter in drawn])
+    found = points[(colours == sample.get_facecolor()[0]).all(axis=1)]
+    assert sample.get_label() == f"{name} ({len(found)})"
+    return found
+
+
+def as_set(points):
+    return {*map(tuple, points)}
 
 
 @pytest.mark.parametrize("kind", [SVC, pytest.param(sklearn.svm.SVC, marks=pytest.mark.long)])
@@ -487,13 +509,14 @@ def test_a_boundary_is_where_the_model_changes_its_mind(kind):
         f = model.decision_function(lines_at(ax, level))
         assert np.abs(f - level).max() < 0.01
     for k in (0, 1):
-        np.testing.assert_array_equal(rows_marked(ax, f"class {k}"), X[k == Y])
+        assert as_set(rows_marked(ax, f"class {k}")) == as_set(X[k == Y])
     # The exact coefficients say which support vectors are at the cap.
     beta = np.abs(SVC(C=2.0, tol=1e-10).fit(X, Y).dual_coef_[0])
     support = SVC(C=2.0, tol=1e-10).fit(X, Y).support_
-    on, within = rows_marked(ax, "on the margin"), rows_marked(ax, "inside the margin")
-    assert {*map(tuple, on)} == {*map(tuple, X[support[beta < 2.0 * (1 - 1e-9)]])}
-    assert {*map(tuple, within)} == {*map(tuple, X[support[beta >= 2.0 * (1 - 1e-9)]])}
+    is_free = beta < 2.0 * (1 - 1e-9)
+    assert as_set(rows_of_set(ax, "on the margin")) == as_set(X[support[is_free]])
+    assert as_set(rows_of_set(ax, "inside the margin")) == as_set(X[support[~is_free]])
+    assert as_set(rows_of_set(ax, "outside the margin")) == as_set(np.delete(X, support, axis=0))
     assert (ax.get_xlabel(), ax.get_title(loc="left")) == ("feature 1", "SVC, C = 2")
 
 
@@ -504,7 +527,7 @@ def test_a_boundary_of_a_pipeline_is_drawn_in_its_own_features():
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("length", "width")
     vertices = pd.DataFrame(lines_at(ax, 0.0), columns=frame.columns)
     assert np.abs(model.decision_function(vertices)).max() < 0.02
-    assert {*map(tuple, rows_marked(ax, "on the margin"))} <= {*map(tuple, frame.to_numpy())}
+    assert as_set(rows_of_set(ax, "on the margin")) <= as_set(frame.to_numpy())
     search = GridSearchCV(model, {"svc__C": [2.0]}, cv=2).fit(frame, Y)
     np.testing.assert_array_equal(lines_at(decision_boundary(search, frame, Y), 0.0), lines_at(ax, 0.0))
 
@@ -528,7 +551,7 @@ def test_a_boundary_of_a_path_is_that_of_one_of_its_values():
 def test_boundaries_of_one_class_and_of_three():
     model = OneClassSVM(nu=0.3).fit(X)
     ax = decision_boundary(model, X)
-    marked = len(rows_marked(ax, "on the boundary")) + len(rows_marked(ax, "outside"))
+    marked = len(rows_of_set(ax, "on the boundary")) + len(rows_of_set(ax, "outside, at the cap"))
     assert marked == model.support_.size
     points, kinds = load_iris(return_X_y=True)
     three = SVC(C=5.0).fit(points[:, 2:], kinds)
@@ -593,9 +616,57 @@ def test_colours_are_those_of_the_axes_not_of_the_moment(followed):
     with plt.style.context("dark_background"):
         _, ax = plt.subplots()
     followed["classes"].plot("coefficients", ax=ax)
-    assert to_rgba(ax.collections[0].get_color()[0])[:3] == to_rgba(look.SKY)[:3]
+    assert to_rgba(ax.collections[0].get_color()[0])[:3] == to_rgba(look.CLASSES[1][1])[:3]
     ax.set_facecolor("none")  # then it is the ground of the figure that counts
     assert look.is_dark(ax)
+
+
+def page_colours():
+    """Return the colours of the explorer's pages by name, on light and on dark ground."""
+    style = re.sub(r"/\*.*?\*/", "", part("bundle.css"))
+    rules = re.findall(r"\.zg-root(?:\[data-theme=dark\])?\{([^}]*--zg-ink:[^}]*)\}", style)
+    return [dict(re.findall(r"--zg-([\w-]+):\s*(#[0-9a-f]+)", rule)) for rule in rules]
+
+
+def test_pictures_and_pages_have_the_same_colours():
+    names = {
+        "SETS": ("right", "elbow", "left"),
+        "CLASSES": ("negative", "positive-line"),
+        "REGIONS": ("negative", "positive"),
+    }
+    assert len(page_colours()) == 2
+    for k, page in enumerate(page_colours()):
+        for attribute, parts in names.items():
+            expected = [to_rgba(page[name]) for name in parts]
+            assert [*map(to_rgba, getattr(look, attribute)[k][: len(parts)])] == expected, (attribute, k)
+
+
+# How colours are seen without one of the three kinds of cones: Machado, Oliveira and Fernandes (2009), in linear RGB.
+SIGHTS = {
+    "all": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+TO_XYZ = [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+
+
+def lab(colour, sight):
+    """Return a colour as it is seen, in the coordinates L*a*b*, in which two are apart as far as they look different."""
+    rgb = np.array(to_rgba(colour)[:3])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    xyz = np.array(TO_XYZ) @ np.clip(np.array(sight) @ linear, 0.0, 1.0) / [0.95047, 1.0, 1.08883]
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("sight", SIGHTS)
+def test_sets_and_classes_look_different_to_every_kind_of_sight(sight):
+    """Ten times what is just seen, 2.3: sets from each other and from the ground, and one class from the other."""
+    for sets, classes, ground in zip(look.SETS, look.CLASSES, ("#ffffff", "#1a2129"), strict=True):
+        for group in ([*sets, ground], classes[:2]):
+            seen = [lab(colour, SIGHTS[sight]) for colour in group]
+            assert min(np.linalg.norm(a - b) for a, b in combinations(seen, 2)) >= 23.0
 
 
 def test_without_matplotlib_every_picture_says_what_to_install(followed, monkeypatch):

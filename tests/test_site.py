@@ -5,7 +5,7 @@ nowhere.
 """
 
 import ast
-import importlib
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 MACHINES = ("SVC", "SVR", "NuSVC", "NuSVR", "OneClassSVM")
+LINEAR = ("LinearSVC", "LinearSVR")
 
 
 # The reference.
@@ -84,8 +85,8 @@ def rows(title: str) -> dict[str, list[str]]:
     return {row[0].strip("` |"): row[1:] for row in cells}
 
 
-def machines(cell: str) -> set[str]:
-    return set(MACHINES) if cell == "all" else set(cell.split(", "))
+def machines(cell: str, everything: tuple[str, ...] = MACHINES) -> set[str]:
+    return set(everything) if cell == "all" else set(cell.split(", "))
 
 
 def defaults(library: object, name: str) -> dict[str, object]:
@@ -117,6 +118,25 @@ def test_every_attribute_stands_beside_that_of_scikit_learn(name):
         assert table[key][2].startswith("not there") == (key in ("probA_", "probB_"))
 
 
+@pytest.mark.parametrize("name", LINEAR)
+def test_every_parameter_and_attribute_of_linear_models_stands_beside_that_of_scikit_learn(name):
+    theirs, ours = defaults(sklearn.svm, name), defaults(zerogap, name)
+    table = rows("LinearSVC and LinearSVR: every parameter")
+    beside = {key for key, row in table.items() if name in machines(row[0], LINEAR)}
+    assert beside == set(theirs) | set(ours)
+    for key in beside:
+        said = [[value.strip("'\"") for value in re.findall(r"`([^`]+)`", cell)] for cell in table[key][1:]]
+        assert str(ours[key]) in said[1]
+        assert table[key][1].startswith("not there") == (key not in theirs)
+        assert key not in theirs or str(theirs[key]) in said[0] or float(theirs[key]) == float(said[0][0])
+    table = rows("LinearSVC and LinearSVR: every attribute")
+    beside = {key for key, row in table.items() if name in machines(row[0], LINEAR)}
+    theirs, ours = (attributes(getattr(library, name)) for library in (sklearn.svm, zerogap))
+    assert beside == theirs | ours
+    for key in beside:
+        assert ("not there" in table[key][1]) == (key not in theirs)
+
+
 def attributes(cls: type) -> set[str]:
     """Return what a class says of its attributes in its docstring."""
     text = re.split(r"^Attributes\n-+\n", inspect.getdoc(cls), flags=re.MULTILINE)[1]
@@ -126,6 +146,64 @@ def attributes(cls: type) -> set[str]:
         for line in re.findall(r"^(\w+_(?:, \w+_)*)(?= :|$)", text, flags=re.MULTILINE)
         for name in line.split(", ")
     }
+
+
+# Links.
+
+
+def heading_anchors(text: str) -> set[str]:
+    """Return the names of the headings of a page, as GitHub and the site make them."""
+    titles = re.findall(
+        r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE), flags=re.MULTILINE
+    )
+    return {re.sub(r"[^\w\- ]", "", title.lower().strip()).replace(" ", "-") for title in titles}
+
+
+def broken_links(file: Path) -> list[str]:
+    """Return the links of a page to other files, or to headings, that lead nowhere."""
+    text, found = file.read_text(encoding="utf-8"), []
+    for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)):
+        path, _, anchor = link.partition("#")
+        target = (file.parent / path).resolve() if path else file
+        if re.match(r"\w+:", link) or "docs/gallery/" in str(target):  # elsewhere; or made by the build
+            continue
+        if not target.exists() or (anchor and anchor not in heading_anchors(target.read_text(encoding="utf-8"))):
+            found.append(link)
+    return found
+
+
+def test_every_link_between_pages_leads_somewhere():
+    pages = [
+        *ROOT.glob("*.md"),
+        *DOCS.glob("*.md"),
+        *DOCS.glob("papers/*.md"),
+        *ROOT.glob("experiments/**/*.md"),
+        *ROOT.glob("benchmarks/*.md"),
+    ]
+    assert len(pages) > 30
+    assert {str(page): links for page in pages if (links := broken_links(page))} == {}
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# A page, of one\n[a](page.md) [b](#a-page-of-one) [c](https://d.e) [f](gone.md) [g](page.md#gone)\n"
+    )
+    assert broken_links(page) == ["gone.md", "page.md#gone"]
+    # The built site is checked by docs/_ext/links.py.
+    (tmp_path / "one.html").write_text('<a href="two.html#here">1</a><a href="two.html#gone">2</a><img src="gone.png">')
+    (tmp_path / "two.html").write_text(
+        '<p id="here"></p><a href="#">3</a><a href="https://d.e/f">4</a><a href="one.html">5</a>'
+    )
+    assert site_links().broken(tmp_path) == ["one.html: gone.png", "one.html: two.html#gone"]
+
+
+def site_links():
+    pytest.importorskip("sphinx")
+    spec = importlib.util.spec_from_file_location("links", DOCS / "_ext" / "links.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 # Examples.

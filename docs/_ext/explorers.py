@@ -6,6 +6,7 @@ A page is one file that needs nothing else.  It is written beside the static fil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from docutils import nodes
 from sklearn.datasets import load_breast_cancer, make_moons
 from sklearn.model_selection import train_test_split
@@ -35,6 +36,15 @@ def breast_cancer(file: Path) -> None:
     pipe[-1].explore(file, curve=curve, feature_names=list(data.feature_names), title="Breast cancer, every C")
 
 
+def tube(file: Path) -> None:
+    """Every epsilon of a regression over one feature."""
+    rng = np.random.default_rng(0)
+    X = np.sort(rng.uniform(0.0, 6.0, 80))[:, None]
+    y = np.sin(X[:, 0]) + 0.2 * rng.normal(size=80)
+    model = zerogap.SVRPath(over="epsilon", C=5.0).fit(X[::2], y[::2])
+    model.explore(file, X[1::2], y[1::2], feature_names=["time"], title="A regression, every epsilon")
+
+
 def race(file: Path) -> None:
     """Solvers at work, side by side."""
     X, y = make_moons(120, noise=0.25, random_state=3)
@@ -43,7 +53,9 @@ def race(file: Path) -> None:
     zerogap.compare(problem, solvers, frames=200, stop=stop).explore(file, title="Four solvers, step by step")
 
 
-PAGES: dict[str, Callable[[Path], None]] = {"moons": moons, "breast_cancer": breast_cancer, "race": race}
+PAGES: dict[str, Callable[[Path], None]] = {
+    "moons": moons, "breast_cancer": breast_cancer, "tube": tube, "race": race
+}  # fmt: skip
 
 
 class Explorer(SphinxDirective):

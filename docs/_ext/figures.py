@@ -16,7 +16,7 @@ STYLE = {
     "legend.frameon": False,
     "lines.linewidth": 1.8,
     "figure.constrained_layout.use": True,
-    "axes.prop_cycle": cycler(color=["#0b6e6e", "#d1642c", "#6a5acd", "#b8860b", "#c0392b", "#5d6d7e"]),
+    "axes.prop_cycle": cycler(color=["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#C77800", "#5D6D7E"]),
 }
 
 

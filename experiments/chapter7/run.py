@@ -145,8 +145,9 @@ def kkt_breaches(solution: Solution) -> tuple[float, float]:
 def figure(columns: int) -> tuple[Any, Any]:
     from matplotlib.figure import Figure  # an optional extra, and no window is wanted
 
-    drawing = Figure(figsize=(3.2 * columns, 2.8), layout="constrained")
-    return drawing, drawing.subplots(1, columns, squeeze=False)[0]
+    rows, across = (1, columns) if columns <= 2 else (-(-columns // 2), 2)  # four in a row are too small to read
+    drawing = Figure(figsize=(3.2 * across, 2.8 * rows), layout="constrained")
+    return drawing, drawing.subplots(rows, across, squeeze=False).ravel()[:columns]
 
 
 def thin(length: int, most: int = 80) -> np.ndarray:
@@ -172,14 +173,16 @@ def exercise_1(report: Report, quick: bool) -> None:
         best = optimum(problem)
         exact = margin(best.problem, best.beta, best.problem.residual(best.beta))
         runs = {kind: run(problem, solver, m, stop=RelativeGap(1e-6)) for kind, solver in (ASCENTS | RELAXED).items()}
-        for kind, one in runs.items():
+        for k, (kind, one) in enumerate(runs.items()):
             judge_ascent(report, f"{name}, {kind}", one, best, exact)
             shown = thin(one["step"].size)
-            ax.plot(one["visits"][shown], one["margin"][shown], label=kind, ls="--" if "sor" in kind else "-", lw=1)
+            style = {"color": f"C{k % len(ASCENTS)}", "ls": "--" if "sor" in kind else "-", "lw": 1}  # an order, a colour
+            ax.plot(one["visits"][shown], one["margin"][shown], label=kind, **style)
         judge_visits(report, name, runs)
         ax.axhline(exact, color="black", lw=0.5)
-        ax.set(xscale="log", ylim=(-0.5 * exact, 1.15 * exact), xlabel="points looked at", title=f"{name}: margin")
-    axes[0].legend(fontsize=7)
+        ax.set(xscale="log", ylim=(-0.5 * exact, 1.15 * exact), xlabel="points looked at", title=name)
+    axes[0].set_ylabel("margin (line: the largest)")
+    drawing.legend(*axes[0].get_legend_handles_labels(), fontsize=7, loc="outside lower center", ncols=3)
     report.save_figure(drawing, "chapter7-exercise-1-margin")
     learning_rates(report, *grams["spiral"])
     rates_of_points_and_time(report, "half plane", *grams["half plane"])
@@ -793,7 +796,7 @@ def draw_bounds(ax: Any, title: str, bounds: np.ndarray, exact: float) -> None:
     ax.plot(k, np.maximum(exact - bounds[:, 0], 1e-16 * exact) / exact, label="exact less lower bound")
     ax.plot(k, np.maximum(bounds[:, 1] - exact, 1e-16 * exact) / exact, label="upper bound less exact")
     ax.plot(k, (bounds[:, 1] - bounds[:, 0]) / exact, label="difference: Skilling's rule", color="black", lw=0.8)
-    ax.set(yscale="log", ylim=(1e-12, None), xlabel="iterations", title=title)
+    ax.set(yscale="log", ylim=(1e-12, None), xlabel="iterations", ylabel="distance / exact value", title=title)
 
 
 def widrow_hoff(report: Report, row: str, problem: DualProblem) -> None:

@@ -5,13 +5,14 @@ export const BODY = `
     <div class="zg-scene-head">
       <label>View <select class="zg-way"></select></label>
       <span class="zg-pick"><select class="zg-a" aria-label="horizontal feature"></select> × <select class="zg-b" aria-label="vertical feature"></select></span>
+      <ul class="zg-legend zg-classes"></ul>
     </div>
     <div class="zg-canvas-box">
       <canvas class="zg-picture" role="img"></canvas>
       <span class="zg-name zg-name-x"></span><span class="zg-name zg-name-y"></span>
       <div class="zg-tip" hidden></div>
     </div>
-    <ul class="zg-legend"></ul>
+    <ul class="zg-legend zg-sets"></ul>
     <p class="zg-note"></p>
   </section>
   <div class="zg-side">

@@ -136,6 +136,7 @@ export function chartColours(element) {
     "left",
     "negative",
     "positive",
+    "positive-line",
     "accent",
     "s0",
     "s1",

@@ -10,9 +10,9 @@ import { LineCursor, LinePath } from "./lines.js";
 import { MODES } from "./modes.js";
 import { Cursor, Path } from "./path.js";
 import { featureLine, featurePlane, principalPlane, rangeOf, waysOf } from "./planes.js";
-import { classesOf, gapInWords, largest, samplesOf, scoreAt } from "./reading.js";
+import { classesOf, gapInWords, largest, ranked, samplesOf, scoreAt } from "./reading.js";
 import { paletteOf, Scene } from "./scene.js";
-import { certificate, Sum } from "./sum.js";
+import { certificate, certificateOfOneClass, certificateOfTube, Sum } from "./sum.js";
 import { View } from "./view.js";
 import { count, number, some, value } from "./words.js";
 
@@ -38,12 +38,16 @@ export class Explorer extends View {
   addPairs() {
     const select = document.createElement("select");
     select.setAttribute("aria-label", "pair of classes");
-    this.payload.paths.forEach((data, k) => select.add(new Option([...data.labels].reverse().join(" against "), k)));
+    const pairs = this.payload.paths.length;
+    this.payload.paths.forEach((data, k) => select.add(new Option(`${[...data.labels].reverse().join(" against ")} (${k + 1} of ${pairs})`, k)));
     select.addEventListener("change", () => {
       this.show(Number(select.value), this.C);
       this.recolour();
     });
     this.root.querySelector(".zg-tools").prepend(select);
+    const words = Object.assign(document.createElement("p"), { className: "zg-pairs" });
+    words.textContent = `${count(classesOf(pairs))} classes: a machine for each of ${count(pairs)} pairs, and they vote. Shown is one pair; the menu has the others.`;
+    this.find(".zg-sub").before(words);
   }
 
   show(k, C) {
@@ -54,7 +58,7 @@ export class Explorer extends View {
     this.training = amongPoints(data);
     this.training &&= new Sum(this.training, path.n);
     this.trainingCost = 1;
-    this.selected = this.decisions = null;
+    this.selected = this.decisions = this.sizes = null;
     this.listed = 0;
     const features = data.features ? ` · ${some(data.features.d, "feature", "features")}` : "";
     const points =
@@ -118,10 +122,10 @@ export class Explorer extends View {
   fillLegend() {
     const [negative, positive] = this.mode.sides(this.data);
     const [circle, triangle] = this.mode.marks ?? ["● ", "▲ "];
-    this.find(".zg-legend").innerHTML =
-      this.mode.legend
-        .map(([set, name, what]) => `<li><i class="zg-dot zg-set-${set}"></i><span><b>${name}</b> ${what}</span></li>`)
-        .join("") +
+    this.find(".zg-sets").innerHTML = this.mode.legend
+      .map(([set, name, what]) => `<li><i class="zg-dot zg-set-${set}"></i><span><b>${name}</b> ${what}</span></li>`)
+      .join("");
+    this.find(".zg-classes").innerHTML =
       `<li><i class="zg-region zg-negative"></i><span class="zg-class">${circle}</span></li><li><i class="zg-region zg-positive"></i><span class="zg-class">${triangle}</span></li>`;
     const [one, two] = this.root.querySelectorAll(".zg-class");
     one.append(negative);
@@ -247,8 +251,8 @@ export class Explorer extends View {
   // Drawing.
 
   render(began) {
-    this.tell();
     this.evaluate();
+    this.tell();
     this.drawPicture();
     for (const chart of this.charts) chart.mark(this.C);
     if (!this.isMoving || began - this.listed > LIST_EVERY) {
@@ -287,6 +291,8 @@ export class Explorer extends View {
   evaluate() {
     const known = (this.known = this.training ? this.evaluated() : null);
     const unknown = this.training ? "…" : "–";
+    const name = this.path.parameter;
+    write(this.find(".zg-gap"), known ? gapInWords(known, name) : this.training ? `Evaluating the gap at this ${name} …` : "");
     if (this.data.mode && this.data.mode !== "classes") {
       this.stat("errors", known ? known.error : unknown);
       this.stat("margin", number(this.data.mode === "tube" ? this.epsilon : this.C));
@@ -294,7 +300,6 @@ export class Explorer extends View {
     }
     this.stat("errors", known ? count(known.errors) : unknown);
     this.stat("margin", known ? number(known.margin) : unknown);
-    write(this.find(".zg-gap"), known ? gapInWords(known) : this.training ? "Evaluating the gap at this C …" : "");
   }
 
   /** Return the certificate at this C; null if there was no time for it in this frame, and the next ones will go on. */
@@ -308,8 +313,12 @@ export class Explorer extends View {
       if (!isMoving) this.draw();
       return null;
     }
-    this.decisions = Float64Array.from(values, (F) => F / cursor.lam);
-    return this.data.mode === "tube" ? this.meanError() : this.data.mode === "one-class" ? this.shareOut() : certificate(cursor, values);
+    const f = (this.decisions ??= new Float64Array(values.length));
+    for (let i = 0; i < f.length; i++) f[i] = values[i] / cursor.lam;
+    const { mode, target } = this.data;
+    if (mode === "tube") return { ...this.meanError(), ...certificateOfTube(cursor, values, target, this.epsilon) };
+    if (mode === "one-class") return { ...this.shareOut(), ...certificateOfOneClass(cursor, values) };
+    return certificate(cursor, values);
   }
 
   /** Return the half width of the tube. */
@@ -397,14 +406,17 @@ export class Explorer extends View {
   placeByDecision() {
     const { scene, plane, path } = this;
     const f = (this.decisions ??= new Float64Array(path.n));
-    const sizes = Float64Array.from(f, Math.abs).sort();
-    const limit = Math.max(1.05 * sizes[Math.floor(0.98 * (path.n - 1))], 1.4);
+    const sizes = (this.sizes ??= new Float64Array(path.n)); // the same memory in every frame
+    for (let i = 0; i < path.n; i++) sizes[i] = Math.abs(f[i]);
+    const limit = Math.max(1.05 * ranked(sizes, Math.floor(0.98 * (path.n - 1))), 1.4);
     const [y0, y1] = plane.yRange;
     const edge = 7;
-    this.place = {
-      x: f.map((v) => Math.min(Math.max((1 + v / limit) * 0.5 * scene.width, edge), scene.width - edge)),
+    this.place ??= {
+      x: new Float64Array(path.n),
       y: Float64Array.from(plane.py, (t) => ((y1 - t) / (y1 - y0)) * scene.height),
     };
+    const { x } = this.place;
+    for (let i = 0; i < path.n; i++) x[i] = Math.min(Math.max((1 + f[i] / limit) * 0.5 * scene.width, edge), scene.width - edge);
     return limit;
   }
 
@@ -530,7 +542,7 @@ export class Explorer extends View {
   drawCoefficients() {
     const { coefficients, chosen, samples, selected, path } = this;
     const series = chosen.map((i) => ({
-      colour: path.y[i] > 0 ? "positive" : "negative",
+      colour: path.y[i] > 0 ? "positive-line" : "negative",
       alpha: selected === null ? 0.75 : 0.25,
       width: 1.2,
     }));

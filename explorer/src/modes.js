@@ -1,6 +1,6 @@
 // What a page says of classes, of a regression and of one class.
 
-import { count, number, setName, some, story } from "./words.js";
+import { classesAt, count, number, setName, some, story } from "./words.js";
 
 const PRICE = "C is the price of an error";
 
@@ -18,7 +18,7 @@ const classes = {
     [0, "outside", "no influence"],
   ],
   sides: (data) => data.labels,
-  story: (view) => story(view.cursor),
+  story: (view) => story(view.cursor, view.data.labels, view.known),
   setOf: (view, i) => setName(view.cursor.status[i]),
   nameOf: (view, i) => `, ${view.data.labels[view.path.y[i] > 0 ? 1 : 0]}`,
 };
@@ -34,7 +34,8 @@ const approximate = {
   ],
   story(view) {
     const [zero, between, cap] = view.cursor.counts;
-    const share = cap / view.path.n;
+    const classes = classesAt(view.cursor, view.data.labels);
+    const share = Math.max(...classes.map((one) => one.capped / one.size));
     const title = share >= 0.6 ? "Small C: errors are cheap" : share >= 0.1 ? "Medium C: a compromise" : "Large C: errors are expensive";
     return [
       title,
@@ -80,6 +81,8 @@ const tube = {
     if (inside + edge === n) return ["The tube holds every point", `No error costs anything. ${facts}`];
     if (inside === 0 && view.epsilon === 0) return ["No tube", `Every error costs. ${count(edge)} of ${count(n)} points are met exactly.`];
     const share = outside / n;
+    if (view.path.parameter === "C" && share > 0.25 && view.cursor.events > (2 / 3) * view.path.point.length)
+      return ["A larger C changes little here", `Most changes are behind, and still many errors cost something. ${facts}`];
     const rank = share > 0.6 ? 0 : share > 0.25 ? 1 : 2;
     const [title, why] = (view.path.parameter === "C" ? BY_COST : BY_WIDTH)[rank];
     return [title, `${why} ${facts}`];

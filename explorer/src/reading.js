@@ -4,9 +4,9 @@ import { number } from "./words.js";
 
 const SAMPLES = 500; // of a chart
 
-export function gapInWords({ gap, primal, dual }) {
+export function gapInWords({ gap, primal, dual }, parameter) {
   const objectives = `primal ${number(primal, 6)}, dual ${number(dual, 6)}`;
-  return `Relative duality gap ${number(Math.max(gap, 0), 2)} at this C: ${objectives}, evaluated here in float64.`;
+  return `Relative duality gap ${number(Math.max(gap, 0), 2)} at this ${parameter}: ${objectives}, evaluated here in float64.`;
 }
 
 /** Return the score at a value: that of its interval, or of a curved one between two neighbours. */
@@ -18,6 +18,28 @@ export function scoreAt(curve, value) {
 }
 
 export const largest = (values) => 1.0001 * values.reduce((most, v) => Math.max(most, Math.abs(v)), 1e-300);
+
+/** Return the k-th of some values, counted from zero; they are put in another order.  Sorting them all takes ten times as long. */
+export function ranked(values, k) {
+  let [low, high] = [0, values.length - 1];
+  while (low < high) {
+    const pivot = values[(low + high) >> 1];
+    let [i, j] = [low, high];
+    while (i <= j) {
+      while (values[i] < pivot) i++;
+      while (values[j] > pivot) j--;
+      if (i <= j) {
+        const v = values[i];
+        values[i++] = values[j];
+        values[j--] = v;
+      }
+    }
+    if (k <= j) high = j;
+    else if (k >= i) low = i;
+    else break;
+  }
+  return values[k];
+}
 
 /** Return how many classes have so many pairs. */
 export const classesOf = (pairs) => Math.round((1 + Math.sqrt(1 + 8 * pairs)) / 2);

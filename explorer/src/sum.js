@@ -61,6 +61,39 @@ export class Sum {
   }
 }
 
+const LITTLE = 1e-4; // of what it costs to be off by one unit everywhere: what gaps are relative to where errors cost nothing
+
+/** Return the objectives of a regression from lam f of all points, in float64; caps are C w. */
+export function certificateOfTube({ path, dense, lam, bias }, F, target, epsilon) {
+  let [square, loss, gain, gap, unit] = [0, 0, 0, 0, 0];
+  for (let i = 0; i < path.n; i++) {
+    const beta = dense[i] / lam;
+    const cap = Math.abs(path.cap[i]) / lam;
+    const residual = target[i] - F[i] / lam;
+    const cost = cap * Math.max(Math.abs(residual) - epsilon, 0);
+    square += beta * (F[i] - bias) / lam;
+    loss += cost;
+    gain += beta * target[i] - epsilon * Math.abs(beta);
+    gap += Math.max(cost + epsilon * Math.abs(beta) - beta * residual, 0); // each at least zero
+    unit += cap;
+  }
+  const primal = square / 2 + loss;
+  return { primal, dual: gain - square / 2, gap: gap / Math.max(primal, LITTLE * unit) };
+}
+
+/** Return the objectives of one class from f of all points, in float64: coefficients sum to nu times all weight. */
+export function certificateOfOneClass({ path, dense, bias }, f) {
+  let [square, loss, gap, sum] = [0, 0, 0, 0];
+  for (let i = 0; i < path.n; i++) {
+    const cost = Math.abs(path.cap[i]) * Math.max(-f[i], 0);
+    square += dense[i] * (f[i] - bias);
+    loss += cost;
+    gap += Math.max(cost + dense[i] * f[i], 0); // each at least zero
+    sum += dense[i];
+  }
+  return { primal: square / 2 + bias * sum + loss, dual: -square / 2, gap: gap / (square / 2) };
+}
+
 /** Return the objectives at the cursor's C from lam f of all points, in float64: primal, dual, and 1 / |w|. */
 export function certificate(cursor, F) {
   const { path, status, elbow, b, lam, dense } = cursor;
@@ -69,7 +102,7 @@ export function certificate(cursor, F) {
   let total = 0; // sum |b|
   let loss = 0;
   let gap = 0;
-  let errors = 0;
+  const wrong = [0, 0]; // points of each class
   let place = 0;
   for (let i = 0; i < n; i++) {
     let own = status[i] === LEFT ? cap[i] : 0;
@@ -81,7 +114,7 @@ export function certificate(cursor, F) {
     total += a;
     loss += weight[i] * Math.max(short, 0);
     gap += Math.max((weight[i] - a) * short, -a * short); // each at least zero
-    if (y[i] * F[i] <= 0) errors++;
+    if (y[i] * F[i] <= 0) wrong[y[i] > 0 ? 1 : 0]++;
   }
   const C = 1 / lam;
   const primal = C * C * (square / 2 + loss);
@@ -90,6 +123,7 @@ export function certificate(cursor, F) {
     dual: C * C * (lam * total - square / 2),
     gap: (C * C * gap) / primal,
     margin: lam / Math.sqrt(Math.max(square, 0)),
-    errors,
+    errors: wrong[0] + wrong[1],
+    wrong,
   };
 }

@@ -21,31 +21,43 @@ export function some(k, one, many) {
 }
 
 /** Say in one or two sentences what C does here. */
-export function story(cursor) {
+export function story(cursor, labels, known) {
   const { counts, path } = cursor;
   const [right, elbow, left] = counts;
-  const isFree = (b, i) => b / path.cap[i] < 1 - 1e-9;
-  const isHard =
-    left === 0 &&
-    (cursor.dense ? cursor.dense.every((b, i) => isFree(Math.abs(b), i)) : cursor.elbow.every((i, j) => isFree(cursor.b[j], i)));
-  const share = left / path.n;
   const held = `${some(elbow, "point lies", "points lie")} exactly on the margin`;
-  if (isHard) {
+  if (isHard(cursor)) {
     return [
       "Hard margin",
       `No point violates its margin any more, so a larger C changes nothing. ${held} and ${elbow === 1 ? "holds" : "hold"} the boundary alone.`,
     ];
   }
+  const classes = classesAt(cursor, labels, known);
   const inside = `${some(left, "point is", "points are")} inside the margin or on the wrong side`;
+  const [small, large] = classes;
+  if (small.wrong === small.size && large.wrong === 0) {
+    return [
+      `Everything is taken for ${large.label}`,
+      `${small.size === 1 ? "The one point" : `All ${count(small.size)} points`} of ${small.label} ${small.size === 1 ? "is" : "are"} on the wrong side: at this price that costs less than a boundary would. A larger C makes it pay to find them.`,
+    ];
+  }
+  const share = Math.max(small.capped / small.size, large.capped / large.size);
+  const isLate = cursor.events > (2 / 3) * path.point.length; // most of what happens on this path has happened
+  const ofSmall =
+    large.size > 2 * small.size ? `, ${count(small.capped)} of them of the ${count(small.size)} of ${small.label}, the smaller class` : "";
+  if (share >= 0.3 && isLate)
+    return [
+      "A larger C changes little here",
+      `Most changes are behind, and still ${inside}${ofSmall}: up to C = ${value(path.C[path.segments])} the classes overlap. ${held}.`,
+    ];
   if (share >= 0.6)
     return [
       "Small C: errors are cheap",
-      `The margin is wide and many errors are allowed: ${inside}, of ${count(path.n)}. The boundary is smooth, an average of nearly all points.`,
+      `The margin is wide and many errors are allowed: ${inside}, of ${count(path.n)}${ofSmall}. The boundary is smooth, an average of ${ofSmall ? "these" : "nearly all points"}.`,
     ];
   if (share >= 0.3)
     return [
       "C still small: a wide margin",
-      `Errors cost something: ${inside}, ${held}. The margin gives way, and ${some(right, "point", "points")} no longer count.`,
+      `Errors cost something: ${inside}${ofSmall}, ${held}. The margin gives way, and ${some(right, "point", "points")} no longer count.`,
     ];
   if (share >= 0.1)
     return [
@@ -56,6 +68,23 @@ export function story(cursor) {
     "Large C: errors are expensive",
     `The margin is narrow and the boundary bends around single points: only ${inside}, ${held}. The other ${count(right)} have no influence.`,
   ];
+}
+
+/** Return whether no coefficient is at its cap. */
+function isHard({ counts, path, dense, elbow, b }) {
+  const isFree = (b, i) => b / path.cap[i] < 1 - 1e-9;
+  return counts[2] === 0 && (dense ? dense.every((b, i) => isFree(Math.abs(b), i)) : elbow.every((i, j) => isFree(b[j], i)));
+}
+
+/** Return both classes, the smaller one first: how many points there are, at the cap, and on the wrong side, if that is known. */
+export function classesAt({ path, status }, labels, known) {
+  const both = labels.map((label, k) => ({ label, size: 0, capped: 0, wrong: known?.wrong?.[k] ?? null }));
+  for (let i = 0; i < path.n; i++) {
+    const own = both[path.y[i] > 0 ? 1 : 0];
+    own.size++;
+    if (status[i] === 2) own.capped++;
+  }
+  return both[1].size < both[0].size ? both.reverse() : both;
 }
 
 const SETS = ["outside the margin", "on the margin", "inside the margin"];

@@ -47,13 +47,8 @@ def check(options: argparse.Namespace) -> None:
 
 def run(options: argparse.Namespace, report: Report) -> int:
     """Follow the path, score it, and run scikit-learn's grid beside it."""
-    data = load(options, report, is_regression=True)
-    parts = split(data, 1 / 3 if options.test_size is None else options.test_size, not options.raw, report)
-    report.say(
-        f"{parts.name}: {count(parts.y_train.size, 'point')} to train, {count(parts.y_test.size)} to test, "
-        f"{count(data.X.shape[1], 'feature')}"
-    )
-    model, seconds = _followed(options, parts, report)
+    parts = loaded(options, report)
+    model, seconds = followed(options, parts, report)
     path = model.path_
     is_interrupted, saved = path.status == "interrupted", None
     if options.save is not None and path.has_segments:  # before anything else can end the command
@@ -79,6 +74,17 @@ def run(options: argparse.Namespace, report: Report) -> int:
     return solving.ended(is_interrupted)
 
 
+def loaded(options: argparse.Namespace, report: Report) -> Split:
+    """Return the data, in two parts, and say how many points they have."""
+    data = load(options, report, is_regression=True)
+    parts = split(data, 1 / 3 if options.test_size is None else options.test_size, not options.raw, report)
+    report.say(
+        f"{parts.name}: {count(parts.y_train.size, 'point')} to train, {count(parts.y_test.size)} to test, "
+        f"{count(data.X.shape[1], 'feature')}"
+    )
+    return parts
+
+
 def saved_name(file: str) -> str:
     """Return the name that a file gets."""
     return file if file.endswith(".npz") else f"{file}.npz"
@@ -93,7 +99,7 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     return {**arguments.kernel_options(options), **ends, **one, "over": options.over}
 
 
-def _followed(options: argparse.Namespace, parts: Split, report: Report) -> tuple[Any, float]:
+def followed(options: argparse.Namespace, parts: Split, report: Report) -> tuple[Any, float]:
     """Return the fitted SVRPath, and the seconds it took."""
     from zerogap import SVRPath
 
@@ -198,8 +204,16 @@ def _write_pictures(
         pictures.save(axes, options.plot)
         report.say(f"\ndrawn: {options.plot}")
     if options.explore:
-        from zerogap.explorer.page import shown
+        write_page(options.explore, model, curve, parts, parts.name, report, chosen)
 
-        with report.working("writing the page"):
-            page = shown(model._payload(curve, parts.feature_names, parts.name, chosen), options.explore)
-        report.say(f"\n{page} ({page.stat().st_size / 1e6:.1f} MB): open it in a browser")
+
+def write_page(
+    file: str, model: Any, curve: Any, parts: Split, title: str, report: Report, chosen: tuple[float, str] | None = None
+) -> Any:
+    """Write the explorer of a path with its score, and say where it is; return the file."""
+    from zerogap.explorer.page import shown
+
+    with report.working("writing the page"):
+        page = shown(model._payload(curve, parts.feature_names, title, chosen), file)
+    report.say(f"\n{page} ({page.stat().st_size / 1e6:.1f} MB): open it in a browser")
+    return page

@@ -12,6 +12,11 @@ STEPS = 200  # of the grid, in each direction
 BESIDE = 0.06  # of the range of the points, drawn on each side of them
 ON_MARGIN = 2e-3  # of the margin: what scikit-learn's default tolerance leaves of one; it cannot be seen
 REGIONS = (0.30, 0.16)  # how much colour there is beyond the margin, and within
+MARKERS = ("o", "^")  # of two classes, as in the explorer
+SIZES = (16.0, 46.0, 26.0)  # of points without influence, on the margin, and at the cap
+ORDER = np.array([0, 2, 1])  # drawn last, seen best
+SETS = ("outside the margin", "on the margin", "inside the margin")
+ONE_CLASS_SETS = ("inside", "on the boundary", "outside, at the cap")
 
 
 class Machine(NamedTuple):
@@ -28,7 +33,8 @@ def decision_boundary(
     """Draw what a classifier of two features decides, with its margins and its support vectors, and return the axes.
 
     Of two classes the boundary f(x) = 0 is drawn, and the margins f(x) = -1 and f(x) = 1; of one class the boundary; of more
-    than two the regions of the classes.  Support vectors are marked if X are the points of the training.
+    than two the regions of the classes.  If X are the points of the training, the colour and the size of a point tell its set,
+    as in the explorer, and its marker the class; of more than two classes support vectors have a ring.
 
     Parameters
     ----------
@@ -65,13 +71,15 @@ def decision_boundary(
     is_one_class = not hasattr(machine.model, "classes_")
     codes = None if y is None or is_one_class else _codes(y, classes, len(points))
     ax = look.new_axes(6.2, 5.4) if ax is None else ax
-    colours = look.class_colours(ax, classes.size)
+    colours = look.class_colours(ax, classes.size, as_regions=True)
     if classes.size == 2:
         _draw_margins(ax, machine.model, X, points, steps, colours, is_one_class=is_one_class)
     else:
         _draw_regions(ax, machine.model, X, points, steps, colours, classes)
-    _draw_points(ax, points, codes, classes, colours)
-    _draw_support(ax, machine, points, codes, is_one_class=is_one_class)
+    sets = support_sets(machine, codes, is_one_class=is_one_class)
+    _draw_points(ax, points, codes, classes, look.class_colours(ax, classes.size), sets, is_one_class=is_one_class)
+    if sets is None:
+        _ring_support(ax, machine, points)
     look.dress(ax, *_names(X), title=_title(machine.core))
     ax.grid(False)
     look.legend_beside(ax)
@@ -201,55 +209,86 @@ def _draw_regions(
 # Points.
 
 
-def _draw_points(ax: Any, points: np.ndarray, codes: Any, classes: np.ndarray, colours: list[Any]) -> None:
-    """Draw the points, a colour and a marker for each class."""
+def _draw_points(
+    ax: Any, points: np.ndarray, codes: Any, classes: np.ndarray, colours: list[Any], sets: Any, *, is_one_class: bool
+) -> None:
+    """Draw the points: the marker tells the class; the colour tells the set where it is known, else the class."""
     if codes is None:
-        ax.scatter(*points.T, s=22, color=look.ink(ax), alpha=0.55, linewidths=0, zorder=2, label="points")
-        return
-    for k, label in enumerate(classes):
-        some, marker = points[codes == k], look.MARKERS[k % len(look.MARKERS)]
-        ax.scatter(
-            *some.T, s=22, marker=marker, color=colours[k], linewidths=0, alpha=0.9, zorder=2, label=_class_name(label)
-        )
+        kinds = [(np.arange(len(points)), "points", look.MARKERS[0], (look.ink(ax), 0.55))]
+    else:
+        markers = MARKERS if classes.size == 2 else look.MARKERS
+        kinds = [
+            (np.flatnonzero(codes == k), _class_name(label), markers[k % len(markers)], (colours[k], 0.9))
+            for k, label in enumerate(classes)
+        ]
+    for rows, name, marker, colour in kinds:
+        if sets is None:
+            ax.scatter(*points[rows].T, s=22, marker=marker, color=[colour], linewidths=0, zorder=2, label=name)
+        else:
+            rows = rows[np.argsort(ORDER[sets[rows]], kind="stable")]
+            ax.scatter(*points[rows].T, marker=marker, zorder=2, gid=name, **_of_sets(ax, sets[rows]))
+            # In the legend a class is its marker alone, in ink: its points are of any set.
+            ax.scatter([], [], s=28, marker=marker, facecolors="none", edgecolors=look.ink(ax), label=name)
+    if sets is not None:
+        _name_sets(ax, sets, is_one_class=is_one_class)
 
 
 def _class_name(label: Any) -> str:
     return f"class {label:g}" if isinstance(label, float) else f"class {label}"
 
 
-def support_sets(machine: Machine, codes: Any, *, is_one_class: bool) -> dict[str, np.ndarray]:
-    """Return the rows of support vectors by set; there are none if the points are not those of the training.
+def _of_sets(ax: Any, sets: np.ndarray) -> dict[str, Any]:
+    """Return sizes, colours and edges of points by their sets, as the explorer draws them."""
+    ink, ground = look.ink(ax), ax.get_facecolor()
+    return {
+        "s": [SIZES[k] for k in sets],
+        "facecolors": [look.set_colours(ax)[k] for k in sets],
+        "edgecolors": [ink if k == 1 else ground for k in sets],
+        "linewidths": [1.2 if k == 1 else 0.4 for k in sets],
+    }
 
-    On its margin is a point whose decision value says so: the model need not tell its cost for that, nor the weights.
+
+def _name_sets(ax: Any, sets: np.ndarray, *, is_one_class: bool) -> None:
+    """Name the sets in the legend, with how many points they have."""
+    for k in (1, 2, 0):
+        if np.any(sets == k):
+            name = f"{(ONE_CLASS_SETS if is_one_class else SETS)[k]} ({np.count_nonzero(sets == k)})"
+            ax.scatter([], [], marker=look.MARKERS[0], label=name, **_of_sets(ax, np.array([k])))
+
+
+def support_sets(machine: Machine, codes: Any, *, is_one_class: bool) -> np.ndarray | None:
+    """Return the set of each point: 0 without influence, 1 on the margin, 2 at the cap; None where that is not known.
+
+    It is known of two classes and of one, if the points are those of the training.  On its margin is a point whose decision
+    value says so: the model need not tell its cost for that, nor the weights.
     """
+    support = _support(machine)
     core, seen = machine.core, machine.seen
-    support, vectors = np.asarray(core.support_), core.support_vectors_
-    vectors = vectors.toarray() if hasattr(vectors, "toarray") else np.asarray(vectors)
-    if support.size == 0 or support.max() >= len(seen) or not np.array_equal(vectors, seen[support]):
-        return {}
-    if codes is None and not is_one_class:
-        return {"support vectors": support}
-    if not is_one_class and np.asarray(core.classes_).size > 2:
-        return {"support vectors": support}
+    if support is None or not (is_one_class or (codes is not None and np.asarray(core.classes_).size == 2)):
+        return None
     f = np.asarray(core.decision_function(seen[support])).ravel()
     if is_one_class:
         excess, slack = f, ON_MARGIN * float(np.abs(core.decision_function(seen)).max())
     else:
         excess, slack = np.where(codes[support] == 1, f, -f) - 1.0, ON_MARGIN
-    on = np.abs(excess) <= slack
-    within = "outside, at the cap" if is_one_class else "inside the margin"
-    return {"on the boundary" if is_one_class else "on the margin": support[on], within: support[~on]}
+    sets = np.zeros(len(seen), dtype=np.int64)
+    sets[support] = np.where(np.abs(excess) <= slack, 1, 2)
+    return sets
 
 
-def _draw_support(ax: Any, machine: Machine, points: np.ndarray, codes: Any, *, is_one_class: bool) -> None:
-    """Ring the support vectors on the margin, and cross those beyond it."""
-    styles = (
-        {"s": 75, "marker": "o", "facecolors": "none", "linewidths": 1.3},
-        {"s": 20, "marker": "x", "linewidths": 0.9},
-    )
-    sets = support_sets(machine, codes, is_one_class=is_one_class)
-    for (name, rows), style in zip(sets.items(), styles, strict=False):
-        if rows.size:
-            colour = {"edgecolors": look.ink(ax)} if "facecolors" in style else {"color": look.ink(ax)}
-            label = f"{name} ({rows.size})"
-            ax.scatter(*points[rows].T, **style, **colour, alpha=0.85, zorder=3, label=label)
+def _support(machine: Machine) -> np.ndarray | None:
+    """Return the rows of the support vectors; None if the points are not those of the training."""
+    core, seen = machine.core, machine.seen
+    support, vectors = np.asarray(core.support_), core.support_vectors_
+    vectors = vectors.toarray() if hasattr(vectors, "toarray") else np.asarray(vectors)
+    if support.size == 0 or support.max() >= len(seen) or not np.array_equal(vectors, seen[support]):
+        return None
+    return support
+
+
+def _ring_support(ax: Any, machine: Machine, points: np.ndarray) -> None:
+    """Ring the support vectors whose sets are not known."""
+    rows = _support(machine)
+    if rows is not None:
+        style = {"s": 75, "marker": "o", "facecolors": "none", "linewidths": 1.3, "edgecolors": look.ink(ax)}
+        ax.scatter(*points[rows].T, **style, alpha=0.85, zorder=3, label=f"support vectors ({rows.size})")

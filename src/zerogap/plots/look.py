@@ -15,6 +15,11 @@ ORANGE, VERMILLION, PURPLE = "#E69F00", "#D55E00", "#CC79A7"
 ON_LIGHT = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 GREY = "#8C8C8C"
 ON_DARK = (SKY, ORANGE, GREEN, PURPLE, YELLOW, VERMILLION)
+# What classes and sets are drawn in, here and on pages of the explorer (explorer/src/style.css), on light and on dark ground.
+# As lines, classes need more contrast than as regions: there the second has a darker orange.
+CLASSES = ((BLUE, "#C77800", GREEN, PURPLE, VERMILLION, SKY), (SKY, "#F0B429", GREEN, PURPLE, YELLOW, VERMILLION))
+REGIONS = ((BLUE, ORANGE, *CLASSES[0][2:]), CLASSES[1])
+SETS = (("#9AA5B1", "#007A5A", "#D55E00"), ("#76838F", "#1FD1A5", "#FF7F3F"))  # no influence, on the margin, at the cap
 DASHES = ("-", "--", ":", "-.")  # in turn where the colours are used up
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DARK_BELOW = 0.5  # luminance of the ground
@@ -67,11 +72,15 @@ def other_colours(ax: Any) -> tuple[str, ...]:
     return (PURPLE, YELLOW, GREY) if is_dark(ax) else (PURPLE, SKY, GREY)
 
 
-def class_colours(ax: Any, number_of: int) -> list[str]:
+def class_colours(ax: Any, number_of: int, *, as_regions: bool = False) -> list[str]:
     """Return the colour of each class, the same in every picture; of two classes the second is the positive one."""
-    colours = palette(ax)
-    order = [colours[1], colours[0], *colours[2:]]
+    order = (REGIONS if as_regions else CLASSES)[is_dark(ax)]
     return [order[k % len(order)] for k in range(number_of)]
+
+
+def set_colours(ax: Any) -> tuple[str, str, str]:
+    """Return the colours of points without influence, on the margin, and at the cap: the same in every picture."""
+    return SETS[is_dark(ax)]
 
 
 def ink(ax: Any) -> Any:

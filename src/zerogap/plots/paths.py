@@ -237,23 +237,15 @@ def _ascending(edges: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _of_set(ax: Any, code: int, *, is_line: bool) -> dict[str, Any]:
-    """Return how a set is filled."""
-    if code == AT_ZERO and not is_line:
-        return {"color": look.ink(ax), "alpha": 0.16, "linewidth": 0}
-    dark = look.is_dark(ax)
-    colours = {
-        CAP: look.ORANGE,
-        MARGIN: look.SKY if dark else look.BLUE,
-        LOWER_MARGIN: look.GREEN,
-        LOWER_CAP: look.VERMILLION,
-        AT_ZERO: look.VERMILLION,
-    }
-    return {"color": colours[code], "alpha": 0.85, "linewidth": 0}
+    """Return how a set is filled: both sides of a tube in one colour, the lower one fainter."""
+    role = 1 if is_line and code == AT_ZERO else abs(code)  # without a tube, zero is on target
+    opacity = 0.45 if role == 0 else 0.5 if code < 0 else 0.9
+    return {"color": look.set_colours(ax)[role], "alpha": opacity, "linewidth": 0}
 
 
 def _draw_elbow(path: "Path", ax: Any) -> None:
     sizes, edges = _ascending(path.value_of(path.lam), path.n_free[:-1])
-    ax.stairs(sizes, edges, baseline=None, linewidth=1.3, color=look.palette(ax)[0])
+    ax.stairs(sizes, edges, baseline=None, linewidth=1.3, color=look.set_colours(ax)[1])
     ax.set_ylabel(_free_words(path))
     ax.set_ylim(bottom=0)
 
