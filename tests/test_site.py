@@ -54,7 +54,16 @@ def public(module: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["zerogap", "zerogap.kernels", "zerogap.datasets", "zerogap.solvers", "zerogap.path", "zerogap.dask"]
+    "module",
+    [
+        "zerogap",
+        "zerogap.kernels",
+        "zerogap.datasets",
+        "zerogap.solvers",
+        "zerogap.path",
+        "zerogap.plots",
+        "zerogap.dask",
+    ],
 )
 def test_the_reference_has_every_public_name_once(module):
     if module == "zerogap.dask":

@@ -176,7 +176,11 @@ def exercise_1(report: Report, quick: bool) -> None:
         for k, (kind, one) in enumerate(runs.items()):
             judge_ascent(report, f"{name}, {kind}", one, best, exact)
             shown = thin(one["step"].size)
-            style = {"color": f"C{k % len(ASCENTS)}", "ls": "--" if "sor" in kind else "-", "lw": 1}  # an order, a colour
+            style = {
+                "color": f"C{k % len(ASCENTS)}",
+                "ls": "--" if "sor" in kind else "-",
+                "lw": 1,
+            }  # an order, a colour
             ax.plot(one["visits"][shown], one["margin"][shown], label=kind, **style)
         judge_visits(report, name, runs)
         ax.axhline(exact, color="black", lw=0.5)

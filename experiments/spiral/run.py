@@ -256,6 +256,7 @@ def nearest_other(seed: int, deviation: float) -> float:
 def scatter(panel, X: np.ndarray, y: np.ndarray) -> None:
     for label, color in ((1, "C3"), (-1, "C0")):
         panel.scatter(*X[y == label].T, s=5, color=color, label=f"{label:+d}")
+    panel.set(xlabel="$x_1$", ylabel="$x_2$")
     panel.set_aspect("equal")
 
 

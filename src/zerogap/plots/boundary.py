@@ -227,6 +227,8 @@ def _draw_points(
         else:
             rows = rows[np.argsort(ORDER[sets[rows]], kind="stable")]
             ax.scatter(*points[rows].T, marker=marker, zorder=2, gid=name, **_of_sets(ax, sets[rows]))
+            if codes is None:
+                continue
             # In the legend a class is its marker alone, in ink: its points are of any set.
             ax.scatter([], [], s=28, marker=marker, facecolors="none", edgecolors=look.ink(ax), label=name)
     if sets is not None:
