@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -231,25 +232,29 @@ def test_a_full_disk_costs_time_only(load, monkeypatch):
     assert load() == (20.0, 0)
 
 
-def test_a_helper_found_on_disk_serves_a_new_caller(tmp_path, monkeypatch):
-    """There is no machine code of it, but code to be linked into that of a caller."""
+def test_what_is_found_on_disk_serves_a_new_caller(tmp_path, monkeypatch):
+    """Of a helper there is no machine code, but code to be linked into that of a caller; of others there is, to be called."""
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "helping.py").write_text(
-        "from zerogap.compiled import inline\n@inline\ndef half(x):\n    return x / 2\n"
+        "from zerogap.compiled import inline, jit\n@inline\ndef half(x):\n    return x / 2\n"
+        "@jit\ndef third(x):\n    return x / 3\n"
         "@inline\ndef more(x):\n    return half(x) + 1\n"
     )
     for times, found in (3, 0), (5, 1):
         name = f"caller_{times}"
         (tmp_path / f"{name}.py").write_text(
-            f"from helping import more\nfrom zerogap.compiled import jit\n@jit\ndef f(x):\n    return {times} * more(x)\n"
+            "from helping import more, third\nfrom zerogap.compiled import jit\n"
+            f"@jit\ndef f(x):\n    return {times} * more(x) + third(x)\n"
         )
         importlib.invalidate_caches()
         monkeypatch.delitem(sys.modules, "helping", raising=False)
         caller = importlib.import_module(name)
-        assert caller.f(4.0) == 3.0 * times
+        assert caller.f(6.0) == 4.0 * times + 2.0
+        assert caller.third(6.0) == 2.0
         assert sum(caller.more.stats.cache_hits.values()) == found
+        assert sum(caller.third.stats.cache_hits.values()) == found
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "helping")
 
@@ -263,6 +268,39 @@ def test_compilation_leaves_the_search_for_cycles_as_it_was():
     with pytest.raises(numba.TypingError):
         nonsense(1.0)
     assert gc.isenabled()
+
+
+def test_arrays_live_as_long_as_they_are_used():
+    """References are counted in ``doubled``, which makes an array, and need not be in the others."""
+
+    @compiled.inline
+    def summed(rows, a):
+        return rows[a].sum() if rows.size else 0.0
+
+    @compiled.jit
+    def doubled(record):
+        return record.values * 2.0
+
+    @compiled.jit
+    def total(record):
+        rows, s = record.values[1:], 0.0
+        for a in range(rows.shape[0]):
+            s += summed(rows, a)
+        return s + record.shift
+
+    values = np.arange(300_000.0).reshape(3, -1)
+    record = Record(values, 0.5)
+    for _ in range(20):
+        twice = doubled(Record(doubled(record), 0.0))
+        assert total(Record(twice, record.shift)) == 4.0 * values[1:].sum() + 0.5
+        assert sys.getrefcount(twice) == 2
+    assert total(record) == values[1:].sum() + 0.5
+    assert sys.getrefcount(values) == 3
+
+
+class Record(NamedTuple):
+    values: np.ndarray
+    shift: float
 
 
 def test_sums_keep_their_order_whoever_calls_first():

@@ -8,12 +8,11 @@ sentinels are ``HUGE``, which is finite.
 Machine code is kept on disk where a folder can be written, beside the sources or in the user's cache, else in memory only.
 """
 
-import gc
 import hashlib
 import math
 import pickle
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -22,10 +21,11 @@ from typing import Any
 from numba import config, njit, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Flags, compile_extra
-from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
+
+from zerogap import compiler
+from zerogap.compiler import HelperCompiler, HelperLibrary, QuickCompiler, made_as
 
 HUGE = 1e300  # stands for infinity where fast-math flags forbid the real one
 NO_POINT = -2  # no index: a search that found none.  Not -1, which is the origin of the pair solvers.
@@ -82,7 +82,9 @@ def _helper(function: Callable[..., Any], **options: Any) -> Any:
         return function
     helper = _compiled(function, no_cpython_wrapper=True, **options)
     helper.__class__ = _Helper
-    helper._compiler.__class__ = _HelperCompiler
+    helper._compiler.__class__ = HelperCompiler
+    if isinstance(helper._cache, _DiskCache):
+        helper._cache.library_class = HelperLibrary
     return helper
 
 
@@ -91,96 +93,10 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     # last digits would depend on the order of calls.
     dispatcher = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options)(function)
     if not config.DISABLE_JIT:
-        dispatcher._compiler.__class__ = _Compiler
+        dispatcher._compiler.__class__ = QuickCompiler
         with suppress(RuntimeError):  # no folder can be written: the code stays in memory
             dispatcher._cache = _DiskCache(function)
     return dispatcher
-
-
-class _Compiler(_FunctionCompiler):
-    """Numba's compiler, without what takes time and is not needed."""
-
-    def compile(self, args: Any, return_type: Any) -> Any:
-        with _without_collection():
-            return super().compile(args, return_type)
-
-    def _customize_flags(self, flags: Flags) -> Flags:
-        return _Flags(flags)
-
-
-class _HelperCompiler(_Compiler):
-    """A compiler that leaves it to the callers of a helper to optimise it, and to make machine code."""
-
-    def _compile_core(self, args: Any, return_type: Any) -> Any:
-        target, flags = self.targetdescr, Flags()
-        target.options.parse_as_flags(flags, self.targetoptions)
-        return compile_extra(
-            target.typing_context,
-            target.target_context,
-            self.py_func,
-            args=args,
-            return_type=return_type,
-            flags=self._customize_flags(flags),
-            locals=self.locals,
-            library=_HelperLibrary(target.target_context.codegen(), self.py_func.__qualname__),
-            pipeline_class=self.pipeline_class,
-        )
-
-
-class _HelperLibrary(JITCodeLibrary):
-    """The code of a helper, to be linked into that of its callers.
-
-    Numba would optimise a helper and its callees, make machine code of them, and do so again for every caller: at each level
-    of calls the code of all levels below.  LLVM inlines callees before it optimises a caller, so one time is enough.
-    """
-
-    def _optimize_final_module(self) -> None:
-        """Leave it to the callers."""
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
-        self._finalized = True
-
-    def get_pointer_to_function(self, name: str) -> int:
-        self._ensure_finalized()
-        return 0  # there is none
-
-    @property
-    def codegen(self) -> Any:
-        return self
-
-    def set_env(self, name: str, environment: Any) -> None:
-        """Tell no machine code where the Python objects are that it uses: there is none."""
-
-    def serialize_using_object_code(self) -> tuple[str, str, bytes]:
-        self._ensure_finalized()
-        return self.name, "bitcode", self._get_module_for_linking().as_bitcode()
-
-
-class _Flags(Flags):
-    """The options of a compilation, compared by those that are set.
-
-    Numba looks up overloads by them tens of thousands of times, and would collect some forty options each time.
-    """
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self._values))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Flags) and self._values == other._values
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Look for no cycles: that takes a tenth of what compilation takes, and finds little."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class _DiskCache(FunctionCache):
@@ -190,13 +106,15 @@ class _DiskCache(FunctionCache):
     constants it reads and the places of the fields it uses, from other modules: they are part of the question here.
     """
 
+    library_class: type = JITCodeLibrary
+
     def __init__(self, function: Callable[..., Any]):
         super().__init__(function)
         self.stamp = _stamp(function, self._impl.locator.get_source_stamp())
         self._cache_file = _CacheFiles(self._cache_path, self._impl.filename_base, self.stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        with suppress(OSError):
+        with suppress(OSError), made_as(self.library_class, target_context.codegen()):
             return super().load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -254,7 +172,8 @@ def _part(name: str, value: Any) -> list[str]:
     return []
 
 
-_OWN_SOURCE = Path(__file__).read_text() if Path(__file__).exists() else ""  # ``fmax`` and the like are inlined as well
+# ``fmax`` and the like are inlined as well.
+_OWN_SOURCE = "".join(Path(name).read_text() for name in (__file__, compiler.__file__) if Path(name).exists())
 
 if config.DISABLE_JIT:
     fmax, fmin = max, min

@@ -43,7 +43,8 @@ def renew(lam, E, points, system, capped_sum, n_capped, whole, scale, kept, room
     for k in range(m):
         i = E[k]
         x[0, k], x[1, k] = m0[i] - g[i], m1[i]
-    totals = np.array([whole.total0 - capped_sum, whole.total1])
+    totals = np.empty(2)
+    totals[0], totals[1] = whole.total0 - capped_sum, whole.total1
     bias = _solve(system, m, x, totals)
     evaluate(K, E, x[0], x[1], bias[0], bias[1], g, room)
     worst0, worst1, missing, p, q = 0.0, 0.0, totals.copy(), room.values[0, :n], room.values[1, :n]
@@ -59,11 +60,13 @@ def renew(lam, E, points, system, capped_sum, n_capped, whole, scale, kept, room
         is_sure &= abs(left_over[0, k] + lam * left_over[1, k]) <= UNSURE * points.w[i]
         is_level &= m1[i] == m1[E[0]]
         x[0, k], x[1, k] = x[0, k] + left_over[0, k], x[1, k] + left_over[1, k]
-    v0, bias = bias[1], bias + shift
+    v0, bias[0], bias[1] = bias[1], bias[0] + shift[0], bias[1] + shift[1]
     if not is_sure:
-        bias = _refine(E, points, system, totals, x, bias)
+        _refine(E, points, system, totals, x, bias)
     if is_level:
-        x[1], bias[1] = 0.0, m1[E[0]]
+        bias[1] = m1[E[0]]
+        for k in range(m):
+            x[1, k] = 0.0
     if m == 1 and whole.total1 == 0.0:  # the sum tells it, and a small kernel value would lose its digits
         x[0, 0] = totals[0]
     if not is_sure or worst0 + lam * worst1 > VISIBLE * (LEFT_OVER * lam + scale.rounding):
@@ -79,22 +82,25 @@ def renew(lam, E, points, system, capped_sum, n_capped, whole, scale, kept, room
 
 @inline
 def _refine(E, points, system, totals, x, bias):
-    """Refine both rows of x, in place, by what is left over in twice the precision; return the biases."""
-    left_over, error = np.empty(x.shape), np.empty(x.shape)
+    """Refine both rows of x and the biases, in place, by what is left over in twice the precision."""
+    left_over, error, minus = np.empty((2, E.size)), np.empty((2, E.size)), np.empty((2, E.size))
     for _ in range(ROUNDS):
         missing = totals.copy()
-        error[:] = 0.0
         for k in range(E.size):
-            i = E[k]
+            i, error[0, k], error[1, k] = E[k], 0.0, 0.0
+            minus[0, k], minus[1, k] = -x[0, k], -x[1, k]
             left_over[0, k], left_over[1, k] = points.m0[i] - points.g[i], points.m1[i]
             missing[0] -= x[0, k]
             missing[1] -= x[1, k]
         for r in range(2):
-            add_exactly(system.K, E, -x[r], E, left_over[r], error[r])
-            left_over[r] = (left_over[r] - bias[r]) + error[r]
-        bias = bias + _solve(system, E.size, left_over, missing)
-        x += left_over
-    return bias
+            add_exactly(system.K, E, minus[r], E, left_over[r], error[r])
+            for k in range(E.size):
+                left_over[r, k] = (left_over[r, k] - bias[r]) + error[r, k]
+        shift = _solve(system, E.size, left_over, missing)
+        for r in range(2):
+            bias[r] += shift[r]
+            for k in range(E.size):
+                x[r, k] += left_over[r, k]
 
 
 @inline
@@ -102,4 +108,6 @@ def _solve(system, m, x, totals):
     """Solve for both rows of x, in place; return the biases."""
     bias = totals.copy()
     solve_two(system.factor, system.forward_ones, m, system.has_border, x, bias)
-    return bias + system.tau * totals
+    for r in range(2):
+        bias[r] += system.tau * totals[r]
+    return bias
