@@ -37,6 +37,7 @@ from zerogap.solvers.pair import PairState
 MOST_FEATURES = 2000  # whose Newton system is solved
 FIRST, SHRINKS, LAST = 0.5, 0.2, 1e-6  # width of the stretch, as a share of the range of the targets
 FEW_MORE, FEW = 1.3, 20  # points on their stretch, for each feature and some, at which exchanges are cheaper
+SETTLED = 0.05  # of the proximal term: what the equations may be off
 MOST_NEWTON_STEPS = 200  # with one centre
 SOLVED = 1e-14  # of the terms of a slope: what rounding may make of it
 SHORTEST = 1e-8  # part of a Newton step: a shorter one that takes no point onto its stretch never will, so narrow it is
@@ -91,19 +92,19 @@ class Descent:
     def step(self, problem: DualProblem, state: PairState, max_steps: int) -> Info:
         """Go to the next centre, or make the exchanges near the margin, or refine."""
         if not self.is_near:
-            return self._newton(problem, state, max_steps, 0.0)
+            return self._newton(problem, state, max_steps)
         if self.finish is None:
             return self._exchange(problem, state, max_steps)
         return self._refine(problem, state)
 
     # Newton steps.
 
-    def _newton(self, problem: DualProblem, state: PairState, max_steps: int, wanted: float) -> Info:
+    def _newton(self, problem: DualProblem, state: PairState, max_steps: int) -> Info:
         """Solve for w and b with the present centre, then make the point that answers to them the next one."""
         if self.w is None:
             self._begin(problem, state)
         assert self.system is not None
-        taken, is_solved = self._descend(problem, max_steps, wanted)
+        taken, is_solved = self._descend(problem, max_steps)
         self.steps += taken
         if not is_solved and not self.is_lost:
             return Info(taken)
@@ -134,7 +135,7 @@ class Descent:
         scale = self.share * float(np.ptp(problem.target))
         return np.where(is_cornered, scale / np.where(is_cornered, width, 1.0), 0.0)
 
-    def _descend(self, problem: DualProblem, max_steps: int, wanted: float) -> tuple[int, bool]:
+    def _descend(self, problem: DualProblem, max_steps: int) -> tuple[int, bool]:
         """Take Newton steps; return how many, and whether the equations are solved, or no better than now can be."""
         X, total, system, w = problem.gram.features, problem.total, self.system, np.asarray(self.w)
         assert system is not None
@@ -147,6 +148,8 @@ class Descent:
             if limits.is_over():
                 return count, False
             gradient = system.gradient(w, total)
+            if self._is_settled(gradient):
+                return count, True
             step = system.step(gradient)
             if step is None:
                 self.is_lost = True
@@ -163,6 +166,18 @@ class Descent:
             if is_stuck or not -first > SOLVED * terms:
                 return count + 1, True
         return max_steps, False
+
+    def _is_settled(self, gradient: np.ndarray) -> bool:
+        """Whether w is near enough to that of the present centre for the next one.
+
+        The gap of the coefficients that answer to w is, beside what the proximal term has in it, about half of g'H g, H being
+        the derivative: w less the gradient is their vector.
+        """
+        assert self.system is not None
+        if not self.mu.any():  # there is no next one
+            return False
+        moved = self.system.response - self.centre
+        return self.system.curvature(gradient) <= SETTLED * float((self.mu * moved) @ moved)
 
     def _answer(self, problem: DualProblem) -> np.ndarray:
         """Return the coefficients that answer to w, with the bias that gives them the right sum."""
