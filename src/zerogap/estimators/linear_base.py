@@ -102,10 +102,8 @@ class LinearMachine(KernelMachine):
         beta, found, centre = solution.beta, Outcome.of(solution), problem.gram.kernel.centre
         X = problem.gram.features if centre is None else problem.gram.X
         X = X.toarray() if centre is not None and sp.issparse(X) else X
-        w, is_other = (
-            vector(X, beta, centre),
-            intercept is not None,
-        )  # the solution of another problem, with this intercept
+        v, is_other = vector(X, beta, centre), intercept is not None  # the solution of another problem, with this intercept
+        w = v.copy()
         bias, off, scale = float(solution.bias) if self._has_free_bias() else 0.0, 0.0, 0.0
         if self._is_regularised:  # its weight is a quotient, that of what is stored as far as float64 has it
             scale = float(self.intercept_scaling)
@@ -121,7 +119,8 @@ class LinearMachine(KernelMachine):
         if is_other or not found.certificate.is_zero:
             # Past a limit there is no time for more digits.
             decides = math.inf if found.status in LIMITED else min(DECIDES, 0.1 * self.tol)
-            certificate = vector_certificate(problem, X, w, beta, off, bias, centre=centre, decides=decides)
+            options: dict[str, Any] = {"centre": centre, "v": v, "enough": self.tol, "decides": decides}
+            certificate = vector_certificate(problem, X, w, beta, off, bias, **options)
             found = replace(found, certificate=certificate, status=self._status(found.status, certificate))
         return w[:-1] if scale else w, intercept, beta, found
 

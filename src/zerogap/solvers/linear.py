@@ -35,7 +35,7 @@ from zerogap.solvers.newton_system import System, response
 from zerogap.solvers.pair import PairState
 
 MOST_FEATURES = 2000  # whose Newton system is solved
-FIRST, SHRINKS, LAST = 0.5, 0.2, 1e-6  # width of the stretch, as a share of the range of the targets
+FIRST, SHRINKS, LAST = 0.25, 0.2, 1e-6  # width of the stretch, as a share of the range of the targets
 FEW_MORE, FEW = 1.3, 20  # points on their stretch, for each feature and some, at which exchanges are cheaper
 SETTLED = 0.05  # of the proximal term: what the equations may be off
 MOST_NEWTON_STEPS = 200  # with one centre

@@ -111,11 +111,11 @@ class System:
             with threads.alone(points.size * X.shape[1]):
                 self.product += delta @ X[points]
 
-    def _add(self, points: np.ndarray, sign: float) -> None:
-        """Add sign x x' / slope of some points."""
+    def _add(self, points: np.ndarray, times: float) -> None:
+        """Add x x' / slope of some points, so many times."""
         X, size = self.X, len(self.H)
         if sp.issparse(X) and X.nnz < MOSTLY_ZERO * X.shape[0] * X.shape[1]:  # entry by entry is less work than with all zeros
-            weights = sign / self.slope[points]
+            weights = times / self.slope[points]
             _add_products(X.data, _unsigned(X.indices), X.indptr, points, weights, self.has_bias, self.H.T)
             return
         at_once = max(GATHERED // size, 1)
@@ -126,7 +126,7 @@ class System:
             rows[:, : X.shape[1]] = X[some].toarray() if sp.issparse(X) else X[some]
             rows *= (1.0 / np.sqrt(self.slope[some]))[:, None]
             with threads.alone(rows.size * size):
-                self.H = dsyrk(sign, rows.T, beta=1.0, c=self.H, overwrite_c=1)
+                self.H = dsyrk(times, rows.T, beta=1.0, c=self.H, overwrite_c=1)
 
 
 def _unsigned(indices: np.ndarray) -> np.ndarray:
@@ -144,21 +144,52 @@ def _add_rows(data, indices, edges, points, factors, out):
 
 @jit
 def _add_products(data, indices, edges, points, weights, has_bias, H):
-    """Add weight x x' of some sparse points to the lower triangle of H; the last row is that of the bias, if there is one.
+    """Add weight x x' of some sparse points to the lower triangle of H; with a bias each x has a one behind it.
 
-    Indices are sorted, and unsigned: then nothing has to be asked of them.
+    Indices are sorted, and unsigned: then nothing has to be asked of them.  Four rows of H at a time: the pass along x is short,
+    and to begin it takes longer than a step of it.
     """
-    last = H.shape[0] - 1
+    x, at = np.empty(H.shape[0]), np.empty(H.shape[0], dtype=np.uint32)  # local ones: nothing that is written to is these
     for p in range(points.size):
         own, first = weights[p], edges[points[p]]
+        count = edges[points[p] + 1] - first
+        for m in range(count):
+            x[m], at[m] = data[first + m], indices[first + m]
         if has_bias:
-            H[last, last] += own
-        for m in range(first, edges[points[p] + 1]):
-            j, value = indices[m], own * data[m]
-            if has_bias:
-                H[last, j] += value
-            for other in range(first, m + 1):
-                H[j, indices[other]] += value * data[other]
+            x[count], at[count] = 1.0, np.uint32(H.shape[0] - 1)
+            count += 1
+        m = 0
+        while m + 3 < count:
+            _add_to_four(H[at[m]], H[at[m + 1]], H[at[m + 2]], H[at[m + 3]], own, x, at, m)
+            m += 4
+        while m < count:
+            _add_to_one(H[at[m]], own * x[m], x, at, m + 1)
+            m += 1
+
+
+@inline
+def _add_to_four(first, second, third, fourth, own, x, at, m):
+    """Add to four rows of H that follow each other in x, each up to its own entry."""
+    a, b, c, d = own * x[m], own * x[m + 1], own * x[m + 2], own * x[m + 3]
+    for k in range(m + 1):
+        j, value = at[k], x[k]
+        first[j] += a * value
+        second[j] += b * value
+        third[j] += c * value
+        fourth[j] += d * value
+    second[at[m + 1]] += b * x[m + 1]
+    third[at[m + 1]] += c * x[m + 1]
+    third[at[m + 2]] += c * x[m + 2]
+    fourth[at[m + 1]] += d * x[m + 1]
+    fourth[at[m + 2]] += d * x[m + 2]
+    fourth[at[m + 3]] += d * x[m + 3]
+
+
+@inline
+def _add_to_one(row, a, x, at, count):
+    """Add to a row of H."""
+    for k in range(count):
+        row[at[k]] += a * x[k]
 
 
 @inline
