@@ -121,7 +121,7 @@ def vector_certificate(
 ) -> Certificate:
     """Return that of the linear function <w, x - centre> + bias, w any vector; a value may be off by ``offset_error`` besides.
 
-    |f - f_beta|² is |w - X'beta|², and w need not be a combination of the points; v is ``vector(X, beta, centre)``, if it is known.
+    |f - f_beta|² is |w - X'beta|², and w need not be a combination of the points; v is X'beta, of ``vector``, where known.
     More digits are computed where a relative gap is more than ``enough``, and a relative rounding more than ``decides``.
     """
     with np.errstate(over="ignore", invalid="ignore"):

@@ -15,7 +15,7 @@ from zerogap.limits import Exceeded, Limit, heard, limits
 from zerogap.problem import DualProblem
 from zerogap.run import SolverRun
 from zerogap.solution import Solution, Status, Trace, TraceRow, cut_short
-from zerogap.solvers import Solver, get_solver, linear, name_of
+from zerogap.solvers import Solver, get_solver, linear, linear_cd, name_of
 from zerogap.solvers.linear_cd import LinearCD
 from zerogap.stopping import RelativeGap, Stop
 from zerogap.threads import alone
@@ -287,7 +287,7 @@ class Steps:
 
 def _alone(problem: DualProblem, solver: Solver) -> AbstractContextManager[None]:
     """Do without threads of BLAS where they do not pay."""
-    is_in_w = isinstance(solver, LinearCD) or linear.suits(problem)
+    is_in_w = isinstance(solver, LinearCD) or linear.suits(problem) or linear_cd.suits(problem)
     return alone(problem.n**2, math.inf if is_in_w else MOST_ALONE)
 
 

@@ -102,7 +102,10 @@ class LinearMachine(KernelMachine):
         beta, found, centre = solution.beta, Outcome.of(solution), problem.gram.kernel.centre
         X = problem.gram.features if centre is None else problem.gram.X
         X = X.toarray() if centre is not None and sp.issparse(X) else X
-        v, is_other = vector(X, beta, centre), intercept is not None  # the solution of another problem, with this intercept
+        v, is_other = (
+            vector(X, beta, centre),
+            intercept is not None,
+        )  # the solution of another problem, with this intercept
         w = v.copy()
         bias, off, scale = float(solution.bias) if self._has_free_bias() else 0.0, 0.0, 0.0
         if self._is_regularised:  # its weight is a quotient, that of what is stored as far as float64 has it

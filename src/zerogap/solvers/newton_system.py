@@ -1,7 +1,7 @@
 """The equations of Newton's method in w, brought up to date as points come onto their stretch and leave it.
 
-Symbols: X, the points; r, residuals; response_i, the coefficient that answers to r_i, rising by r_i / slope_i on its stretch; J,
-the points on their stretch.
+Symbols: X, the points; r, residuals; response_i, the coefficient that answers to r_i, rising by r_i / slope_i on its stretch;
+J, the points on their stretch.
 
     w = X' response(r),    derivative  I + X_J' diag(1 / slope_J) X_J
 
@@ -33,7 +33,9 @@ class System:
         self.slope, self.has_bias = slope, has_bias
         self.response, self.inside = np.zeros(n), np.zeros(n, dtype=np.bool_)
         self.product, size = np.zeros(d), d + has_bias  # X' response
-        self.H = np.zeros((size, size), order="F")  # upper triangle of the sum over J of x x' / slope, a one behind each x
+        self.H = np.zeros(
+            (size, size), order="F"
+        )  # upper triangle of the sum over J of x x' / slope, a one behind each x
         self.is_known = True  # both go with the response
         self._lists = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n, dtype=np.int64)
 
@@ -114,7 +116,9 @@ class System:
     def _add(self, points: np.ndarray, times: float) -> None:
         """Add x x' / slope of some points, so many times."""
         X, size = self.X, len(self.H)
-        if sp.issparse(X) and X.nnz < MOSTLY_ZERO * X.shape[0] * X.shape[1]:  # entry by entry is less work than with all zeros
+        if (
+            sp.issparse(X) and X.nnz < MOSTLY_ZERO * X.shape[0] * X.shape[1]
+        ):  # entry by entry is less work than with all zeros
             weights = times / self.slope[points]
             _add_products(X.data, _unsigned(X.indices), X.indptr, points, weights, self.has_bias, self.H.T)
             return
@@ -146,10 +150,13 @@ def _add_rows(data, indices, edges, points, factors, out):
 def _add_products(data, indices, edges, points, weights, has_bias, H):
     """Add weight x x' of some sparse points to the lower triangle of H; with a bias each x has a one behind it.
 
-    Indices are sorted, and unsigned: then nothing has to be asked of them.  Four rows of H at a time: the pass along x is short,
-    and to begin it takes longer than a step of it.
+    Indices are sorted, and unsigned: then nothing has to be asked of them.  Four rows of H at a time: a pass along x is short,
+    and to begin one takes longer than a step of it.
     """
-    x, at = np.empty(H.shape[0]), np.empty(H.shape[0], dtype=np.uint32)  # local ones: nothing that is written to is these
+    x, at = (
+        np.empty(H.shape[0]),
+        np.empty(H.shape[0], dtype=np.uint32),
+    )  # local ones: nothing that is written to is these
     for p in range(points.size):
         own, first = weights[p], edges[points[p]]
         count = edges[points[p] + 1] - first
