@@ -356,7 +356,7 @@ def _add(rows, i, change, w):
 
 
 @inline
-def _ask_for(rows, i):
+def ask_for(rows, i):
     """Ask for the memory of a row."""
     a, b = rows.starts[i], rows.stops[i]
     for address in range(rows.values.ctypes.data + 8 * a, rows.values.ctypes.data + 8 * b, LINE):
@@ -392,7 +392,7 @@ def _sweep(rows, problem, curvature, beta, w, bias, active, count, threshold, se
     worst = 0.0
     for k in range(count):
         if k + AHEAD < count:
-            _ask_for(rows, active[order[k + AHEAD]])
+            ask_for(rows, active[order[k + AHEAD]])
         i = active[order[k]]
         x = beta[i]
         r = target[i] - _value(rows, i, w) - ridge[i] * x - (bias[0] + bias[1] * bias[2])
