@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 from zerogap import SVC, SVR, DualProblem, Gram, RelativeGap, Status, solve
 from zerogap.kernels import UNIT
-from zerogap.solvers import linear
+from zerogap.solvers import linear, pair
 
 X, y = make_classification(160, 6, n_informative=4, flip_y=0.1, random_state=0)
 y = 2.0 * y - 1.0
@@ -172,7 +172,7 @@ def test_violators_join_the_points_near_the_margin(no_pairs, monkeypatch):
     """With hardly any points near the margin it takes several sets of them."""
     monkeypatch.setattr(linear, "PART", 2)
     monkeypatch.setattr(linear, "PART_PER_FEATURE", 0.0)
-    monkeypatch.setattr(linear, "_newton_step", lambda *given: None)
+    monkeypatch.setattr(linear.System, "step", lambda *given: None)
     exchanged = []
     plain = linear.Descent._exchange
     monkeypatch.setattr(linear.Descent, "_exchange", lambda *given: exchanged.append(1) or plain(*given))
@@ -187,7 +187,7 @@ def test_violators_join_the_points_near_the_margin(no_pairs, monkeypatch):
 def test_without_newton_steps_others_go_on(answer, no_pairs, monkeypatch):
     """No Newton step in float64, or centres that are no better: then exchanges and pairs end at the same optimum."""
     if answer is None:
-        monkeypatch.setattr(linear, "_newton_step", lambda *given: None)
+        monkeypatch.setattr(linear.System, "step", lambda *given: None)
     else:
         monkeypatch.setattr(linear, "take", lambda *given: False)
     for name in ("hinge", "squared hinge"):
@@ -211,11 +211,40 @@ def test_pairs_are_tried_where_they_are_cheap():
 
 
 def test_a_copy_goes_its_own_way(no_pairs):
-    descent = linear.Descent(DualProblem.hinge(gram_of(X), y, 1.0))
-    twin = copy.deepcopy(descent)
-    twin.inside[0], twin.share = True, 0.0
-    assert not descent.inside[0]
+    problem = DualProblem.hinge(gram_of(X), y, 1.0)
+    descent, state = linear.Descent(problem), pair.start(problem, None, None)
+    descent.step(problem, state, 2)
+    twin, others = copy.deepcopy(descent), copy.deepcopy(state)
+    before = descent.system.response.copy(), descent.system.H.copy()
+    twin.share = 0.0
+    twin.step(problem, others, 1)
     assert descent.share == linear.FIRST
+    assert np.array_equal(descent.system.response, before[0])
+    assert np.array_equal(descent.system.H, before[1])
+
+
+@pytest.mark.parametrize("has_bias", [True, False])
+@pytest.mark.parametrize("share", [0.05, 0.3, 1.0])
+def test_the_newton_system_follows_the_points_that_move(share, has_bias):
+    """Brought up to date from step to step, it is what all points say at the last one: sparse, half sparse and dense."""
+    rng = np.random.default_rng(3)
+    A = np.where(rng.random((60, 8)) < share, rng.normal(size=(60, 8)), 0.0)
+    lower, upper, slope = -rng.random(60), rng.random(60), 0.5 + rng.random(60)
+    z = rng.normal(size=60)
+    for points in (sp.csr_matrix(A), A):
+        system = linear.System(points, slope, has_bias)
+        for _ in range(12):
+            some = rng.choice(60, 4, replace=False)
+            z = z.copy()
+            z[some] = rng.normal(size=4)
+            system.respond(z, lower, upper, 0.1)
+        soft = np.sign(z) * np.maximum(np.abs(z) - 0.1, 0.0) / slope
+        J = (soft > lower) & (soft < upper) & (soft != 0.0)
+        assert np.array_equal(system.inside, J)
+        np.testing.assert_allclose(system.response, np.clip(soft, lower, upper), rtol=1e-15)
+        np.testing.assert_allclose(system.product, A.T @ system.response, atol=1e-13)
+        B = np.hstack([A, np.ones((60, 1))]) if has_bias else A
+        np.testing.assert_allclose(np.triu(system.H), np.triu(B[J].T @ (B[J] / slope[J, None])), atol=1e-12)
 
 
 def test_products_by_way_of_w_are_within_their_bound():

@@ -7,7 +7,7 @@ import test_conformance as conformance
 
 from zerogap import DualProblem, Gram, RelativeGap, Status, solve
 from zerogap.kernels import Linear
-from zerogap.solvers import LinearCD, linear_cd
+from zerogap.solvers import LinearCD, auto, linear_cd
 
 PROBLEMS = [("hinge", "linear", True), ("hinge", "linear", False), ("squared-hinge", "linear", True)]
 PROBLEMS += [("insensitive", "linear", False), ("hinge", "huge-values", False), ("hinge", "tiny-values", True)]
@@ -43,6 +43,41 @@ def test_sweeps_alone_reach_the_optimum_without_kernel_values(build, fit_interce
     assert problem.gram.evaluations == problem.n  # the diagonal
     other = solve(problem, "smo", stop=RelativeGap(1e-9))
     assert solution.certificate.dual == pytest.approx(other.certificate.dual, rel=2e-9)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("swept", [None, 0.0])
+def test_auto_sweeps_over_sparse_points_and_is_as_exact_where_that_takes_too_long(swept, fit_intercept, monkeypatch):
+    """No kernel value but the diagonal; without patience the matrix, from where the sweeps are.  The reference is SMO."""
+    problem = sparse_problem(DualProblem.hinge, C=5.0, fit_intercept=fit_intercept)
+    if swept is not None:
+        monkeypatch.setattr(auto, "SWEPT", swept)
+    solution = solve(problem, stop=RelativeGap(1e-10))
+    assert solution.status is Status.CONVERGED
+    assert (problem.gram.evaluations == problem.n) == (swept is None)
+    other = solve(problem, "smo", stop=RelativeGap(1e-10))
+    assert solution.certificate.dual == pytest.approx(other.certificate.dual, rel=2e-10)
+
+
+def test_auto_goes_on_with_a_run_in_sweeps():
+    problem = sparse_problem(DualProblem.squared_hinge, C=5.0)
+    part = solve(problem, max_steps=3)
+    assert (part.status, part.n_iter) == (Status.MAX_STEPS, 3)
+    rest = solve(problem, stop=RelativeGap(1e-9), resume=part)
+    whole = solve(problem, stop=RelativeGap(1e-9))
+    assert rest.status is whole.status is Status.CONVERGED
+    assert rest.certificate.dual == pytest.approx(whole.certificate.dual, rel=2e-9)
+
+
+def test_what_auto_does_not_sweep_over():
+    problem = sparse_problem(DualProblem.hinge)
+    assert linear_cd.suits(problem)
+    assert not linear_cd.suits(sparse_problem(DualProblem.hinge, n=50))
+    assert not linear_cd.suits(sparse_problem(DualProblem.hinge, d=100))  # Newton steps
+    X = problem.gram.X
+    others = (Gram(X.toarray(), "linear"), Gram(X, "rbf"))
+    assert not any(linear_cd.suits(DualProblem.hinge(gram, problem.target, 1.0)) for gram in others)
+    assert not linear_cd.suits(DualProblem.hard_margin(problem.gram, problem.target))
 
 
 def test_a_constant_feature_is_treated_as_a_bias_and_changes_no_result():

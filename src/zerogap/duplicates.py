@@ -40,6 +40,7 @@ class Distinct(NamedTuple):
             return parts
         if beta.ndim == 2:
             return np.array([self.spread(row, scale) for row in beta])
+        kept = kept[beta[self.group[kept]] != 0.0]
         rows = kept[np.lexsort((-self.share[kept], self.group[kept]))]
         return _shared(beta, rows, self.group, self.share, np.maximum(scale * self.weight, np.abs(beta)))
 
@@ -91,12 +92,12 @@ def distinct(X: Any, y: np.ndarray, weight: np.ndarray, *, merge: bool = True) -
 
 def _groups(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the first place of every key, in the order of the keys, and for each place which of them is there."""
-    order = np.argsort(keys, kind="stable")
+    order = np.argsort(keys)  # equal ones in any order: that is faster, and the first is found below
     ordered = keys[order]
     is_new = np.concatenate([[True], ordered[1:] != ordered[:-1]])
     member = np.empty(keys.size, dtype=np.int64)
     member[order] = np.cumsum(is_new) - 1
-    return order[is_new], member
+    return np.minimum.reduceat(order, np.flatnonzero(is_new)), member
 
 
 @jit

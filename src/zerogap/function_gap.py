@@ -10,6 +10,7 @@ most the optimum: the sum is at least how far the function is above it.  The fun
 its vector w alone, and a kernel model has coefficients that may be a little outside the box.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from zerogap import precision
 from zerogap.certificate import Certificate, Residual, measured, stretched_gap
-from zerogap.kernels import UNIT
+from zerogap.kernels import UNDERFLOW, UNIT
 from zerogap.problem import DualProblem
 
 DECIDES = 1e-10  # a relative rounding below this needs no more digits
@@ -114,30 +115,49 @@ def vector_certificate(
     bias: float = 0.0,
     *,
     centre: np.ndarray | None = None,
+    v: np.ndarray | None = None,
+    enough: float = 0.0,
     decides: float = DECIDES,
 ) -> Certificate:
     """Return that of the linear function <w, x - centre> + bias, w any vector; a value may be off by ``offset_error`` besides.
 
-    |f - f_beta|² is |w - X'beta|², and w need not be a combination of the points.
+    |f - f_beta|² is |w - X'beta|², and w need not be a combination of the points; v is X'beta, of ``vector``, where known.
+    More digits are computed where a relative gap is more than ``enough``, and a relative rounding more than ``decides``.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         lengths, size = np.sqrt(np.maximum(problem.gram.diagonal, 0.0)), float(np.linalg.norm(w))
-        values = X @ w if centre is None else (X - centre) @ w
-        error = 1.01 * (w.size + 3) * UNIT * lengths * size  # Cauchy and Schwarz
-        own = _residual(problem, values, np.zeros(beta.size), error + offset_error)
-        dual = _plain(problem, beta)
-        v = vector(X, beta, centre)
+        values, error = _values(X, w, centre), 1.01 * (w.size + 3) * UNIT * lengths  # Cauchy and Schwarz
+        own = _residual(problem, values, np.zeros(beta.size), error * size + offset_error)
+        v = vector(X, beta, centre) if v is None else v
         away = float(np.linalg.norm(w - v))
         off = 2.0 * UNIT * (away + size) + 2.0 * ((beta.size + 4) * UNIT) ** 2 * float(lengths @ np.abs(beta))
         distance, distance_error = 0.5 * away**2, away * off + 0.5 * off**2 + 2.0 * UNIT * (w.size + 4) * away**2
+        is_same = away <= 4.0 * UNIT * size  # then <v, x> is <w, x> but for that
+        more = lengths * (off + (away if is_same else 0.0)) + _underflow(lengths, beta, w.size)
+        dual = _residual(
+            problem,
+            values if is_same else _values(X, v, centre),
+            np.zeros(beta.size),
+            error * (size + away) + more,
+        )
         found = appraised(problem, Compared(own, bias, beta, dual, distance, distance_error))
-        if found.rounding > max(0.1 * found.gap, decides * abs(found.primal)):
+        if found.relative_gap > enough and found.rounding > max(0.1 * found.gap, decides * abs(found.primal)):
             high, low = precision.products(X, np.zeros(w.size) if centre is None else centre, w, np.zeros(w.size))
             error = 4.0 * ((w.size + 4) * UNIT) ** 2 * lengths * size
             own = _residual(problem, high, low, error + offset_error)
             dual = problem.refined(beta, dual, np.arange(beta.size))
             found = appraised(problem, Compared(own, bias, beta, dual, distance, distance_error))
     return found
+
+
+def _values(X: Any, w: np.ndarray, centre: np.ndarray | None) -> np.ndarray:
+    """Return <w, x - centre> for every row."""
+    return np.asarray(X @ w if centre is None else (X - centre) @ w)
+
+
+def _underflow(lengths: np.ndarray, beta: np.ndarray, d: int) -> np.ndarray:
+    """Return what <X'beta, x> may lose below the normal numbers."""
+    return UNDERFLOW * ((np.count_nonzero(beta) + 2.0) * math.sqrt(d) * lengths + (d + 2.0))
 
 
 def vector(X: Any, beta: np.ndarray, centre: np.ndarray | None = None) -> np.ndarray:

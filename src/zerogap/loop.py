@@ -1,9 +1,10 @@
 """solve() and iterate(): the only solver loop, to its end or step by step."""
 
 import copy
+import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from zerogap.limits import Exceeded, Limit, heard, limits
 from zerogap.problem import DualProblem
 from zerogap.run import SolverRun
 from zerogap.solution import Solution, Status, Trace, TraceRow, cut_short
-from zerogap.solvers import Solver, get_solver, name_of
+from zerogap.solvers import Solver, get_solver, linear, linear_cd, name_of
+from zerogap.solvers.linear_cd import LinearCD
 from zerogap.stopping import RelativeGap, Stop
 from zerogap.threads import alone
 from zerogap.wording import count
@@ -24,7 +26,8 @@ from zerogap.wording import count
 # instead of time keeps runs repeatable.
 WORK_PER_TRACE_ROW = 100_000_000
 
-# Kernel values, up to which a run does without threads of BLAS.
+# Kernel values, up to which a run does without threads of BLAS.  A run in w has products of vectors alone: for these it takes
+# its threads longer to wait for each other than to multiply.
 MOST_ALONE = 4_000_000
 
 
@@ -80,7 +83,7 @@ def solve(
     solver = get_solver(solver, random_state)
     check_limits(stop, max_steps, max_time, trace_every)
     per_row = trace_every or int(np.clip(WORK_PER_TRACE_ROW // problem.n, 20, 20_000))
-    few = alone(problem.n**2, MOST_ALONE)
+    few = _alone(problem, solver)
     _know_of_ctrl_c(resume)
     # Numbers beyond float64 are found by tests of ours, and end a run; NumPy need not warn of them.
     with problem.gram.exclusive() as gram, limits(max_time) as limit, few, np.errstate(over="ignore", invalid="ignore"):
@@ -207,7 +210,7 @@ class Steps:
     @contextmanager
     def _at_work(self) -> Iterator[Limit]:
         """Work for a step as ``solve`` does, under what is left of the limit; the clock of the trace stands still between."""
-        gram, few = self._problem.gram.exclusive(wait=True), alone(self._problem.n**2, MOST_ALONE)
+        gram, few = self._problem.gram.exclusive(wait=True), _alone(self._problem, self._solver)
         with gram, limits(self._left) as limit, few, np.errstate(over="ignore", invalid="ignore"):
             began = time.perf_counter()
             if self._run is not None:
@@ -280,6 +283,12 @@ class Steps:
             f"Steps({name_of(run.solver)}: {said} after {count(run.steps, 'iteration')}, relative gap "
             f"{run.now.relative_gap:.2g})"
         )
+
+
+def _alone(problem: DualProblem, solver: Solver) -> AbstractContextManager[None]:
+    """Do without threads of BLAS where they do not pay."""
+    is_in_w = isinstance(solver, LinearCD) or linear.suits(problem) or linear_cd.suits(problem)
+    return alone(problem.n**2, math.inf if is_in_w else MOST_ALONE)
 
 
 def _raise_interrupt(limit: Limit) -> None:

@@ -20,6 +20,7 @@ from zerogap.limits import unlimited
 from zerogap.loop import default_max_steps, solve
 from zerogap.problem import DualProblem
 from zerogap.solution import Solution, Status
+from zerogap.solvers.linear_cd import AHEAD, Rows, ask_for
 
 Stored = tuple[np.ndarray, float, np.ndarray, Outcome]  # weights, intercept, coefficients, and what is known of them
 LITTLE = 1.0  # megabytes for kernel rows, of which none is computed
@@ -102,10 +103,11 @@ class LinearMachine(KernelMachine):
         beta, found, centre = solution.beta, Outcome.of(solution), problem.gram.kernel.centre
         X = problem.gram.features if centre is None else problem.gram.X
         X = X.toarray() if centre is not None and sp.issparse(X) else X
-        w, is_other = (
+        v, is_other = (
             vector(X, beta, centre),
             intercept is not None,
         )  # the solution of another problem, with this intercept
+        w = v.copy()
         bias, off, scale = float(solution.bias) if self._has_free_bias() else 0.0, 0.0, 0.0
         if self._is_regularised:  # its weight is a quotient, that of what is stored as far as float64 has it
             scale = float(self.intercept_scaling)
@@ -121,7 +123,8 @@ class LinearMachine(KernelMachine):
         if is_other or not found.certificate.is_zero:
             # Past a limit there is no time for more digits.
             decides = math.inf if found.status in LIMITED else min(DECIDES, 0.1 * self.tol)
-            certificate = vector_certificate(problem, X, w, beta, off, bias, centre=centre, decides=decides)
+            options: dict[str, Any] = {"centre": centre, "v": v, "enough": self.tol, "decides": decides}
+            certificate = vector_certificate(problem, X, w, beta, off, bias, **options)
             found = replace(found, certificate=certificate, status=self._status(found.status, certificate))
         return w[:-1] if scale else w, intercept, beta, found
 
@@ -213,17 +216,19 @@ def rows_of(X: Any, rows: np.ndarray, constant: float) -> Any:
         return taken
     edges = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[rows] + more)])
     data, indices = np.empty(edges[-1]), np.empty(edges[-1], dtype=np.int32)
-    _copy_rows(X.data, X.indices, X.indptr, rows, edges, constant, d, data, indices)
+    _copy_rows(Rows.of(X, False), rows, edges, constant, d, data, indices)
     return sp.csr_matrix((data, indices, edges), shape=(rows.size, d + more), copy=False)
 
 
 @jit
-def _copy_rows(data, indices, starts, rows, edges, constant, last, new_data, new_indices):
+def _copy_rows(source, rows, edges, constant, last, data, indices):
     """Copy rows of a CSR matrix, one after the other, each with a constant behind it where there is room for one."""
     for k in range(rows.size):
+        if k + AHEAD < rows.size:
+            ask_for(source, rows[k + AHEAD])
         m = edges[k]
-        for source in range(starts[rows[k]], starts[rows[k] + 1]):
-            new_data[m], new_indices[m] = data[source], indices[source]
+        for old in range(source.starts[rows[k]], source.stops[rows[k]]):
+            data[m], indices[m] = source.values[old], source.indices[old]
             m += 1
         if m < edges[k + 1]:
-            new_data[m], new_indices[m] = constant, last
+            data[m], indices[m] = constant, last

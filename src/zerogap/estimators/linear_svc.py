@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from zerogap import validation
+from zerogap import threads, validation
 from zerogap.duplicates import distinct
 from zerogap.estimators.linear_base import LinearMachine
 from zerogap.estimators.pairs import check_present, class_factors, each
@@ -153,7 +153,8 @@ class LinearSVC(ClassifierMixin, LinearMachine):
         LinearSVC
             The fitted model itself.
         """
-        return self._become(self._twin()._fit(X, y, sample_weight))
+        with threads.several_at_once():  # vectors are too short for threads of BLAS
+            return self._become(self._twin()._fit(X, y, sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> "LinearSVC":
         self._check_options()

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from zerogap import validation
+from zerogap import threads, validation
 from zerogap.duplicates import distinct
 from zerogap.estimators.linear_base import LinearMachine
 from zerogap.limits import limits
@@ -123,7 +123,8 @@ class LinearSVR(RegressorMixin, LinearMachine):
         LinearSVR
             The fitted model itself.
         """
-        return self._become(self._twin()._fit(X, y, sample_weight))
+        with threads.several_at_once():  # vectors are too short for threads of BLAS
+            return self._become(self._twin()._fit(X, y, sample_weight))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> "LinearSVR":
         self._check_options()

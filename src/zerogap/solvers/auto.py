@@ -5,7 +5,8 @@ which points are free far sooner than what their coefficients are.  So the free 
 few that pairs have filed in the wrong set are exchanged (``ActiveSet``).  Where the pairs that are left cost less than the
 factor of the free points, pairs go on.  More points, or more than memory holds: a guess from a sample, then parts of some
 thousand points, whose rows are used once and not kept.
-A linear kernel on more points than features is solved for its vector w (``linear.Descent``), without the matrix.
+A linear kernel on more points than features is solved for its vector w (``linear.Descent``), without the matrix.  So are sparse
+points with many features, by sweeps (``linear_cd``), as long as these take no longer than the matrix would.
 """
 
 import copy
@@ -19,8 +20,9 @@ from zerogap import limits
 from zerogap.active_set import ActiveSet
 from zerogap.kernels import UNIT
 from zerogap.problem import DualProblem
-from zerogap.solvers import linear, pair, smo
+from zerogap.solvers import linear, linear_cd, pair, smo
 from zerogap.solvers.base import Info
+from zerogap.solvers.linear_cd import LinearCD, Sweeps
 from zerogap.solvers.pair import PairState
 from zerogap.solvers.smo import SMO, Shrunk
 
@@ -52,6 +54,8 @@ HELD_PART = 5000  # points of a part, for which memory is left when rows are kep
 # To this share of the violation that chose them; to that where no others violate as much, or all free points are among them.
 PART, LAST_PART = 0.1, 0.01
 
+SWEPT = 2.0  # times what the kernel values of sparse points cost: so long sweeps are tried before
+
 PAIRS = SMO(shrinking=False)
 
 
@@ -81,6 +85,7 @@ class Memory(Shrunk):
         self.drift = 0.0  # how far rounding has put residuals off since the last step
         self.rough = 0.0  # the violation at which pairs have found nearly all free points
         self.linear: linear.Descent | None = None
+        self.sweeps: Sweeps | None = None
 
     def taken_drift(self) -> float:
         """Return how far rounding has put residuals off since this was last asked."""
@@ -91,6 +96,7 @@ class Memory(Shrunk):
         copied = copy.copy(self)
         copied.points, copied.gram = np.empty(0, dtype=np.int64), None
         copied.moved, copied.linear = copy.deepcopy(self.moved, memo), copy.deepcopy(self.linear, memo)
+        copied.sweeps = copy.deepcopy(self.sweeps, memo)
         if self.open is not None:  # its kernel matrix is only read
             copied.open = self.open._replace(state=copy.deepcopy(self.open.state, memo))
         return copied
@@ -124,6 +130,10 @@ class Auto:
             state = self._begin(problem, beta)
             state.memory.linear = linear.Descent(problem)
             return state
+        if linear_cd.suits(problem):
+            state = self._begin(problem, beta)
+            state.memory.sweeps = Sweeps(problem, state.beta, 0)
+            return state
         if self._has_whole(problem):
             if not _is_light(problem):
                 problem.gram.full()
@@ -146,6 +156,8 @@ class Auto:
         """Move pairs, or exchange points, until the violation is at most ``kkt_target``."""
         if state.memory.linear is not None:
             return state, self._step_in_w(problem, state, max_steps, kkt_target)
+        if state.memory.sweeps is not None:
+            return state, self._sweep(problem, state, max_steps, kkt_target)
         return self._step(problem, state, max_steps, kkt_target)
 
     def _step_in_w(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> Info:
@@ -165,6 +177,17 @@ class Auto:
             if self._has_whole(problem):
                 problem.gram.full()
         return info
+
+    def _sweep(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> Info:
+        """Sweep over sparse points; where that takes too long, or ends too soon, kernel values are computed after all."""
+        memory, n = state.memory, problem.n
+        _, info = LinearCD(newton=False).step(problem, state._replace(memory=memory.sweeps), max_steps, kkt_target)
+        matrix = 0.5 * n * (linear.VALUE * n + linear.SCATTERED * memory.sweeps.nonzeros)
+        if info.is_done or memory.sweeps.seconds > SWEPT * matrix:
+            memory.sweeps = None
+            if self._has_whole(problem):
+                problem.gram.full()
+        return Info(info.iterations)
 
     def _step(
         self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float

@@ -20,31 +20,29 @@ them violates its condition, and the violators join.
 With a ridge on every coefficient (squared losses) the response is smooth already and Newton's method alone ends at the optimum.
 """
 
-from typing import Any, NamedTuple
+import copy
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotrf, dpotrs
 
-from zerogap import limits, threads
+from zerogap import limits
 from zerogap.active_set import ActiveSet
 from zerogap.compiled import inline, jit
 from zerogap.kernels import UNIT
 from zerogap.problem import DualProblem
 from zerogap.solvers.base import Info
+from zerogap.solvers.newton_system import System, response
 from zerogap.solvers.pair import PairState
 
 MOST_FEATURES = 2000  # whose Newton system is solved
-FIRST, SHRINKS, LAST = 0.5, 0.2, 1e-6  # width of the stretch, as a share of the range of the targets
+FIRST, SHRINKS, LAST = 0.25, 0.2, 1e-6  # width of the stretch, as a share of the range of the targets
 FEW_MORE, FEW = 1.3, 20  # points on their stretch, for each feature and some, at which exchanges are cheaper
+SETTLED = 0.05  # of the proximal term: what the equations may be off
 MOST_NEWTON_STEPS = 200  # with one centre
 SOLVED = 1e-14  # of the terms of a slope: what rounding may make of it
 SHORTEST = 1e-8  # part of a Newton step: a shorter one that takes no point onto its stretch never will, so narrow it is
 REFINEMENTS = 4
 NOT_ROUNDING = 100.0  # times the rounding of a residual: a violation that is more than that
-MOSTLY_ZERO = 0.25  # share of entries that are not zero, below which products are summed entry by entry
-GATHERED = 4_000_000  # features of points that are gathered at a time
 PART, PART_PER_FEATURE = 100, 3.0  # points near the margin that are solved for exactly
 
 # Seconds, to compare one with the other: a multiplication of a matrix product and what a value of it costs besides; what a
@@ -74,8 +72,9 @@ class Descent:
         self.pairs = int(tried / (PAIR * n)) if is_tried and share is None else 0  # that are moved before
         self.share = FIRST if share is None else share  # without pairs before, it is given
         self.w: np.ndarray | None = None  # of the Newton steps from the present centre, none yet
+        self.centre, self.mu = np.empty(0), np.empty(0)
         self.fitted, self.bias = np.empty(0), 0.0  # X w, b
-        self.inside = np.zeros(n, dtype=np.bool_)  # points on their stretch
+        self.system: System | None = None  # with the points on their stretch
         self.steps, self.is_full = 0, False  # from the present centre, and whether the last was taken in full
         self.is_near = False  # exchanges are next
         self.finish: Finish | None = None
@@ -85,7 +84,7 @@ class Descent:
     def __deepcopy__(self, memo: dict[int, object]) -> "Descent":
         copied = Descent.__new__(Descent)
         copied.__dict__.update(self.__dict__)
-        copied.inside = self.inside.copy()  # the other arrays are replaced, not changed
+        copied.system = copy.deepcopy(self.system, memo)  # the other arrays are replaced, not changed
         if self.finish is not None:
             copied.finish = self.finish._replace(active=self.finish.active.copy())
         return copied
@@ -104,29 +103,31 @@ class Descent:
         """Solve for w and b with the present centre, then make the point that answers to them the next one."""
         if self.w is None:
             self._begin(problem, state)
-        mu = self._rounded(problem)
-        taken, is_solved = self._descend(problem, state.beta, mu, max_steps)
+        assert self.system is not None
+        taken, is_solved = self._descend(problem, max_steps)
         self.steps += taken
         if not is_solved and not self.is_lost:
             return Info(taken)
-        beta = self._answer(problem, state.beta, mu)
+        beta = self._answer(problem)
         is_better = take(problem, state, beta, problem.residual(beta))
-        self.w, self.steps, self.is_full = None, 0, False
+        mu, inside = self.mu, np.count_nonzero(self.system.inside)
+        self.w, self.system, self.steps, self.is_full = None, None, 0, False
         if not mu.any():  # no corner was rounded: this is the optimum
             self.refinements -= 1
             return Info(max(taken, 1)) if is_better and self.refinements else self._end(problem, state)
         self.share *= SHRINKS
         few = FEW_MORE * problem.gram.X.shape[1] + FEW
-        self.is_near = self.is_lost or not is_better or np.count_nonzero(self.inside) <= few or self.share < LAST
+        self.is_near = self.is_lost or not is_better or inside <= few or self.share < LAST
         self.is_lost = False
         return Info(max(taken, 1))
 
     def _begin(self, problem: DualProblem, state: PairState) -> None:
-        """Start from the w and the best bias of the present point."""
+        """Start from the w and the best bias of the present point, which is the centre."""
         r = state.residual + problem.ridge * state.beta
         self.w = problem.gram.features.T @ state.beta
         self.fitted, self.bias = problem.target - r, problem.best_bias(r)
-        self.inside[:] = False
+        self.mu, self.centre = self._rounded(problem), state.beta.copy()
+        self.system = System(problem.gram.features, problem.ridge + self.mu, problem.total is not None)
 
     def _rounded(self, problem: DualProblem) -> np.ndarray:
         """Return mu, zero where there is no corner."""
@@ -134,27 +135,28 @@ class Descent:
         scale = self.share * float(np.ptp(problem.target))
         return np.where(is_cornered, scale / np.where(is_cornered, width, 1.0), 0.0)
 
-    def _descend(self, problem: DualProblem, centre: np.ndarray, mu: np.ndarray, max_steps: int) -> tuple[int, bool]:
+    def _descend(self, problem: DualProblem, max_steps: int) -> tuple[int, bool]:
         """Take Newton steps; return how many, and whether the equations are solved, or no better than now can be."""
-        X, total, response = problem.gram.features, problem.total, np.empty(problem.n)
-        slope, shift, d = problem.ridge + mu, mu * centre, X.shape[1]
-        box = (problem.lower, problem.upper, slope, problem.eps)
-        w = np.asarray(self.w)
+        X, total, system, w = problem.gram.features, problem.total, self.system, np.asarray(self.w)
+        assert system is not None
+        ends, shift, d = (problem.lower, problem.upper), self.mu * self.centre, X.shape[1]
         for count in range(max_steps):
             z = problem.target - self.fitted - self.bias + shift
-            changed = _respond(z, *box, response, self.inside)
+            changed = system.respond(z, *ends, problem.eps)
             if (self.is_full and not changed) or self.steps + count >= MOST_NEWTON_STEPS:
                 return count, True
             if limits.is_over():
                 return count, False
-            with threads.alone(X.shape[0] * d):
-                gradient = np.append(w - X.T @ response, 0.0 if total is None else total - response.sum())
-            step = _newton_step(X, np.flatnonzero(self.inside), slope, gradient, total is not None)
+            gradient = system.gradient(w, total)
+            if self._is_settled(gradient):
+                return count, True
+            step = system.step(gradient)
             if step is None:
                 self.is_lost = True
                 return count, False
             along, has_bias = X @ step[:d], total is not None
             constant = float(w @ step[:d]) + (total * float(step[d]) if has_bias else 0.0)  # type: ignore[operator]
+            box = (*ends, system.slope, problem.eps)
             size, first, terms = _search(z, along + step[d], *box, constant, float(step[:d] @ step[:d]))
             self.w = w = w + size * step[:d]
             self.fitted = self.fitted + size * along
@@ -165,14 +167,27 @@ class Descent:
                 return count + 1, True
         return max_steps, False
 
-    def _answer(self, problem: DualProblem, centre: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    def _is_settled(self, gradient: np.ndarray) -> bool:
+        """Whether w is near enough to that of the present centre for the next one.
+
+        The gap of the coefficients that answer to w is, beside what the proximal term has in it, about half of g'H g, H being
+        the derivative: w less the gradient is their vector.
+        """
+        assert self.system is not None
+        if not self.mu.any():  # there is no next one
+            return False
+        moved = self.system.response - self.centre
+        return self.system.curvature(gradient) <= SETTLED * float((self.mu * moved) @ moved)
+
+    def _answer(self, problem: DualProblem) -> np.ndarray:
         """Return the coefficients that answer to w, with the bias that gives them the right sum."""
-        z, beta = problem.target - self.fitted + mu * centre, np.empty(problem.n)
-        box = (problem.lower, problem.upper, problem.ridge + mu, problem.eps)
+        system = self.system
+        assert system is not None
+        z = problem.target - self.fitted + self.mu * self.centre
+        box = (problem.lower, problem.upper, system.slope, problem.eps)
         if problem.total is not None:
             self.bias = _balance(z, *box, problem.total, self.bias, float(np.ptp(problem.target)))
-        _respond(z - self.bias, *box, beta, self.inside)
-        return problem.restore_sum(beta)
+        return problem.restore_sum(system.answer(z - self.bias, problem.lower, problem.upper, problem.eps))
 
     # Exchanges.
 
@@ -287,96 +302,12 @@ def _near_margin(problem: DualProblem, state: PairState) -> np.ndarray:
     return np.unique(np.concatenate([np.flatnonzero(is_free), rising, falling]))
 
 
-def _newton_step(
-    X: Any, inside: np.ndarray, slope: np.ndarray, gradient: np.ndarray, has_bias: bool
-) -> np.ndarray | None:
-    """Return the Newton step for w and b, a bias of zero staying so; None if float64 does not have it."""
-    d = X.shape[1]
-    size = d + 1 if has_bias else d
-    H = _products(X, inside, slope, size)
-    H[np.arange(d), np.arange(d)] += 1.0
-    if has_bias and not inside.size:  # no point responds to the bias
-        H[d, d] = 1.0 / slope[slope > 0.0].mean()
-    for more in (0.0, 1e-12):
-        H[np.arange(size), np.arange(size)] *= 1.0 + more
-        factor, info = dpotrf(H, clean=0)
-        if info == 0:
-            step, _ = dpotrs(factor, -gradient[:size])
-            return np.append(step, np.zeros(d + 1 - size)) if np.isfinite(step).all() else None
-    return None
-
-
-def _products(X: Any, inside: np.ndarray, slope: np.ndarray, size: int) -> np.ndarray:
-    """Return the sum of x x' / slope over some points, its upper triangle; with a bias each x has a one behind it."""
-    d, H = X.shape[1], np.zeros((size, size), order="F")
-    if sp.issparse(X) and X.nnz < MOSTLY_ZERO * X.shape[0] * d:  # entry by entry is less work than with all zeros
-        X = X if X.has_sorted_indices else X.sorted_indices()
-        indices = X.indices.astype(np.int32, copy=False).view(np.uint32)
-        _add_products(X.data, indices, X.indptr, inside, slope, size > d, H.T)
-        return H
-    at_once = max(GATHERED // size, 1)
-    for start in range(0, inside.size, at_once):
-        limits.check()
-        some = inside[start : start + at_once]
-        rows = np.ones((some.size, size))
-        rows[:, :d] = X[some].toarray() if sp.issparse(X) else X[some]
-        rows *= (1.0 / np.sqrt(slope[some]))[:, None]
-        with threads.alone(rows.size * size):
-            H = dsyrk(1.0, rows.T, beta=1.0, c=H, overwrite_c=1)
-    return H
-
-
-@jit
-def _add_products(data, indices, edges, inside, slope, has_bias, H):
-    """Add x x' / slope of some sparse points to the lower triangle of H; the last row is that of the bias, if there is one.
-
-    Indices are sorted, and unsigned: then nothing has to be asked of them.
-    """
-    last = H.shape[0] - 1
-    for p in range(inside.size):
-        i = inside[p]
-        own, first = 1.0 / slope[i], edges[i]
-        if has_bias:
-            H[last, last] += own
-        for m in range(first, edges[i + 1]):
-            j, value = indices[m], own * data[m]
-            if has_bias:
-                H[last, j] += value
-            for other in range(first, m + 1):
-                H[j, indices[other]] += value * data[other]
-
-
-@inline
-def _response(z, lower, upper, slope, eps):
-    """Return the coefficient that answers to a residual, the centre's part added, and whether it is on its stretch."""
-    shrunk = z - eps if z > eps else min(z + eps, 0.0)
-    if slope == 0.0:  # an empty box
-        return 0.0, False
-    value = shrunk / slope
-    if value <= lower:
-        return lower, False
-    if value >= upper:
-        return upper, False
-    return value, eps == 0.0 or shrunk != 0.0
-
-
-@jit
-def _respond(z, lower, upper, slope, eps, response, inside):
-    """Write what every coefficient answers; return how many points have come onto their stretch or left it."""
-    changed = 0
-    for i in range(z.size):
-        response[i], is_inside = _response(z[i], lower[i], upper[i], slope[i], eps)
-        changed += is_inside != inside[i]
-        inside[i] = is_inside
-    return changed
-
-
 @inline
 def _excess(z, bias, lower, upper, slope, eps, total):
     """Return by how much the answers to z - bias sum to more than the total, and by how much that falls as the bias grows."""
     excess, falls = -total, 0.0
     for i in range(z.size):
-        value, is_inside = _response(z[i] - bias, lower[i], upper[i], slope[i], eps)
+        value, is_inside = response(z[i] - bias, lower[i], upper[i], slope[i], eps)
         excess += value
         if is_inside:
             falls += 1.0 / slope[i]
@@ -407,14 +338,32 @@ def _balance(z, lower, upper, slope, eps, total, bias, unit):
 
 
 @inline
-def _slope_at(size, z, change, lower, upper, slope, eps, constant, square):
-    """Return the slope of the objective after so much of a step, and the sum of the sizes of its terms."""
-    total, terms = constant + size * square, abs(constant) + size * square
-    for i in range(z.size):
-        value, _ = _response(z[i] - size * change[i], lower[i], upper[i], slope[i], eps)
+def _slope_at(size, some, z, change, lower, upper, slope, eps, start, square):
+    """Return the slope of the objective after so much of a step, by the points whose coefficients move on it."""
+    total = start + size * square
+    for i in some:
+        value, _ = response(z[i] - size * change[i], lower[i], upper[i], slope[i], eps)
         total -= value * change[i]
+    return total
+
+
+@inline
+def _moving(z, change, lower, upper, slope, eps, constant):
+    """Return the points whose coefficients move on a step, what the others add to its slope, and the size of all terms.
+
+    A coefficient that is the same at both ends of a step is so all the way.
+    """
+    some, count, start, terms = np.empty(z.size, dtype=np.int64), 0, constant, abs(constant)
+    for i in range(z.size):
+        value, _ = response(z[i], lower[i], upper[i], slope[i], eps)
+        after, _ = response(z[i] - change[i], lower[i], upper[i], slope[i], eps)
         terms += abs(value * change[i])
-    return total, terms
+        if value == after:
+            start -= value * change[i]
+        else:
+            some[count] = i
+            count += 1
+    return some[:count], start, terms
 
 
 @jit
@@ -423,7 +372,8 @@ def _search(z, change, lower, upper, slope, eps, constant, square):
 
     The slope along the step grows piece by piece linearly: where it is nearly zero is found by secants and halving.
     """
-    first, terms = _slope_at(0.0, z, change, lower, upper, slope, eps, constant, square)
+    some, start, terms = _moving(z, change, lower, upper, slope, eps, constant)
+    first = _slope_at(0.0, some, z, change, lower, upper, slope, eps, start, square)
     enough, largest, longest = 0.01 * abs(first), 0.0, 0.0
     for i in range(z.size):
         largest, longest = max(largest, abs(z[i])), max(longest, abs(change[i]))
@@ -432,7 +382,7 @@ def _search(z, change, lower, upper, slope, eps, constant, square):
     if longest > largest > 0.0:
         b = largest / longest
     while True:
-        at_b, _ = _slope_at(b, z, change, lower, upper, slope, eps, constant, square)
+        at_b = _slope_at(b, some, z, change, lower, upper, slope, eps, start, square)
         if at_b > enough:
             break
         if b >= 1.0 or not first < 0.0:
@@ -441,7 +391,7 @@ def _search(z, change, lower, upper, slope, eps, constant, square):
     size = b
     for k in range(40):
         size = 0.5 * (a + b) if k % 3 == 2 else a - (b - a) * at_a / (at_b - at_a)
-        at, _ = _slope_at(size, z, change, lower, upper, slope, eps, constant, square)
+        at = _slope_at(size, some, z, change, lower, upper, slope, eps, start, square)
         if abs(at) <= enough:
             break
         if at > 0.0:

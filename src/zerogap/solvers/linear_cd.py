@@ -16,7 +16,7 @@ Where sweeps are slow, as with few features and a large C, the Newton steps in w
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +38,7 @@ RENEWED = 50  # sweeps after which w is computed afresh
 # Seconds, to compare one with the other: a sweep, and more for each nonzero entry.  Newton steps that it takes, as a rule, with
 # corners and without; sweeps that it takes at least.
 SWEEP, VISITED, CORNER_STEPS, SMOOTH_STEPS, LEAST_SWEEPS = 5e-6, 4e-9, 25, 10, 60
+SOME = 100  # points, from which sparse ones are swept over before kernel values are computed
 NARROW = 0.1  # of the range of the targets: width of the first stretch after sweeps
 REACH = 0.1  # rho, as a share of the mean curvature
 
@@ -99,6 +100,11 @@ class Sweeps:
         if self.descent is not None:
             copied.descent = self.descent.__deepcopy__(memo)
         return copied
+
+    @property
+    def seconds(self) -> float:
+        """About how long the sweeps have taken."""
+        return SWEEP * self.sweeps + VISITED * self.nonzeros * self.visits / self.beta.size
 
     def sweep(self, problem: DualProblem, max_steps: int, target: float) -> tuple[int, float]:
         """Sweep until the violation is at most a target, or for a while; return how often, and the largest violation."""
@@ -220,8 +226,13 @@ class LinearCD:
 
     def _descend(self, problem: DualProblem, state: PairState, max_steps: int) -> Info:
         """Take Newton steps; where they are lost, sweeps go on from where they have led."""
-        sweeps = state.memory
-        info = sweeps.descent.step(problem, state, max_steps)
+        sweeps, done = state.memory, 0
+        if not sweeps.sweeps and sp.issparse(sweeps.X) and not linear.has_corner(problem).any():
+            # From zero all points are on their stretch at first, and each step costs the more of them there are.
+            done, _ = sweeps.sweep(problem, 1, 0.0)
+            self._take(problem, state, sweeps.residual(problem))
+        info = sweeps.descent.step(problem, state, max_steps - done) if done < max_steps else Info(0)
+        info = replace(info, iterations=info.iterations + done)
         if sweeps.descent.is_lost:
             sweeps.descent, sweeps.may_descend = None, False
             sweeps.beta[:], sweeps.w, sweeps.renewed = state.beta, sweeps.X.T @ state.beta, sweeps.sweeps
@@ -269,6 +280,13 @@ def _penalty(problem: DualProblem, curvature: np.ndarray) -> float:
 def takes(problem: DualProblem) -> bool:
     """Whether a problem is one for sweeps in w."""
     return problem.gram.kernel.is_linear and not problem.is_hard and problem.total in (None, 0.0)
+
+
+def suits(problem: DualProblem) -> bool:
+    """Whether sweeps in w are tried before kernel values are computed: sparse points, too many features for Newton steps."""
+    gram = problem.gram
+    is_new = problem.known is None and not gram.is_complete and not linear.suits(problem)
+    return is_new and takes(problem) and gram.n >= SOME and sp.issparse(gram.features)
 
 
 def constant_feature(X: Any) -> float:
@@ -338,7 +356,7 @@ def _add(rows, i, change, w):
 
 
 @inline
-def _ask_for(rows, i):
+def ask_for(rows, i):
     """Ask for the memory of a row."""
     a, b = rows.starts[i], rows.stops[i]
     for address in range(rows.values.ctypes.data + 8 * a, rows.values.ctypes.data + 8 * b, LINE):
@@ -374,7 +392,7 @@ def _sweep(rows, problem, curvature, beta, w, bias, active, count, threshold, se
     worst = 0.0
     for k in range(count):
         if k + AHEAD < count:
-            _ask_for(rows, active[order[k + AHEAD]])
+            ask_for(rows, active[order[k + AHEAD]])
         i = active[order[k]]
         x = beta[i]
         r = target[i] - _value(rows, i, w) - ridge[i] * x - (bias[0] + bias[1] * bias[2])
