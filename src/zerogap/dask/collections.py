@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from zerogap.dask.block import load
+from zerogap.dask.cluster import workers_of
 
 TARGET, WEIGHT = "zerogap: y", "zerogap: sample_weight"  # columns beside the features
 
@@ -38,7 +39,7 @@ def blocks_of(client: Any, X: Any, y: Any, weight: Any, *, is_classifier: bool) 
         return list(client.compute([load_one(*part, number, is_classifier) for number, part in parts]))
     return [
         client.submit(load, *part, number, is_classifier, pure=False)
-        for number, part in enumerate(_cut(X, y, weight, len(client.nthreads())))
+        for number, part in enumerate(_cut(X, y, weight, len(workers_of(client))))
     ]
 
 

@@ -18,7 +18,7 @@ from zerogap import validation
 from zerogap.certificate import Certificate
 from zerogap.dask import block, facts
 from zerogap.dask.checkpoint import Checkpoint, Start, check_folder
-from zerogap.dask.cluster import Cluster, current, quietly
+from zerogap.dask.cluster import Cluster, beside_tasks, current, quietly
 from zerogap.dask.collections import blocks_of, check_alike, is_collection, parts_of
 from zerogap.dask.facts import Facts
 from zerogap.dask.partition import Spec
@@ -103,10 +103,14 @@ class DaskMachine(BaseEstimator):
         model = self._unfitted()
         self._check_options(model)
         check_alike(X=X, y=y, sample_weight=sample_weight)
-        client = current(self.client)
-        with quietly():
-            blocks = blocks_of(client, X, y, sample_weight, is_classifier=self._is_classifier)
-        cluster = Cluster(client, blocks)
+        with beside_tasks():
+            client = current(self.client)
+            with quietly():
+                blocks = blocks_of(client, X, y, sample_weight, is_classifier=self._is_classifier)
+            with Cluster(client, blocks) as cluster:
+                return self._fit_on(cluster, model)
+
+    def _fit_on(self, cluster: Cluster, model: Any) -> Any:
         known = facts.gather(cluster, is_classifier=self._is_classifier)
         _describe(model, known)
         model._kernel = known.resolved(model._asked_kernel(), has_bias=model._has_bias)
@@ -185,6 +189,8 @@ class DaskMachine(BaseEstimator):
         """Become the fitted machine."""
         fitted = {name: value for name, value in vars(model).items() if name.endswith("_") and name[0] != "_"}
         rounds: list[list[Round]] = [run.rounds for run in runs]
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:  # of another fit
+            delattr(self, name)
         self.__dict__.update(fitted)
         self._model, self.bytes_moved_ = model, cluster.bytes_moved
         self.rounds_ = rounds[0] if len(rounds) == 1 else rounds
