@@ -107,9 +107,7 @@ def arrived(client: Any, coroutine: Coroutine[Any, Any, Any], is_hopeless: Calla
 @contextmanager
 def beside_tasks() -> Iterator[None]:
     """Work in a task of Dask that waits for others: they are given its place on the worker, as they might have no other."""
-    try:
-        distributed.get_worker()
-    except ValueError:  # this is no task
+    if not _is_task():
         yield
         return
     distributed.secede()
@@ -117,6 +115,14 @@ def beside_tasks() -> Iterator[None]:
         yield
     finally:
         distributed.rejoin()
+
+
+def _is_task() -> bool:
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return False
+    return True
 
 
 class _Quiet:
@@ -340,8 +346,8 @@ class Cluster:
         """Refuse to go on with a partition that the scheduler knows nothing of any more: it cannot be computed again."""
         if self.blocks[number].status == "cancelled":
             raise RuntimeError(
-                f"The Dask scheduler at {self.client.scheduler.address} has ended or was restarted, or the connection to it was "
-                "lost, and with it the data of this fit. Fit again; with checkpoint= it goes on from where it was."
+                f"The Dask scheduler at {self.client.scheduler.address} has ended or was restarted, or the connection to it "
+                "was lost, and with it the data of this fit. Fit again; with checkpoint= it goes on from where it was."
             )
 
     @staticmethod

@@ -5,6 +5,7 @@ import inspect
 import os
 import re
 import secrets
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -149,7 +150,7 @@ class DaskMachine(BaseEstimator):
 
         def watch(run: Rounds, row: TraceRow) -> None:
             if saved is not None:
-                saved.write(k, run.table.number, run.table.beta)
+                _keep(saved, k, run.table)
             if progress is not None:
                 progress.bytes_moved = cluster.bytes_moved
                 progress(None, row)
@@ -214,6 +215,7 @@ class DaskMachine(BaseEstimator):
         """Return what a method of the model makes of X: lazily, block by block, for a Dask collection."""
         if not is_collection(X):
             return getattr(self._fitted, method)(X)
+        self._check_features(X)
         shape = () if columns == 1 else (columns,)
         meta = np.empty((0, *shape), dtype=dtype)
         if isinstance(X, da.Array):
@@ -225,12 +227,35 @@ class DaskMachine(BaseEstimator):
         blocks = [da.from_delayed(one, (np.nan, *shape), meta=meta) for one in found]
         return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
+    def _check_features(self, X: Any) -> None:
+        """Refuse a collection that cannot be predicted for before anything is computed of it."""
+        width, own = X.shape[1] if X.ndim == 2 else None, self._fitted.n_features_in_
+        if width is None or not (np.isnan(width) or width == own):
+            raise ValueError(
+                f"X must have two dimensions and the {own} features that the model was fitted with; got {X.ndim} dimension(s)"
+                f"{'' if width is None else f' and {width} features'}."
+            )
+
 
 def point_of(run: Rounds) -> Point:
     """Return the best point of a run; zero, of which nothing is known, if a limit came before the first certificate."""
     if run.best is not None:
         return run.best
     return Point(run.table.taken(np.empty(0, dtype=np.int64)), Certificate.nothing())
+
+
+def _keep(saved: Checkpoint, k: int, table: Table) -> None:
+    """Write the checkpoint; a disk that is full costs that, and not the fit."""
+    try:
+        saved.write(k, table.number, table.beta)
+    except OSError as error:
+        if not saved.is_told:
+            warnings.warn(
+                f"The checkpoint {saved.file} cannot be written ({error.strerror}). The fit goes on without.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        saved.is_told = True
 
 
 def _describe(model: Any, known: Facts) -> None:
