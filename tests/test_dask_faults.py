@@ -145,7 +145,7 @@ if __name__ == "__main__":
         await __import__("asyncio").sleep(3600)
     began = []
     Rounds._next = lose
-    zerogap.dask.cluster.WAIT_FOR_SCHEDULER = 3.0
+    zerogap.dask.cluster.WAIT_FOR_SCHEDULER = 60.0 if sys.argv[1] == "dead" else 3.0
     try:
         zerogap.dask.SVC(tol=1e-8, working_set=300).fit(*parts)
     except RuntimeError as error:
