@@ -53,11 +53,13 @@ def test_a_lost_state_costs_one_product_and_not_the_run(monkeypatch):
 DRAWN = """
 import os, signal, sys, threading, time
 import numpy as np
+import dask
 import dask.array as da
 from dask.distributed import Client, LocalCluster
 import zerogap, zerogap.dask
 from zerogap.dask.rounds import Rounds
 
+dask.config.set({"distributed.deploy.lost-worker-timeout": "120s"})  # a busy machine takes longer to start one than 15
 rng = np.random.default_rng(0)
 X = rng.standard_normal((3000, 4))
 y = (X[:, 0] + 0.3 * X[:, 1] ** 2 + 0.3 * rng.standard_normal(3000) > 0.2).astype(int)
