@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -152,7 +153,7 @@ if __name__ == "__main__":
         zerogap.dask.SVC(tol=1e-8, working_set=300).fit(*parts)
     except RuntimeError as error:
         print(error, flush=True)
-    print(time.perf_counter() - began[0] < 30, flush=True)
+    print(time.perf_counter() - began[0] < 60, flush=True)
     os._exit(0)
 """
 )
@@ -160,7 +161,8 @@ if __name__ == "__main__":
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("how", "words"), [("dead", "has ended or was restarted"), ("silent", "has not answered for 3 sec")]
+    ("how", "words"),
+    [("dead", "has ended or was restarted|is not there any more"), ("silent", "has not answered for 3 sec")],
 )
 def test_a_lost_scheduler_ends_a_fit_with_a_clear_line(how, words, tmp_path):
     program = tmp_path / "program.py"
@@ -168,7 +170,7 @@ def test_a_lost_scheduler_ends_a_fit_with_a_clear_line(how, words, tmp_path):
     command = [sys.executable, program, how]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300)
     said, is_soon = done.stdout.strip().splitlines()
-    assert words in said, done.stderr
+    assert re.search(words, said), done.stderr
     assert "with checkpoint= it goes on" in said
     assert is_soon == "True"
 
