@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +27,13 @@ class Block:
         self.y = y  # (n,) labels or targets
         self.weight = weight  # (n,)
         self.states: dict[str, Any] = {}
+        self.lock = threading.Lock()  # a worker of several threads may be asked the same twice: a change is made once
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "states": {}}
+        return {name: value for name, value in vars(self).items() if name not in ("states", "lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, states={}, lock=threading.Lock())
 
     def __sizeof__(self) -> int:
         """Bytes, by which Dask decides what to move and what to spill."""
@@ -65,7 +70,10 @@ def load(X: Any, y: Any, weight: Any, number: int, is_classifier: bool) -> Block
     try:
         return _loaded(X, y, weight, number, is_classifier)
     except (ValueError, TypeError) as error:
-        raise type(error)(f"Partition {number}: {error}") from error
+        kind = (
+            TypeError if isinstance(error, TypeError) else ValueError
+        )  # those made from them may take other arguments
+        raise kind(f"Partition {number}: {error}") from error
 
 
 def _loaded(X: Any, y: Any, weight: Any, number: int, is_classifier: bool) -> Block:

@@ -30,12 +30,33 @@ def path_of(file: "str | os.PathLike[str]") -> Path:
 
 
 def check_folder(file: "str | os.PathLike[str]") -> None:
-    """Refuse a file in a folder that does not exist, before any data is read."""
+    """Refuse a file that cannot be written, or is no checkpoint, before any data is read."""
+    if not isinstance(file, str | os.PathLike):
+        raise TypeError(f"checkpoint must be the name of a file; got {file!r} of type {type(file).__name__}.")
     folder = path_of(file).parent
     if not folder.is_dir():
         raise FileNotFoundError(
             f"checkpoint is {os.fspath(file)}, and there is no folder {folder}. Make it, then fit again."
         )
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(
+            f"checkpoint is {os.fspath(file)}, and {folder} cannot be written to. Name another folder."
+        )
+    if path_of(file).exists():
+        _read(path_of(file))
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        arrays = storage.read_arrays(file, KIND)
+        needed = {"belongs", "count"} | {f"{name}{k}" for k in range(int(arrays["count"])) for name in Start._fields}
+        if needed - arrays.keys():
+            raise ValueError(f"{file} lacks {min(needed - arrays.keys())}.")
+        if any(np.size(arrays[f"numbers{k}"]) != np.size(arrays[f"beta{k}"]) for k in range(int(arrays["count"]))):
+            raise ValueError(f"{file} has not one coefficient for each row.")
+        return arrays
+    except (ValueError, KeyError, IsADirectoryError) as error:
+        raise ValueError(f"There is no checkpoint to go on from: {error} Delete the file, or name another.") from error
 
 
 class Checkpoint:
@@ -45,11 +66,12 @@ class Checkpoint:
         self.file = path_of(file)
         self.belongs = {key: str(value) for key, value in belongs.items()}
         self.starts: dict[int, Start] = {}
+        self.is_told = False  # that it could not be written
         if self.file.exists():
             self._read()
 
     def _read(self) -> None:
-        arrays = storage.read_arrays(self.file, KIND)
+        arrays = _read(self.file)
         belongs = json.loads(arrays["belongs"])
         differing = [key for key in self.belongs if belongs.get(key) != self.belongs[key]]
         if differing:

@@ -5,11 +5,12 @@ user's collection, on another worker, and what rounds have computed of it follow
 """
 
 import asyncio
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError
 from concurrent.futures import wait as wait_for
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import dask
@@ -26,6 +27,7 @@ POLL = 0.2  # seconds between two questions whether the limit is over
 LOOK = 1.0  # seconds between two looks at which workers are there
 WAIT_FOR_WORKERS = 5.0  # seconds, before the first question
 WAIT_FOR_OTHERS = 60.0  # seconds, after all workers were lost: a nanny starts new ones
+WAIT_FOR_SCHEDULER = 60.0  # seconds until it has to answer, however busy it is
 MOST_TRIES = 10  # of one answer
 INLINE = (
     100_000  # bytes of a question that goes along with every task; a larger one is sent once, and workers pass it on
@@ -59,7 +61,7 @@ def current(client: Any) -> Any:
         )
     if client.asynchronous:
         raise TypeError("An asynchronous client is not supported. Use Client(..., asynchronous=False).")
-    if not client.nthreads():
+    if not workers_of(client):
         try:
             client.wait_for_workers(1, timeout=WAIT_FOR_WORKERS)
         except TimeoutError:
@@ -70,11 +72,89 @@ def current(client: Any) -> Any:
     return client
 
 
+def workers_of(client: Any) -> dict[str, int]:
+    """Return the threads of every worker by its address; limits hold until the scheduler answers, and it has to."""
+    deadline = time.perf_counter() + WAIT_FOR_SCHEDULER
+    try:
+        found = arrived(client, client.scheduler.ncores(workers=None), lambda: time.perf_counter() > deadline)
+    except OSError as error:  # of its connections, too
+        raise RuntimeError(_without_scheduler(client, "is not there any more")) from error
+    if found is None:
+        raise RuntimeError(_without_scheduler(client, f"has not answered for {WAIT_FOR_SCHEDULER:g} seconds"))
+    return dict(found)
+
+
+def _without_scheduler(client: Any, what: str) -> str:
+    return (
+        f"The Dask scheduler at {client.scheduler.address} {what}. Start another, connect a client and fit again; with "
+        "checkpoint= it goes on from where it was."
+    )
+
+
+def arrived(client: Any, coroutine: Coroutine[Any, Any, Any], is_hopeless: Callable[[], bool]) -> Any:
+    """Return what a coroutine of the client returns, None once that is hopeless; limits hold meanwhile."""
+    arriving = asyncio.run_coroutine_threadsafe(coroutine, client.loop.asyncio_loop)
+    try:
+        while not wait_for([arriving], timeout=POLL).done:
+            limits.check()
+            if is_hopeless():
+                return None
+        return arriving.result()
+    finally:
+        arriving.cancel()
+
+
+@contextmanager
+def beside_tasks() -> Iterator[None]:
+    """Work in a task of Dask that waits for others: they are given its place on the worker, as they might have no other."""
+    if not _is_task():
+        yield
+        return
+    distributed.secede()
+    try:
+        yield
+    finally:
+        distributed.rejoin()
+
+
+def _is_task() -> bool:
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+class _Quiet:
+    """Dask's settings are those of all threads: they are changed by the first fit, and set back by the last."""
+
+    def __init__(self) -> None:
+        self._lock, self._count, self._changed = threading.Lock(), 0, ExitStack()
+
+    def enter(self) -> None:
+        with self._lock:
+            if not self._count:
+                self._changed.enter_context(dask.config.set(NO_WARNING))
+            self._count += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if not self._count:
+                self._changed.close()
+
+
+_quiet = _Quiet()
+
+
 @contextmanager
 def quietly() -> Iterator[None]:
     """Send arrays without a warning that they are large: that of a working set is what it is."""
-    with dask.config.set(NO_WARNING):
+    _quiet.enter()
+    try:
         yield
+    finally:
+        _quiet.leave()
 
 
 def work(block: Any, question: Question, renewal: Renewal | None) -> Reply:
@@ -108,6 +188,13 @@ class Cluster:
         self.seconds: list[float] = []  # of each partition, in the last round of questions
         self.renewals = 0  # of partitions that had lost their state
 
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """Let the cluster forget the fit: a traceback would keep the data there, and cycles until they are collected."""
+        _release(self.blocks)
+
     def __len__(self) -> int:
         return len(self.blocks)
 
@@ -131,21 +218,23 @@ class Cluster:
         ``is_new``: all of them are given these at once.
         """
         self._count(question)
-        shared = self._shared(question)
-        held: list[Any] = []
+        held = [self._shared(question)]
 
         def fresh() -> Any:
-            if not held:
+            if len(held) == 1:
                 value = renewal()
                 self._count(value)
                 held.append(self._shared(value))
-            return held[0]
+            return held[1]
 
         def submit(number: int, needs_renewal: bool, where: dict[str, Any]) -> Any:
             given = fresh() if needs_renewal or is_new else None
-            return self.client.submit(work, self.blocks[number], shared, given, pure=False, **where)
+            return self.client.submit(work, self.blocks[number], held[0], given, pure=False, **where)
 
-        return self._gather(submit, Missing)
+        try:
+            return self._gather(submit, Missing)
+        finally:
+            _release(held)
 
     def _count(self, value: Any) -> None:
         self.bytes_moved += self.workers * nbytes(tuple(vars(value).values()))
@@ -164,19 +253,26 @@ class Cluster:
 
     def _gather(self, submit: Callable[..., Any], missing: Any) -> list[Any]:
         """Return an answer of every partition, however many workers die on the way."""
+        pending: dict[int, Any] = {}
+        try:
+            with quietly():
+                for number in range(len(self)):
+                    pending[number] = submit(number, False, self._where(number))
+            return self._answers(submit, missing, pending)
+        finally:
+            _release(pending.values())
+
+    def _answers(self, submit: Callable[..., Any], missing: Any, pending: dict[int, Any]) -> list[Any]:
         answers: list[Any] = [None] * len(self)
         tries, self.seconds = [0] * len(self), [0.0] * len(self)
-        with quietly():
-            pending = {number: submit(number, False, self._where(number)) for number in range(len(self))}
         looked = time.perf_counter()
         while pending:
-            done = self._wait(pending)
             again: dict[int, bool] = {}
-            for number in done:
+            for number in self._wait(pending):
                 reply = self._reply(pending[number])
                 if isinstance(reply, NotYet):
                     continue
-                del pending[number]
+                _release([pending.pop(number)])
                 if reply is not None:
                     self.address[number], self.seconds[number] = reply.address, reply.seconds
                 if reply is None or (missing is not None and isinstance(reply.answer, missing)):
@@ -189,6 +285,7 @@ class Cluster:
                 looked = time.perf_counter()
             for number, needs_renewal in again.items():
                 tries[number] += 1
+                self._refuse_forgotten(number)
                 self._refuse_endless(number, tries[number])
                 self.renewals += needs_renewal
                 if not needs_renewal:
@@ -225,21 +322,14 @@ class Cluster:
 
         Its worker may have died since: then it is pending again, perhaps for ever, as it was for that worker alone.
         """
-        loop = self.client.loop.asyncio_loop
-        arriving = asyncio.run_coroutine_threadsafe(self.client.gather(future, asynchronous=True), loop)
-        try:
-            while not wait_for([arriving], timeout=POLL).done:
-                limits.check()
-                if future.status != "finished":
-                    return NotYet()
-            return arriving.result()
-        finally:
-            arriving.cancel()
+        coroutine = self.client.gather(future, asynchronous=True)
+        found = arrived(self.client, coroutine, lambda: future.status != "finished")
+        return NotYet() if found is None else found
 
     def _lost(self, pending: dict[int, Any]) -> list[int]:
         """Return the partitions whose answer is waited for from a worker that is gone."""
         began = time.perf_counter()
-        while not (there := self.client.nthreads()):
+        while not (there := workers_of(self.client)):
             if time.perf_counter() - began > WAIT_FOR_OTHERS:
                 raise RuntimeError(
                     f"All workers of the Dask cluster were lost, and none came back within {WAIT_FOR_OTHERS:g} seconds. "
@@ -252,6 +342,14 @@ class Cluster:
             pending.pop(number).release()
         return sorted(is_gone)
 
+    def _refuse_forgotten(self, number: int) -> None:
+        """Refuse to go on with a partition that the scheduler knows nothing of any more: it cannot be computed again."""
+        if self.blocks[number].status == "cancelled":
+            raise RuntimeError(
+                f"The Dask scheduler at {self.client.scheduler.address} has ended or was restarted, or the connection to it "
+                "was lost, and with it the data of this fit. Fit again; with checkpoint= it goes on from where it was."
+            )
+
     @staticmethod
     def _refuse_endless(number: int, tries: int) -> None:
         if tries > MOST_TRIES:
@@ -259,3 +357,10 @@ class Cluster:
                 f"Partition {number} was lost {tries} times: the workers that take it over die, for want of memory as a rule. "
                 "Cut the data into smaller partitions, or give workers more memory."
             )
+
+
+def _release(values: Iterable[Any]) -> None:
+    """Tell the cluster that those of them that are futures are not needed any more."""
+    for value in values:
+        if isinstance(value, distributed.Future):
+            value.release()

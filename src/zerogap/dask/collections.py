@@ -6,10 +6,10 @@ import dask
 import dask.array as da
 import numpy as np
 import scipy.sparse as sp
+from dask.utils import is_dataframe_like, is_series_like
 
 from zerogap.dask.block import load
-
-TARGET, WEIGHT = "zerogap: y", "zerogap: sample_weight"  # columns beside the features
+from zerogap.dask.cluster import workers_of
 
 
 def is_collection(value: Any) -> bool:
@@ -38,12 +38,13 @@ def blocks_of(client: Any, X: Any, y: Any, weight: Any, *, is_classifier: bool) 
         return list(client.compute([load_one(*part, number, is_classifier) for number, part in parts]))
     return [
         client.submit(load, *part, number, is_classifier, pure=False)
-        for number, part in enumerate(_cut(X, y, weight, len(client.nthreads())))
+        for number, part in enumerate(_cut(X, y, weight, len(workers_of(client))))
     ]
 
 
 def parts_of(X: Any, y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
     """Return the parts of collections, rows that belong together, as delayed objects."""
+    _check_kinds(X=X, y=y, sample_weight=weight)
     if _is_frame(X) and _is_frame(y) and (weight is None or _is_frame(weight)):
         return _parts_of_frame(X, y, weight)
     given = {"X": X, "y": _like(y, X), "sample_weight": None if weight is None else _like(weight, X)}
@@ -57,30 +58,66 @@ def parts_of(X: Any, y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
 
 def _is_frame(value: Any) -> bool:
     """Whether this is a dataframe or a series of Dask."""
-    return hasattr(value, "to_delayed") and hasattr(value, "map_partitions")
+    return is_collection(value) and (is_dataframe_like(value) or is_series_like(value))
 
 
 def _parts_of_frame(X: Any, y: Any, weight: Any) -> list[tuple[Any, Any, Any]]:
-    """Return the parts of dataframes, made columns of one: on its own each might be read in partitions of another size."""
-    columns = {TARGET: _series(y)} | ({} if weight is None else {WEIGHT: _series(weight)})
-    for name, column in columns.items():
-        if column.npartitions != X.npartitions and not (X.known_divisions and column.known_divisions):
-            _refuse_other_partitions("y" if name == TARGET else "sample_weight", X.npartitions, column.npartitions)
-    whole = X.assign(**columns)
+    """Return the parts of dataframes, read together: on its own each might be read in partitions of another size.
+
+    Rows belong together by their place.  Dask would join them by their index where it does not see that they are of one
+    dataframe: a shuffle, which leaves out, repeats and reorders rows.  An index that differs is refused (``_beside``).
+    """
+    columns = {"y": _series(y)} | ({} if weight is None else {"sample_weight": _series(weight)})
+    columns = {name: _divided_like(X, name, column) for name, column in columns.items()}
+    whole = X.map_partitions(_beside, *columns.values(), align_dataframes=False, enforce_metadata=False, meta=X._meta)
     take = dask.delayed(_taken, pure=True)
-    names = list(X.columns)
     return [
-        (take(part, names), take(part, TARGET), None if weight is None else take(part, WEIGHT))
-        for part in whole.to_delayed()
+        (*(take(part, k) for k in range(1 + len(columns))), *(None,) * (weight is None)) for part in whole.to_delayed()
     ]
 
 
 def _series(column: Any) -> Any:
-    return column[column.columns[0]] if column.ndim == 2 else column
+    return column[column.columns[0]] if column.ndim == 2 and len(column.columns) == 1 else column
 
 
-def _taken(frame: Any, names: Any) -> Any:
-    return frame[names]
+def _divided_like(X: Any, name: str, column: Any) -> Any:
+    """Return a column in the partitions of X, where it is known which rows those are."""
+    if X.known_divisions and column.known_divisions and X.divisions != column.divisions:
+        (first, last), (low, high) = ((frame.divisions[0], frame.divisions[-1]) for frame in (column, X))
+        if first < low or last > high:
+            raise ValueError(
+                f"The index of {name} is from {first} to {last}, and that of X from {low} to {high}. Make {name} a column of "
+                "the same dataframe."
+            )
+        return column.repartition(divisions=X.divisions, force=True)
+    if column.npartitions != X.npartitions:
+        _refuse_other_partitions(name, X.npartitions, column.npartitions)
+    return column
+
+
+def _beside(X: Any, *columns: Any) -> tuple[Any, ...]:
+    """Return a partition and its columns; rows of the same place have the same index, or they are none."""
+    for name, column in zip(("y", "sample_weight"), columns, strict=False):
+        if len(column) == len(X) and not column.index.equals(X.index):
+            raise ValueError(
+                f"The index of {name} is not that of X: it begins {column.index[:3].tolist()}, and that of X "
+                f"{X.index[:3].tolist()}. Make {name} a column of the same dataframe; or, if rows belong together in the order "
+                f"that they have, pass {name}.values."
+            )
+    return X, *columns
+
+
+def _taken(parts: tuple[Any, ...], k: int) -> Any:
+    return parts[k]
+
+
+def _check_kinds(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None and not (isinstance(value, da.Array) or _is_frame(value)):
+            raise TypeError(
+                f"{name} must be a Dask array or dataframe, or a plain array; got {type(value).__name__}. "
+                "Bags and delayed objects become arrays by dask.array.from_delayed."
+            )
 
 
 def _refuse_other_partitions(name: str, count: int, other: int) -> None:
@@ -108,12 +145,7 @@ def _parts(name: str, value: Any) -> list[Any]:
         if value.ndim not in (1, 2):
             raise ValueError(f"{name} must have rows, and one or more columns; got {value.ndim} dimensions.")
         return list(value.to_delayed().ravel())
-    if hasattr(value, "to_delayed"):
-        return list(value.to_delayed(optimize_graph=False))  # which may merge partitions
-    raise TypeError(
-        f"{name} must be a Dask array or dataframe, or a plain array; got {type(value).__name__}. "
-        "Bags and delayed objects become arrays by dask.array.from_delayed."
-    )
+    return list(value.to_delayed(optimize_graph=False))  # which may merge partitions
 
 
 def _cut(X: Any, y: Any, weight: Any, count: int) -> list[tuple[Any, Any, Any]]:

@@ -58,6 +58,8 @@ def gather(cluster: Cluster, *, is_classifier: bool) -> Facts:
         raise ValueError("All partitions are empty: there is nothing to fit. Look at the filters that made them.")
     _check_features(filled)
     some, edges = list(filled.values()), np.cumsum([0, *(one.n for one in summaries)])
+    if is_classifier:
+        _check_labels(filled)
     labels, weights = _labels(some) if is_classifier else (some[0].labels, _total(some))
     if not weights.any():
         raise ValueError("sample_weight is zero for every point: nothing is left to fit. Give some a weight.")
@@ -86,6 +88,17 @@ def _check_features(filled: dict[int, Summary]) -> None:
             raise ValueError(
                 f"The columns of partition {k} are {other.names}, and those of partition {first} {one.names}. They must be the "
                 "same, in the same order."
+            )
+
+
+def _check_labels(filled: dict[int, Summary]) -> None:
+    """Refuse labels that are text in one partition and none in another: joined they would all be text."""
+    first, one = next(iter(filled.items()))
+    for k, other in filled.items():
+        if isinstance(other.labels[0], str) != isinstance(one.labels[0], str):
+            raise ValueError(
+                f"Labels must be of one type; got {one.labels[0]!r} in partition {first} and {other.labels[0]!r} in partition "
+                f"{k}. Convert them, such as y.astype(str)."
             )
 
 

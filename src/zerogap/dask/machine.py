@@ -5,6 +5,7 @@ import inspect
 import os
 import re
 import secrets
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from zerogap import validation
 from zerogap.certificate import Certificate
 from zerogap.dask import block, facts
 from zerogap.dask.checkpoint import Checkpoint, Start, check_folder
-from zerogap.dask.cluster import Cluster, current, quietly
+from zerogap.dask.cluster import Cluster, beside_tasks, current, quietly
 from zerogap.dask.collections import blocks_of, check_alike, is_collection, parts_of
 from zerogap.dask.facts import Facts
 from zerogap.dask.partition import Spec
@@ -103,10 +104,14 @@ class DaskMachine(BaseEstimator):
         model = self._unfitted()
         self._check_options(model)
         check_alike(X=X, y=y, sample_weight=sample_weight)
-        client = current(self.client)
-        with quietly():
-            blocks = blocks_of(client, X, y, sample_weight, is_classifier=self._is_classifier)
-        cluster = Cluster(client, blocks)
+        with beside_tasks():
+            client = current(self.client)
+            with quietly():
+                blocks = blocks_of(client, X, y, sample_weight, is_classifier=self._is_classifier)
+            with Cluster(client, blocks) as cluster:
+                return self._fit_on(cluster, model)
+
+    def _fit_on(self, cluster: Cluster, model: Any) -> Any:
         known = facts.gather(cluster, is_classifier=self._is_classifier)
         _describe(model, known)
         model._kernel = known.resolved(model._asked_kernel(), has_bias=model._has_bias)
@@ -145,7 +150,7 @@ class DaskMachine(BaseEstimator):
 
         def watch(run: Rounds, row: TraceRow) -> None:
             if saved is not None:
-                saved.write(k, run.table.number, run.table.beta)
+                _keep(saved, k, run.table)
             if progress is not None:
                 progress.bytes_moved = cluster.bytes_moved
                 progress(None, row)
@@ -185,6 +190,8 @@ class DaskMachine(BaseEstimator):
         """Become the fitted machine."""
         fitted = {name: value for name, value in vars(model).items() if name.endswith("_") and name[0] != "_"}
         rounds: list[list[Round]] = [run.rounds for run in runs]
+        for name in [name for name in vars(self) if name.endswith("_") and name[0] != "_"]:  # of another fit
+            delattr(self, name)
         self.__dict__.update(fitted)
         self._model, self.bytes_moved_ = model, cluster.bytes_moved
         self.rounds_ = rounds[0] if len(rounds) == 1 else rounds
@@ -208,6 +215,7 @@ class DaskMachine(BaseEstimator):
         """Return what a method of the model makes of X: lazily, block by block, for a Dask collection."""
         if not is_collection(X):
             return getattr(self._fitted, method)(X)
+        self._check_features(X)
         shape = () if columns == 1 else (columns,)
         meta = np.empty((0, *shape), dtype=dtype)
         if isinstance(X, da.Array):
@@ -219,12 +227,35 @@ class DaskMachine(BaseEstimator):
         blocks = [da.from_delayed(one, (np.nan, *shape), meta=meta) for one in found]
         return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
+    def _check_features(self, X: Any) -> None:
+        """Refuse a collection that cannot be predicted for before anything is computed of it."""
+        width, own = X.shape[1] if X.ndim == 2 else None, self._fitted.n_features_in_
+        if width is None or not (np.isnan(width) or width == own):
+            raise ValueError(
+                f"X must have two dimensions and the {own} features that the model was fitted with; got {X.ndim} dimension(s)"
+                f"{'' if width is None else f' and {width} features'}."
+            )
+
 
 def point_of(run: Rounds) -> Point:
     """Return the best point of a run; zero, of which nothing is known, if a limit came before the first certificate."""
     if run.best is not None:
         return run.best
     return Point(run.table.taken(np.empty(0, dtype=np.int64)), Certificate.nothing())
+
+
+def _keep(saved: Checkpoint, k: int, table: Table) -> None:
+    """Write the checkpoint; a disk that is full costs that, and not the fit."""
+    try:
+        saved.write(k, table.number, table.beta)
+    except OSError as error:
+        if not saved.is_told:
+            warnings.warn(
+                f"The checkpoint {saved.file} cannot be written ({error.strerror}). The fit goes on without.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        saved.is_told = True
 
 
 def _describe(model: Any, known: Facts) -> None:

@@ -412,8 +412,9 @@ class Measure(Question):
 
 def ask(block: Block, question: Question, renewal: Renewal | None = None) -> Any:
     """Return the answer of a partition, or ``Missing``; with a renewal it makes the state first, if it has to."""
-    state = question.state(block)
-    if state is None and renewal is not None:
-        renewal.make(block)
+    with block.lock:
         state = question.state(block)
-    return Missing() if state is None else question.answer(state)
+        if state is None and renewal is not None:
+            renewal.make(block)
+            state = question.state(block)
+        return Missing() if state is None else question.answer(state)
