@@ -21,7 +21,7 @@ from zerogap.kernels import UNIT, Kernel, as_kernel
 from zerogap.limits import Exceeded, check, heard, limits
 from zerogap.loss import Loss
 from zerogap.path.approximate import ApproximatePath, walk
-from zerogap.path.engine import NotStarted, Options, Segment, Step, Transition
+from zerogap.path.engine import Log, NotStarted, Options, Segment, Step, Transition
 from zerogap.path.family import RIGHT, Family
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
@@ -549,13 +549,15 @@ def _follow_events(
                 return "max_events"
             counts.largest_elbow = max(counts.largest_elbow, engine.elbow_size)
             steps = engine.steps(lam_end / unit, left)
-            if unit != 1.0:
-                steps = [
-                    Step(_scaled(s, unit), lam * unit, [_scaled_back(t, unit) for t in ts]) for s, lam, ts in steps
-                ]
-            if len(steps) > 1 and len(steps[-1].transitions) == 1:
+            if isinstance(steps, Log) and unit != 1.0:
+                steps = steps.steps()
+            if isinstance(steps, Log):
                 path.add_all(steps)
             else:
+                if unit != 1.0:
+                    steps = [
+                        Step(_scaled(s, unit), lam * unit, [_scaled_back(t, unit) for t in ts]) for s, lam, ts in steps
+                    ]
                 for segment, lam, transitions in steps:
                     path.add(segment, max(lam, lam_end), transitions)
             if proof is not None:
