@@ -629,7 +629,8 @@ def _warn_if_rough(path: Path) -> None:
     assert path.gram is not None
     samples = _samples(path)
     check()
-    coarse = path.certificates(samples, precisely=False)
+    betas = [path.beta_at(float(C)) for C in samples]
+    coarse = path.certificates(samples, precisely=False, betas=betas)
     gaps = np.array([path.relative_gap(certificate, C) for certificate, C in zip(coarse, samples, strict=True)])
     if gaps.max() <= SURE:
         return
@@ -637,7 +638,9 @@ def _warn_if_rough(path: Path) -> None:
     if gaps.max() > EXACT_ROUNDED:  # the bounds count the rounding of coefficients, and more
         primal = [abs(certificate.primal) + path.floor_at(C) for certificate, C in zip(coarse, samples, strict=True)]
         least = max(EXACT_ROUNDED, known)
-        is_quiet = all(_relative(_most_noise(path, C), size) <= least for C, size in zip(samples, primal, strict=True))
+        is_quiet = all(
+            _relative(_most_noise(path, *at), size) <= least for *at, size in zip(samples, betas, primal, strict=True)
+        )
         noise = [] if is_quiet else [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
         if max(noise, default=0.0) > least:  # it may be, and some of it is seen
             lost = [_relative(_gap_as_read(path, C), size) for C, size in zip(samples, primal, strict=True)]
@@ -651,7 +654,8 @@ def _warn_if_rough(path: Path) -> None:
                 _warn_of_precision(path, C, max(noise), "the last digits of its coefficients alone may make")
                 return
     is_open = gaps > SURE
-    finer = path.certificates(samples[is_open], from_data=False)
+    again = [betas[k] for k in np.flatnonzero(is_open)]
+    finer = path.certificates(samples[is_open], from_data=False, betas=again)
     gaps[is_open] = [path.relative_gap(*found) for found in zip(finer, samples[is_open], strict=True)]
     n, work = path.y.size, 0
     precise = PRECISE if path.gram.precise_work(n, n) <= MOST_COORDINATES else 0
@@ -697,10 +701,10 @@ def _noise(path: Path, C: float) -> float:
     return UNIT * path.scale_at(C) * float(path.family.w[near] @ off)
 
 
-def _most_noise(path: Path, C: float) -> float:
+def _most_noise(path: Path, C: float, beta: np.ndarray) -> float:
     """Return a bound on that without a product: all points are on the margin, and |K_ij| is at most norm_i norm_j."""
     w, norm = path.family.w, path.norm
-    return 2.0 * UNIT * path.scale_at(C) * float(w @ norm) * float(norm @ np.abs(path.beta_at(C)))
+    return 2.0 * UNIT * path.scale_at(C) * float(w @ norm) * float(norm @ np.abs(beta))
 
 
 def _gap_as_read(path: Path, C: float, *, from_data: bool = True) -> float:

@@ -106,15 +106,15 @@ class Log(NamedTuple):
     moves: np.ndarray  # (segments, 3) point, origin, target
 
     @property
-    def count(self) -> int:
+    def n_segments(self) -> int:
         """Number of segments."""
         return len(self.moves)
 
     def first(self, count: int) -> "Log":
         """Return the first segments, without memory that is not used."""
         size = int(self.edges[count])
-        lines = tuple(x[:size] if 2 * size >= x.size else x[:size].copy() for x in self[1:4])
-        return Log(self.edges[: count + 1], *lines, self.numbers[:count], self.moves[:count])
+        points, u, v = (x[:size] if 2 * size >= x.size else x[:size].copy() for x in (self.points, self.u, self.v))
+        return Log(self.edges[: count + 1], points, u, v, self.numbers[:count], self.moves[:count])
 
     def segment(self, k: int) -> Segment:
         """Return a segment."""

@@ -31,7 +31,7 @@ from zerogap.path.tolerances import FRESH_EVERY, LONG, ROUGH, SLOW, TIE
 NEVER = -HUGE  # no lam, about whatever anchor
 ROUNDED = 1e-15  # more than a product and a quotient round
 LOG = 100_000  # coefficients that a log of segments has room for
-WORK = 20_000_000  # multiplications between two questions whether a limit is over: hundredths of a second
+WORK = 50_000_000  # multiplications between two questions whether a limit is over: hundredths of a second
 
 
 class PointArrays(NamedTuple):

@@ -334,7 +334,7 @@ class Path:
         if proof.may_cut(len(moves)):
             proof.follow(self._pieces(first, stop, begun))
             return
-        lam = np.array([self._edge(k) for k in range(first, stop + 1)])
+        lam = self._edges(first, stop)
         edges, E, u, v, numbers = self._segments.stack(first, stop)
         counts = np.array([0, *(k - done for k in self._before[first:stop])])
         made = np.array(moves, dtype=np.int64).reshape(-1, 2)
@@ -398,8 +398,13 @@ class Path:
     def _edge(self, k: int) -> float:
         return float(self.lam[k]) if k < self.lam.size else self._tail[k - self.lam.size]
 
+    def _edges(self, first: int, stop: int) -> np.ndarray:
+        """Return the lam at both ends of some segments."""
+        size = self.lam.size
+        return np.concatenate([self.lam[first : stop + 1], self._tail[max(first - size, 0) : max(stop + 1 - size, 0)]])
+
     def _pieces(self, first: int, stop: int, begun: int) -> list[Piece]:
-        lam = [self._edge(k) for k in range(first, stop + 1)]
+        lam = self._edges(first, stop).tolist()
         # Earlier transitions are where the proof begins.
         before = pairwise([self._before[max(first - 1, begun)], *self._before[first:stop]])
         return [
@@ -721,15 +726,18 @@ class Path:
             )
         return self.gram
 
-    def certificates(self, C: np.ndarray, *, precisely: bool = True, from_data: bool = True) -> list[Certificate]:
+    def certificates(
+        self, C: np.ndarray, *, precisely: bool = True, from_data: bool = True, betas: list[np.ndarray] | None = None
+    ) -> list[Certificate]:
         """Certify a few C at once, so that the kernel matrix is read once for all of them.
 
         Those of which rounding is the larger part are computed again in twice the precision, ``from_data`` with their kernel
-        values.
+        values.  ``betas`` are the coefficients there, if they are known.
         """
         gram = self._known_gram()
         problems = [self.problem_at(float(c)) for c in C]
-        betas = [np.clip(self.beta_at(float(c)), p.lower, p.upper) for c, p in zip(C, problems, strict=True)]
+        betas = [self.beta_at(float(c)) for c in C] if betas is None else betas
+        betas = [np.clip(beta, p.lower, p.upper) for beta, p in zip(betas, problems, strict=True)]
         residuals = [p.target - f for p, f in zip(problems, np.stack(betas) @ gram.full(), strict=True)]
         found = [p.certify(b, r) for p, b, r in zip(problems, betas, residuals, strict=True)]
         return [

@@ -26,6 +26,7 @@ from zerogap.path.engine import (
     Segment,
     Step,
     Transition,
+    balanced,
     optimum,
     segment_between,
 )
@@ -40,6 +41,7 @@ from zerogap.path.tie import entering_points
 from zerogap.path.tolerances import (
     BACKUP_NEAR,
     BACKUP_STEP,
+    CAPPED,
     CLEAR,
     LARGEST_BACKUP,
     LONG,
@@ -90,6 +92,10 @@ class Single:
         status: np.ndarray | None = None,
     ) -> "SingleEngine":
         """Return the engine at lam."""
+        if beta is None and family.is_hinge and family.has_bias:
+            alpha = family.scale(lam) * balanced(family.y, family.w)
+            if float((alpha * gram.diagonal).max()) <= CAPPED:
+                beta = family.y * alpha
         solution = optimum(gram, family, lam, START, beta)
         engine = SingleEngine if family.has_bias else FixedBiasEngine
         return engine(gram, family, lam, solution.beta / family.scale(lam), status)
@@ -208,10 +214,10 @@ class SingleEngine(Engine):
     def _pass_ordinary(self, lam_end: float, max_events: int) -> Log | None:
         made, self.lam, self._is_special = self.lines.pass_ordinary(self.lam, lam_end, max_events)
         if made is not None:
-            self.counts.events += made.count
+            self.counts.events += made.n_segments
             largest = int(np.diff(made.edges).max()) - self.n_hidden
             self.counts.largest_elbow = max(self.counts.largest_elbow, largest)
-            self._passed = made.segment(made.count - 1)
+            self._passed = made.segment(made.n_segments - 1)
             self._refresh()
         return made
 

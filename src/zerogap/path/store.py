@@ -46,7 +46,7 @@ class Segments(MutableSequence[Segment]):
 
     def extend_by(self, log: Log, first: int) -> None:
         """Append the segments of a log, from one of them on."""
-        self._items.extend(zip(repeat(log), range(first, log.count), strict=False))
+        self._items.extend(zip(repeat(log), range(first, log.n_segments), strict=False))
 
     def replaced(self, parts: dict[int, list[Segment]]) -> "Segments":
         """Return a list with several segments in the place of some."""
@@ -59,28 +59,22 @@ class Segments(MutableSequence[Segment]):
 
     def stack(self, first: int = 0, stop: int | None = None) -> Stack:
         """Return some segments as arrays."""
-        parts = [_lines(*run) for run in _runs(self._items[first:stop])]
-        sizes, numbers = self.numbers(first, stop)
-        nothing = (np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
-        points, u, v = map(np.concatenate, zip(*(parts or [nothing]), strict=True))
+        runs = list(_runs(self._items[first:stop]))
+        nothing = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)
+        points, u, v = map(np.concatenate, zip(nothing, *(_lines(*run) for run in runs), strict=True))
+        sizes, numbers = _numbers(runs)
         return Stack(np.concatenate([[0], np.cumsum(sizes)]), points, u, v, numbers)
 
     def numbers(self, first: int = 0, stop: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the sizes of the elbows of some segments, and their u0, v0 and anchors."""
-        runs = list(_runs(self._items[first:stop]))
-        sizes = [np.array([x.points.size]) if k is None else np.diff(x.edges[k : end + 1]) for x, k, end in runs]
-        numbers = [np.array([x[3:]]) if k is None else x.numbers[k:end, 1:] for x, k, end in runs]
-        return np.concatenate([np.zeros(0, dtype=np.int64), *sizes]), np.concatenate([np.zeros((0, 3)), *numbers])
+        return _numbers(list(_runs(self._items[first:stop])))
 
     def first_points(self, first: int = 0) -> np.ndarray:
         """Return the first point of the elbow of every segment from one on; zero if there is none."""
-        runs = _runs(self._items[first:])
-        points = [
-            x.points[:1] if k is None else x.points[x.edges[k:end]] for x, k, end in runs
-        ]  # logs have no empty one
-        return np.concatenate(
-            [np.zeros(0, dtype=np.int64), *(x if x.size else np.zeros(1, dtype=np.int64) for x in points)]
-        )
+        nobody = np.zeros(1, dtype=np.int64)
+        runs = _runs(self._items[first:])  # no elbow of a log is empty
+        points = [x.points[:1] if k is None else x.points[x.edges[k:end]] for x, k, end in runs]
+        return np.concatenate([nobody[:0], *(x if x.size else nobody for x in points)])
 
 
 def _cut_out(item: Any) -> Segment:
@@ -108,3 +102,9 @@ def _lines(source: Any, k: Any, end: Any) -> tuple[np.ndarray, np.ndarray, np.nd
         return source.points, source.u, source.v
     part = slice(source.edges[k], source.edges[end])
     return source.points[part], source.u[part], source.v[part]
+
+
+def _numbers(runs: list[tuple[Any, Any, Any]]) -> tuple[np.ndarray, np.ndarray]:
+    sizes = [np.array([x.points.size]) if k is None else np.diff(x.edges[k : end + 1]) for x, k, end in runs]
+    numbers = [np.array([x[3:]]) if k is None else x.numbers[k:end, 1:] for x, k, end in runs]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *sizes]), np.concatenate([np.zeros((0, 3)), *numbers])
