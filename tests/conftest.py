@@ -175,4 +175,4 @@ def plain():
 @pytest.fixture
 def one_by_one(monkeypatch):
     """Let engine "single" make every event by a step of its own, and none in the compiled loop."""
-    monkeypatch.setattr("zerogap.path.single.SingleEngine._pass_ordinary", lambda self, lam_end, max_events: [])
+    monkeypatch.setattr("zerogap.path.single.SingleEngine._pass_ordinary", lambda self, lam_end, max_events: None)

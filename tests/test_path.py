@@ -264,7 +264,7 @@ def test_looking_at_some_points_misses_nobody(kernel, monkeypatch):
     some = svm_path(X, y, kernel=kernel)
     assert min(candidates) < 400  # where the compiled loop came back
     # The compiled loop screens by itself: without it every event is a step in Python, and none of those screens.
-    monkeypatch.setattr(SingleEngine, "_pass_ordinary", lambda self, lam_end, most: [])
+    monkeypatch.setattr(SingleEngine, "_pass_ordinary", lambda self, lam_end, most: None)
     monkeypatch.setattr(Screening, "screen", lambda self, lam, move: None)
     candidates.clear()
     unscreened = svm_path(X, y, kernel=kernel)

@@ -23,6 +23,7 @@ def counts(monkeypatch):
         return passed
 
     monkeypatch.setattr(lines, "LARGE", 10)
+    monkeypatch.setattr(lines, "LONG_STREAK", 4)
     monkeypatch.setattr(lines, "pass_entering", watched)
     monkeypatch.setattr(lines, "pass_ordinary", lambda end, most, *others: pass_ordinary(end, min(most, 6), *others))
     return found

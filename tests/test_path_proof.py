@@ -19,6 +19,7 @@ from zerogap.path.engine import Segment, Transition
 from zerogap.path.family import Family
 from zerogap.path.proof import Piece, Proof
 from zerogap.path.result import LargestGap
+from zerogap.path.store import Segments
 from zerogap.solution import Status
 
 
@@ -566,18 +567,22 @@ def test_a_ratio_of_numbers_whose_products_are_beyond_float64_is_found_or_bounde
 # On a thread beside the engine.
 
 
-class Watched(list):
+class Watched(Segments):
     """A list of segments that sees whether all else that a proof reads of them is there when they come."""
 
     def __init__(self, path):
         super().__init__()
         self.path, self.is_whole = path, True
 
-    def append(self, segment):
-        self.extend([segment])
+    def insert(self, k, segment):
+        super().insert(k, segment)
+        self.look()
 
-    def extend(self, segments):
-        super().extend(segments)
+    def extend_by(self, log, first):
+        super().extend_by(log, first)
+        self.look()
+
+    def look(self):
         path = self.path
         begun = len(path._before) == len(self) == path.lam.size - 1 + len(path._tail)
         self.is_whole &= begun and max(path._before) <= len(path._transitions)

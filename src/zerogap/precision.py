@@ -126,7 +126,7 @@ def with_sum_zero(
     Entries marked in ``rather`` come first.
     """
     for _ in range(2):
-        drift, size = math.fsum(x) if total == 0.0 else math.fsum([*x, -total]), np.abs(x)
+        drift, size = math.fsum([*x.tolist(), -total]), np.abs(x)
         room = np.where(x * drift > 0.0, size, np.minimum(size, most - size))
         hardly = np.flatnonzero(room > NEGLIGIBLE_FACTOR * abs(drift))
         if drift == 0.0 or not hardly.size:

@@ -21,7 +21,7 @@ from zerogap.kernels import UNIT, Kernel, as_kernel
 from zerogap.limits import Exceeded, check, heard, limits
 from zerogap.loss import Loss
 from zerogap.path.approximate import ApproximatePath, walk
-from zerogap.path.engine import NotStarted, Options, Segment, Step, Transition
+from zerogap.path.engine import Log, NotStarted, Options, Segment, Step, Transition
 from zerogap.path.family import RIGHT, Family
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
@@ -549,13 +549,15 @@ def _follow_events(
                 return "max_events"
             counts.largest_elbow = max(counts.largest_elbow, engine.elbow_size)
             steps = engine.steps(lam_end / unit, left)
-            if unit != 1.0:
-                steps = [
-                    Step(_scaled(s, unit), lam * unit, [_scaled_back(t, unit) for t in ts]) for s, lam, ts in steps
-                ]
-            if len(steps) > 1 and len(steps[-1].transitions) == 1:
+            if isinstance(steps, Log) and unit != 1.0:
+                steps = steps.steps()
+            if isinstance(steps, Log):
                 path.add_all(steps)
             else:
+                if unit != 1.0:
+                    steps = [
+                        Step(_scaled(s, unit), lam * unit, [_scaled_back(t, unit) for t in ts]) for s, lam, ts in steps
+                    ]
                 for segment, lam, transitions in steps:
                     path.add(segment, max(lam, lam_end), transitions)
             if proof is not None:
@@ -627,7 +629,8 @@ def _warn_if_rough(path: Path) -> None:
     assert path.gram is not None
     samples = _samples(path)
     check()
-    coarse = path.certificates(samples, precisely=False)
+    betas = [path.beta_at(float(C)) for C in samples]
+    coarse = path.certificates(samples, precisely=False, betas=betas)
     gaps = np.array([path.relative_gap(certificate, C) for certificate, C in zip(coarse, samples, strict=True)])
     if gaps.max() <= SURE:
         return
@@ -635,7 +638,9 @@ def _warn_if_rough(path: Path) -> None:
     if gaps.max() > EXACT_ROUNDED:  # the bounds count the rounding of coefficients, and more
         primal = [abs(certificate.primal) + path.floor_at(C) for certificate, C in zip(coarse, samples, strict=True)]
         least = max(EXACT_ROUNDED, known)
-        is_quiet = all(_relative(_most_noise(path, C), size) <= least for C, size in zip(samples, primal, strict=True))
+        is_quiet = all(
+            _relative(_most_noise(path, *at), size) <= least for *at, size in zip(samples, betas, primal, strict=True)
+        )
         noise = [] if is_quiet else [_relative(_noise(path, C), size) for C, size in zip(samples, primal, strict=True)]
         if max(noise, default=0.0) > least:  # it may be, and some of it is seen
             lost = [_relative(_gap_as_read(path, C), size) for C, size in zip(samples, primal, strict=True)]
@@ -649,7 +654,8 @@ def _warn_if_rough(path: Path) -> None:
                 _warn_of_precision(path, C, max(noise), "the last digits of its coefficients alone may make")
                 return
     is_open = gaps > SURE
-    finer = path.certificates(samples[is_open], from_data=False)
+    again = [betas[k] for k in np.flatnonzero(is_open)]
+    finer = path.certificates(samples[is_open], from_data=False, betas=again)
     gaps[is_open] = [path.relative_gap(*found) for found in zip(finer, samples[is_open], strict=True)]
     n, work = path.y.size, 0
     precise = PRECISE if path.gram.precise_work(n, n) <= MOST_COORDINATES else 0
@@ -695,10 +701,10 @@ def _noise(path: Path, C: float) -> float:
     return UNIT * path.scale_at(C) * float(path.family.w[near] @ off)
 
 
-def _most_noise(path: Path, C: float) -> float:
+def _most_noise(path: Path, C: float, beta: np.ndarray) -> float:
     """Return a bound on that without a product: all points are on the margin, and |K_ij| is at most norm_i norm_j."""
     w, norm = path.family.w, path.norm
-    return 2.0 * UNIT * path.scale_at(C) * float(w @ norm) * float(norm @ np.abs(path.beta_at(C)))
+    return 2.0 * UNIT * path.scale_at(C) * float(w @ norm) * float(norm @ np.abs(beta))
 
 
 def _gap_as_read(path: Path, C: float, *, from_data: bool = True) -> float:

@@ -21,9 +21,8 @@ import numpy as np
 
 from zerogap.compiled import NO_POINT, inline, jit
 from zerogap.free_system import INDEPENDENT, DenseFreeSystem
-from zerogap.path.engine import ELBOW
+from zerogap.path.engine import ELBOW, Log
 from zerogap.path.events import (
-    Log,
     Moving,
     PointArrays,
     _bound,
@@ -36,6 +35,7 @@ from zerogap.path.screening import Candidates, Displacement, Kept, Screening
 from zerogap.path.tolerances import FRESH_EVERY
 
 LARGE = 200  # points of an elbow from which on this is faster than one point after another
+LONG_STREAK = 16  # points that have entered since one has left, from which on it is tried: else the next may well leave
 LEAST, MOST = 8, 32  # points that are looked ahead at: twice as many as have entered last time
 
 

@@ -143,13 +143,15 @@ class ApproximatePath(Path):
         """Empty: where points change sets between two solutions is not known."""
         return []
 
-    def certificates(self, C: np.ndarray, *, precisely: bool = True, from_data: bool = True) -> list[Certificate]:
+    def certificates(
+        self, C: np.ndarray, *, precisely: bool = True, from_data: bool = True, betas: list[np.ndarray] | None = None
+    ) -> list[Certificate]:
         """Certify a few C, with kernel rows as they come."""
         found = []
-        for value in C.tolist():
+        for k, value in enumerate(C.tolist()):
             limits.check()
             problem = self.problem_at(value)
-            beta = np.clip(self.beta_at(value), problem.lower, problem.upper)
+            beta = np.clip(self.beta_at(value) if betas is None else betas[k], problem.lower, problem.upper)
             residual = problem.residual(beta)
             now = problem.certify(beta, residual)
             if precisely and now.relative_gap > PRECISE_ABOVE and now.rounding > now.gap:

@@ -95,6 +95,41 @@ class Step(NamedTuple):
     transitions: list[Transition]
 
 
+class Log(NamedTuple):
+    """Many segments, one behind another, and the transition at the end of each: as compiled code leaves them."""
+
+    edges: np.ndarray  # where each segment begins in the next three, and where the last one ends
+    points: np.ndarray
+    u: np.ndarray
+    v: np.ndarray
+    numbers: np.ndarray  # (segments, 4) lam at the end, u0, v0, anchor
+    moves: np.ndarray  # (segments, 3) point, origin, target
+
+    @property
+    def n_segments(self) -> int:
+        """Number of segments."""
+        return len(self.moves)
+
+    def first(self, count: int) -> "Log":
+        """Return the first segments, without memory that is not used."""
+        size = int(self.edges[count])
+        points, u, v = (x[:size] if 2 * size >= x.size else x[:size].copy() for x in (self.points, self.u, self.v))
+        return Log(self.edges[: count + 1], points, u, v, self.numbers[:count], self.moves[:count])
+
+    def segment(self, k: int) -> Segment:
+        """Return a segment."""
+        begin, end = self.edges[k : k + 2].tolist()
+        return Segment(self.points[begin:end], self.u[begin:end], self.v[begin:end], *self.numbers[k, 1:].tolist())
+
+    def transitions(self) -> list[Transition]:
+        """Return the transitions at the ends of all segments."""
+        return list(map(Transition, self.numbers[:, 0].tolist(), *self.moves.T.tolist()))
+
+    def steps(self) -> list[Step]:
+        """Return segments and transitions one by one."""
+        return [Step(self.segment(k), made.lam, [made]) for k, made in enumerate(self.transitions())]
+
+
 @dataclass
 class Counts:
     """What an engine met on its way; the columns of ong's Tables II-IV, with those of its own names in brackets."""
@@ -128,7 +163,7 @@ class Engine:
         """Go to the next event, or to ``lam_end``; return the segment passed and where it ends."""
         raise NotImplementedError
 
-    def steps(self, lam_end: float, max_events: int) -> list[Step]:
+    def steps(self, lam_end: float, max_events: int) -> list[Step] | Log:
         """Go to the next event or events, at most so many; return what was passed."""
         segment, lam = self.step(lam_end)
         return [Step(segment, lam, self.take_transitions())]

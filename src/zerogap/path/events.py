@@ -13,7 +13,7 @@ import numpy as np
 
 from zerogap.compiled import HUGE, NO_POINT, inline, jit
 from zerogap.free_system import append_point, remove_point
-from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, Step, Transition
+from zerogap.path.engine import ELBOW, LEFT, RIGHT, Log
 from zerogap.path.family import Tube
 from zerogap.path.renewal import renew
 from zerogap.path.rows import ElbowLines, add_row
@@ -31,7 +31,7 @@ from zerogap.path.tolerances import FRESH_EVERY, LONG, ROUGH, SLOW, TIE
 NEVER = -HUGE  # no lam, about whatever anchor
 ROUNDED = 1e-15  # more than a product and a quotient round
 LOG = 100_000  # coefficients that a log of segments has room for
-WORK = 20_000_000  # multiplications between two questions whether a limit is over: hundredths of a second
+WORK = 50_000_000  # multiplications between two questions whether a limit is over: hundredths of a second
 
 
 class PointArrays(NamedTuple):
@@ -100,28 +100,6 @@ class FirstEnd(NamedTuple):
     size: float  # of the coefficients
     departure: float  # of the normal vector's direction since all points were evaluated
     outside: float  # how far a coefficient is outside its box; not measured for one that is alone in the elbow
-
-
-class Log(NamedTuple):
-    """The segments passed, one after another, and the transition at the end of each; the arrays may be longer."""
-
-    edges: np.ndarray  # where each segment begins in the next three
-    points: np.ndarray
-    u: np.ndarray
-    v: np.ndarray
-    numbers: np.ndarray  # lam at the end, u0, v0, anchor
-    moves: np.ndarray  # point, origin, target
-
-
-def steps_of(log: Log, count: int) -> list[Step]:
-    """Return the first steps of a log."""
-    edges = log.edges[: count + 1].tolist()
-    points, u, v = (x[: edges[-1]].copy() for x in (log.points, log.u, log.v))
-    numbers, moves = log.numbers[:count].tolist(), log.moves[:count].tolist()
-    return [
-        Step(Segment(points[begin:end], u[begin:end], v[begin:end], *line), lam, [Transition(lam, *move)])
-        for begin, end, (lam, *line), move in zip(edges[:-1], edges[1:], numbers, moves, strict=True)
-    ]
 
 
 @jit

@@ -16,8 +16,8 @@ import numpy as np
 from zerogap.compiled import NO_POINT
 from zerogap.free_system import DenseFreeSystem
 from zerogap.gram import Gram
-from zerogap.path.ahead import LARGE, LEAST, MOST, look_ahead, next_to_enter, pass_entering
-from zerogap.path.engine import ELBOW, Segment, Step, segment_between
+from zerogap.path.ahead import LARGE, LEAST, LONG_STREAK, MOST, look_ahead, next_to_enter, pass_entering
+from zerogap.path.engine import ELBOW, Log, Segment, segment_between
 from zerogap.path.events import (
     ElbowFactor,
     FirstEnd,
@@ -28,10 +28,9 @@ from zerogap.path.events import (
     lines_hold,
     pass_ordinary,
     ratio_test,
-    steps_of,
     tied_candidates,
 )
-from zerogap.path.renewal import Whole
+from zerogap.path.renewal import Whole, renew
 from zerogap.path.rows import Change, ElbowLines, add_exactly
 from zerogap.path.screening import Displacement, Screening
 from zerogap.path.sets import Sets
@@ -347,15 +346,15 @@ class Lines:
             point = self.system.farthest(entering)
         return position, point, entering
 
-    def pass_ordinary(self, lam: float, lam_end: float, max_events: int) -> tuple[list[Step], float, bool]:
+    def pass_ordinary(self, lam: float, lam_end: float, max_events: int) -> tuple[Log | None, float, bool]:
         """Pass up to so many ordinary events in a compiled loop.
 
-        Return the steps, the lam it came to, and whether the next event is known not to be ordinary.
+        Return a log of them, if there are any, the lam it came to, and whether the next event is known not to be ordinary.
         """
         self.system.reserve(FRESH_EVERY)
         made = self._pass_entering(lam, lam_end, max_events)
-        if made:
-            return made, made[-1].lam, False
+        if made is not None:
+            return made, float(made.numbers[-1, 0]), False
         log, count, moving, is_special = pass_ordinary(
             lam_end, max_events, self._point_arrays, self._factor, self.screening.room, self._whole, self._moving(lam),
             self.scale,
@@ -363,36 +362,48 @@ class Lines:
         self._take_moving(moving)
         leaves = np.flatnonzero(log.moves[:count, 2] != ELBOW)
         self._streak = count - 1 - int(leaves[-1]) if leaves.size else self._streak + count
-        return steps_of(log, count), moving.lam, bool(is_special)
+        return log.first(count) if count else None, moving.lam, bool(is_special)
 
-    def _pass_entering(self, lam: float, lam_end: float, max_events: int) -> list[Step]:
+    def _pass_entering(self, lam: float, lam_end: float, max_events: int) -> Log | None:
         """Pass events by which points enter a large elbow, if of late no other were met."""
         screening = self.screening
-        if not self._whole.is_hinge or self.system.size < LARGE or self._streak < LEAST // 2:
-            return []
-        if self.age > FRESH_EVERY - LEAST:
-            self.solve(lam)
+        if not self._whole.is_hinge or self.system.size < LARGE or self._streak < LONG_STREAK:
+            return None
+        if self.age > FRESH_EVERY - LEAST and not self._renew(lam):
+            return None
         first = self._ratio_test(lam, lam_end)
         if self.age and not screening.is_safe(self._displacement(lam, first)):
-            self.solve(lam)
+            if not self._renew(lam):
+                return None
             first = self._ratio_test(lam, lam_end)
         is_tied = first.second >= first.lam - TIE * lam or first.lam > (1.0 - TIE) * lam
         if first.position != NO_POINT or is_tied or first.outside > self.outside:
-            return []
+            return None
         if self.age == 0:
             screening.screen(lam, self._displacement(lam, first))
         room = FRESH_EVERY - self.age
         some = min(max(2 * self._streak, LEAST), MOST, room, max_events)
         points = next_to_enter(lam, self._point_arrays, screening.candidates, some)
         if not points.size:
-            return []
+            return None
         ahead = look_ahead(self.system, screening, points)
         log, count, moving = pass_entering(
             lam_end, self._point_arrays, self._factor, screening.room, self._moving(lam), self.scale, ahead
         )
         self._take_moving(moving)
         self._streak = max(count, self._streak // 2)
-        return steps_of(log, count)
+        return log.first(count) if count else None
+
+    def _renew(self, lam: float) -> bool:
+        """Solve for the lines of two classes as the compiled loop does; return whether they are good."""
+        new = renew(
+            lam, self.points, self._point_arrays, self._factor, self.sets.capped_sum, self.sets.n_capped, self._whole,
+            self.scale, self.screening.kept, self.screening.room,
+        )  # fmt: skip
+        self.u, self.v, self.u0, self.v0 = new.u, new.v, new.u0, new.v0
+        self.screening.take(new.kept)
+        self.age, self._largest_rounding = 0 if new.is_good else FRESH_EVERY, self.scale.unit_error * new.size
+        return bool(new.is_good)
 
     def _displacement(self, lam: float, first: FirstEnd) -> Displacement:
         fall = lam - first.lam

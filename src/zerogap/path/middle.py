@@ -87,12 +87,10 @@ class _DecisionValues:
 
 def _may_be_level(path: Path, first: int) -> list[int]:
     """Return the segments whose bias moves as the margin of a point does, as where no b moves."""
-    some = path._segments[first:]
-    point = np.array([segment.points[0] if segment.points.size else 0 for segment in some], dtype=np.int64)
-    size, v0 = np.array([(segment.points.size, segment.v0) for segment in some]).reshape(-1, 2).T
-    target1, eps1 = path.family.target1[point], path.family.eps1
-    off = np.abs(np.abs(v0 - target1) - eps1)
-    return (first + np.flatnonzero((size <= 1) | (off <= SLOPE * (1.0 + np.abs(target1) + eps1)))).tolist()
+    sizes, numbers = path._segments.numbers(first)
+    target1, eps1 = path.family.target1[path._segments.first_points(first)], path.family.eps1
+    off = np.abs(np.abs(numbers[:, 1] - target1) - eps1)
+    return (first + np.flatnonzero((sizes <= 1) | (off <= SLOPE * (1.0 + np.abs(target1) + eps1)))).tolist()
 
 
 def _bounds_of_coefficients(path: Path, k: int) -> np.ndarray | None:

@@ -109,11 +109,16 @@ class Proof:
     def follow(self, pieces: list[Piece]) -> None:
         """Go along more segments; ``limits.Exceeded`` leaves the proof where it is, to be gone on with."""
         for begin in range(0, len(pieces), BLOCK):
-            limits.check()
             batch = pieces[begin : begin + BLOCK]
-            with alone(len(batch) * self.family.n**2):
-                self._follow(_stacked(self._cut(batch)))
-            self.done += len(batch)
+            self.follow_block(_stacked(self._cut(batch)), len(batch))
+
+    def follow_block(self, stacked: "Stacked", count: int | None = None) -> None:
+        """Go along a block of segments, of which none is to be cut any more; before that they were so many."""
+        limits.check()
+        count = stacked.edges.size - 1 if count is None else count
+        with alone(count * self.family.n**2):
+            self._follow(stacked)
+        self.done += count
 
     def _follow(self, stacked: "Stacked") -> None:
         block, F, lost = self._lay_out(stacked), self.F.copy(), self.lost.copy()
@@ -122,10 +127,14 @@ class Proof:
         self.F, self.lost, self.b[block.points] = F, lost, block.stop[-1]
         self.status[stacked.moves[:, 0]] = stacked.moves[:, 1]
 
+    def may_cut(self, n_transitions: int) -> bool:
+        """Whether there are no more capped points than could leave their caps in so many transitions."""
+        return bool(np.count_nonzero(np.abs(self.status) == LEFT) <= n_transitions)
+
     def _cut(self, pieces: list[Piece]) -> list[Piece]:
         """Cut the segment behind which nothing changes any more: that without a capped point."""
-        if np.count_nonzero(np.abs(self.status) == LEFT) > sum(len(piece.transitions) for piece in pieces):
-            return pieces  # there are more than can leave
+        if not self.may_cut(sum(len(piece.transitions) for piece in pieces)):
+            return pieces
         at_rest = np.flatnonzero(self.family.at_rest(self.status))
         capped, cut, low = set(at_rest.tolist()), [], self.family.low
         for piece in pieces:

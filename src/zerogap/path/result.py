@@ -19,10 +19,11 @@ from zerogap.compiled import HUGE
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
-from zerogap.path.engine import ELBOW, Counts, Engine, Segment, Step, Transition
+from zerogap.path.engine import ELBOW, Counts, Engine, Log, Segment, Transition
 from zerogap.path.family import Family
-from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
+from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof, Stacked
 from zerogap.path.solution_set import SolutionSet, solutions
+from zerogap.path.store import Segments
 from zerogap.precision import dot, products, with_sum_zero
 from zerogap.problem import Certificate, DualProblem
 from zerogap.storage import kind_of, read_arrays, write_arrays
@@ -145,7 +146,7 @@ class Path:
         self.counts = Counts()
         self.engine: Engine | None = None  # where the path can be gone on with
         self.unit = 1.0  # of the engine's lam
-        self._segments: list[Segment] = []
+        self._segments = Segments()
         self._before: list[int] = []  # transitions made before each segment
         self._transitions: list[Transition] = []
         self._moved = np.zeros((0, 2), dtype=np.int64)
@@ -275,14 +276,14 @@ class Path:
             self._segments.append(segment)
         self.note(transitions)
 
-    def add_all(self, steps: list[Step]) -> None:
+    def add_all(self, log: Log) -> None:
         """Append segments of some length, with one transition at the end of each."""
-        self.add(*steps[0])
-        segments, lam, transitions = zip(*steps[1:], strict=True) if len(steps) > 1 else ((), (), ())
-        self._before.extend(range(len(self._transitions), len(self._transitions) + len(segments)))
-        self._tail.extend(lam)
-        self._transitions.extend(transition for (transition,) in transitions)
-        self._segments.extend(segments)
+        made = log.transitions()
+        self.add(log.segment(0), made[0].lam, made[:1])
+        self._before.extend(range(len(self._transitions), len(self._transitions) + len(made) - 1))
+        self._tail.extend(log.numbers[1:, 0].tolist())
+        self._transitions.extend(made[1:])
+        self._segments.extend_by(log, 1)
 
     def _goes_on(self, segment: Segment) -> bool:
         """Whether this is the second of two segments at the beginning on which b does not change."""
@@ -323,7 +324,21 @@ class Path:
             if self._proof is None:
                 self._proof = self._begin_proof(self._proved)  # the first not yet proved
             first = len(self._segments) - self.n_unproved
-            self._proof.follow(self._pieces(first, min(first + BLOCK, len(self._segments)), self._proved))
+            self._follow(self._proof, first, self._proved)
+
+    def _follow(self, proof: Proof, first: int, begun: int) -> None:
+        """Let a proof go along the next block of segments."""
+        stop = min(first + BLOCK, len(self._segments))
+        done = self._before[max(first - 1, begun)]  # earlier transitions are where the proof begins
+        moves = [(t.point, t.target) for t in self._transitions[done : self._before[stop - 1]]]
+        if proof.may_cut(len(moves)):
+            proof.follow(self._pieces(first, stop, begun))
+            return
+        lam = self._edges(first, stop)
+        edges, E, u, v, numbers = self._segments.stack(first, stop)
+        counts = np.array([0, *(k - done for k in self._before[first:stop])])
+        made = np.array(moves, dtype=np.int64).reshape(-1, 2)
+        proof.follow_block(Stacked(np.stack([lam[:-1], lam[1:], *numbers.T]), edges, E, u, v, counts, made))
 
     def _begin_proof(self, k: int) -> Proof:
         """Return a proof that has come to segment k."""
@@ -349,21 +364,21 @@ class Path:
 
         Segments that were not proved yet are left for later.
         """
+        if not parts:
+            return
         proved, more = len(self._segments) - self.n_unproved, 0
         again: list[int] = []
-        lam: list[float] = []
-        segments: list[Segment] = []
-        before: list[int] = []
-        for k, segment in enumerate(self._segments):
-            own = parts.get(k, [(self.lam[k], segment)])
-            if k in parts and k < proved:
-                again += range(len(segments), len(segments) + len(own))
-                more += len(own) - 1
-            lam += [begin for begin, _ in own]
-            segments += [part for _, part in own]
-            before += [self._before[k]] * len(own)
-        self.lam = np.array([*lam, self.lam[-1]])
-        self._segments, self._before = segments, before
+        for k in sorted(parts):
+            if k < proved:
+                again += range(k + more, k + more + len(parts[k]))
+                more += len(parts[k]) - 1
+        times, begins = np.ones(len(self._segments) + 1, dtype=np.int64), self.lam
+        times[list(parts)] = list(map(len, parts.values()))
+        self.lam, first = np.repeat(begins, times), np.cumsum(times) - times
+        for k, own in parts.items():
+            self.lam[first[k] : first[k] + len(own)] = [begin for begin, _ in own]
+        self._before = np.repeat(self._before, times[:-1]).tolist()
+        self._segments = self._segments.replaced({k: [part for _, part in own] for k, own in parts.items()})
         self._proved += more  # no matter whether the proof or an earlier one has come by
         self._prove_anew(again)
 
@@ -383,8 +398,13 @@ class Path:
     def _edge(self, k: int) -> float:
         return float(self.lam[k]) if k < self.lam.size else self._tail[k - self.lam.size]
 
+    def _edges(self, first: int, stop: int) -> np.ndarray:
+        """Return the lam at both ends of some segments."""
+        size = self.lam.size
+        return np.concatenate([self.lam[first : stop + 1], self._tail[max(first - size, 0) : max(stop + 1 - size, 0)]])
+
     def _pieces(self, first: int, stop: int, begun: int) -> list[Piece]:
-        lam = [self._edge(k) for k in range(first, stop + 1)]
+        lam = self._edges(first, stop).tolist()
         # Earlier transitions are where the proof begins.
         before = pairwise([self._before[max(first - 1, begun)], *self._before[first:stop]])
         return [
@@ -434,7 +454,7 @@ class Path:
             proof = self._begin_proof(0)
             proof.is_read = True
             for first in range(0, len(self._segments), BLOCK):
-                proof.follow(self._pieces(first, min(first + BLOCK, len(self._segments)), begun=0))
+                self._follow(proof, first, begun=0)
         return proof.largest.gap
 
     # Reading.
@@ -457,8 +477,8 @@ class Path:
     @property
     def n_free(self) -> np.ndarray:
         """Points in the elbow, for each breakpoint but the last on the segment that begins there."""
-        sizes = [segment.points.size for segment in self._segments] or [0]
-        return np.array(sizes + sizes[-1:] * bool(self._segments))
+        sizes, _ = self._segments.numbers()
+        return np.append(sizes, sizes[-1:] if sizes.size else 0)
 
     @property
     def events(self) -> list[Any]:
@@ -706,15 +726,18 @@ class Path:
             )
         return self.gram
 
-    def certificates(self, C: np.ndarray, *, precisely: bool = True, from_data: bool = True) -> list[Certificate]:
+    def certificates(
+        self, C: np.ndarray, *, precisely: bool = True, from_data: bool = True, betas: list[np.ndarray] | None = None
+    ) -> list[Certificate]:
         """Certify a few C at once, so that the kernel matrix is read once for all of them.
 
         Those of which rounding is the larger part are computed again in twice the precision, ``from_data`` with their kernel
-        values.
+        values.  ``betas`` are the coefficients there, if they are known.
         """
         gram = self._known_gram()
         problems = [self.problem_at(float(c)) for c in C]
-        betas = [np.clip(self.beta_at(float(c)), p.lower, p.upper) for c, p in zip(C, problems, strict=True)]
+        betas = [self.beta_at(float(c)) for c in C] if betas is None else betas
+        betas = [np.clip(beta, p.lower, p.upper) for beta, p in zip(betas, problems, strict=True)]
         residuals = [p.target - f for p, f in zip(problems, np.stack(betas) @ gram.full(), strict=True)]
         found = [p.certify(b, r) for p, b, r in zip(problems, betas, residuals, strict=True)]
         return [
@@ -908,18 +931,14 @@ class Path:
         dict of str to array
             What ``from_dict`` takes.
         """
-        sizes = np.array([s.points.size for s in self._segments])
-        empty = [np.zeros(0)]
-        joined = [np.concatenate(empty + [getattr(s, name) for s in self._segments]) for name in ("points", "u", "v")]
+        edges, elbow, u, v, numbers = self._segments.stack()
         return {
             "kind": self.kind, "fit_intercept": self.fit_intercept,
             "y": self.y, "rows": self.points.rows, "group": self.points.group, "weight": self.points.weight,
             "centre_products": self.centre_products,
             "squared_centre": self.squared_centre, "share": self.points.share, "norm": self.norm,
-            "start": self.start, "lam": self.lam, "status": self.status, "sizes": sizes,
-            "elbow": joined[0].astype(np.int64), "u": joined[1], "v": joined[2],
-            **{name: np.array([getattr(s, name) for s in self._segments]) for name in ("u0", "v0")},
-            "origin": np.array([s.anchor for s in self._segments]),
+            "start": self.start, "lam": self.lam, "status": self.status, "sizes": np.diff(edges),
+            "elbow": elbow, "u": u, "v": v, "u0": numbers[:, 0], "v0": numbers[:, 1], "origin": numbers[:, 2],
             "before": np.array(self._before, dtype=np.int64), **asdict(self.counts),
             "proved": len(self._segments) - self.n_unproved, "largest_gap": self.proved.gap,
             "largest_gap_C": self.proved.C,
@@ -955,10 +974,10 @@ class Path:
         edges = np.concatenate([[0], np.cumsum(data["sizes"])])
         parts = [slice(a, b) for a, b in pairwise(edges)]
         elbow, u, v = (np.asarray(data[name]) for name in ("elbow", "u", "v"))
-        path._segments = [
+        path._segments = Segments(
             Segment(elbow[s], u[s], v[s], *(float(value) for value in rest))
             for s, *rest in zip(parts, *(np.asarray(data[name]) for name in ("u0", "v0", "origin")), strict=True)
-        ]
+        )
         path._before = [int(k) for k in np.asarray(data["before"])]
         path._transitions = [
             Transition(float(lam), *(int(k) for k in row))

@@ -21,10 +21,12 @@ from zerogap.path.engine import (
     LEFT,
     RIGHT,
     Engine,
+    Log,
     NotStarted,
     Segment,
     Step,
     Transition,
+    balanced,
     optimum,
     segment_between,
 )
@@ -39,6 +41,7 @@ from zerogap.path.tie import entering_points
 from zerogap.path.tolerances import (
     BACKUP_NEAR,
     BACKUP_STEP,
+    CAPPED,
     CLEAR,
     LARGEST_BACKUP,
     LONG,
@@ -89,6 +92,10 @@ class Single:
         status: np.ndarray | None = None,
     ) -> "SingleEngine":
         """Return the engine at lam."""
+        if beta is None and family.is_hinge and family.has_bias:
+            alpha = family.scale(lam) * balanced(family.y, family.w)
+            if float((alpha * gram.diagonal).max()) <= CAPPED:
+                beta = family.y * alpha
         solution = optimum(gram, family, lam, START, beta)
         engine = SingleEngine if family.has_bias else FixedBiasEngine
         return engine(gram, family, lam, solution.beta / family.scale(lam), status)
@@ -182,21 +189,21 @@ class SingleEngine(Engine):
 
     # Many events, one event.
 
-    def steps(self, lam_end: float, max_events: int) -> list[Step]:
+    def steps(self, lam_end: float, max_events: int) -> list[Step] | Log:
         """Pass ordinary events in a compiled loop; where the next one is not, make one step."""
         if self._degenerate_steps > MAX_DEGENERATE or self._last_one_is_outside():
             return self._jump(lam_end)
-        made = []
+        made = None
         if self._degenerate_steps == 0 and not self._is_special:
             most = min(max_events, REFRESH_EVERY - self.counts.events % REFRESH_EVERY)
             if self.lines.is_stale and not self.family.is_hinge:  # else the compiled loop solves for them
                 self._renew(lam_end)
             # Where lines have to be exact at every event, each is a step of its own.
-            made = [] if self.lines.is_fine else self._pass_ordinary(lam_end, most)
-        if not made:
-            self._is_special = False
-            made = super().steps(lam_end, max_events)
-        return made
+            made = None if self.lines.is_fine else self._pass_ordinary(lam_end, most)
+        if made is not None:
+            return made
+        self._is_special = False
+        return super().steps(lam_end, max_events)
 
     def _renew(self, lam_end: float) -> None:
         """Solve for the lines, and screen for as long as they are to last; ``step`` does so itself where they are long."""
@@ -204,13 +211,13 @@ class SingleEngine(Engine):
         if event.lam >= LONG * self.lam:
             self.lines.screening.screen(self.lam, event.displacement)
 
-    def _pass_ordinary(self, lam_end: float, max_events: int) -> list[Step]:
+    def _pass_ordinary(self, lam_end: float, max_events: int) -> Log | None:
         made, self.lam, self._is_special = self.lines.pass_ordinary(self.lam, lam_end, max_events)
-        if made:
-            self.counts.events += len(made)
-            largest = max(step.segment.points.size for step in made) - self.n_hidden
+        if made is not None:
+            self.counts.events += made.n_segments
+            largest = int(np.diff(made.edges).max()) - self.n_hidden
             self.counts.largest_elbow = max(self.counts.largest_elbow, largest)
-            self._passed = made[-1].segment
+            self._passed = made.segment(made.n_segments - 1)
             self._refresh()
         return made
 
@@ -535,9 +542,10 @@ class FixedBiasEngine(SingleEngine):
 
     def steps(self, lam_end: float, max_events: int) -> list[Step]:
         """Pass events; return the segments without the origin."""
+        made = super().steps(lam_end, max_events)
         return [
             Step(without(segment, self.family.n - 1), lam, transitions)
-            for segment, lam, transitions in super().steps(lam_end, max_events)
+            for segment, lam, transitions in (made.steps() if isinstance(made, Log) else made)
         ]
 
     def _solved(self, lam: float, b: np.ndarray) -> np.ndarray:

@@ -8,6 +8,9 @@ from zerogap.kernels import UNIT
 from zerogap.stopping import PlainGap
 
 # The start.
+CAPPED = (
+    1.0  # decision value that a point at its cap has by itself, its margin: up to this most points are at their caps
+)
 START = PlainGap(1e-12)  # of the solution by SMO; exchanges then end at the optimum, and fewer are left to make
 OPTIMAL = 1e-11  # a violation at the start that is no reason for one more exchange: a hundredth of the promise
 
