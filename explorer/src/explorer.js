@@ -340,7 +340,7 @@ export class Explorer extends View {
   get isSettled() {
     const { cursor, path, samples, setCounts } = this;
     const isLate = cursor.events > (2 / 3) * path.point.length;
-    return isLate && isSettledAt(samples, setCounts[0], cursor.C, cursor.counts[2]);
+    return isLate && isSettledAt(samples, setCounts[0], cursor.C, cursor.counts[2], path.n);
   }
 
   shareOut() {

@@ -81,11 +81,12 @@ function filled(values, isLog) {
   });
 }
 
-const SETTLED = 0.15; // of the points at the cap: fewer have left it since C was a tenth
+const SETTLED = 0.15; // of the points at the cap: no more have left it since C was a tenth
+const FEW = 0.02; // of all points: that many do not count
 
 /** Return whether few points have left the cap since C was a tenth of what it is. */
-export function isSettledAt(samples, capped, C, now) {
+export function isSettledAt(samples, capped, C, now, n) {
   let k = 0;
   while (k + 1 < samples.length && samples[k + 1] <= C / 10) k++;
-  return capped[k] - now <= SETTLED * capped[k];
+  return capped[k] - now <= Math.max(SETTLED * capped[k], FEW * n);
 }
