@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_iris, make_moons
+from sklearn.metrics import r2_score
 
 from zerogap import DualProblem, Gram, OneClassSVMPath, RelativeGap, SVCPath, SVRPath, compare, svm_path
 from zerogap.explorer import geometry
@@ -331,6 +332,50 @@ def test_a_machine_that_takes_all_for_the_larger_class_is_no_compromise(show, tm
     title, text = said_at(page, 900.0)
     assert title == "A larger C changes little here"
     assert "of the 5 of ill, the smaller class" in text
+
+
+def test_a_straight_boundary_does_not_bend_and_beyond_a_hard_margin_nothing_is_better(show, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[:100], np.repeat(["setosa", "versicolor"], 50)
+    straight = show(SVCPath(kernel="linear", C_min=1e-3, C_max=100.0).fit(X, y).explore(tmp_path / "a.html", X, y))
+    for C in (2e-3, 0.3):
+        assert not any(word in said_at(straight, C)[1] for word in ("bends", "smooth"))
+    assert said_at(straight, 99.0)[0] == "Hard margin"
+    assert "up to the end of the range: a larger C changes nothing" in straight.locator(".zg-score-chart small").inner_text()
+    X, y = moons()
+    bent = show(SVCPath(gamma=1.0, C_min=1e-2, C_max=1e5).fit(X, y).explore(tmp_path / "b.html"))
+    assert "bends" in said_at(bent, 9e4)[1]
+    assert "an average of nearly all points" in said_at(bent, 0.05)[1]
+    page = show(SVCPath(gamma=1.0).fit(np.zeros((4, 2)), [0, 1, 0, 1]).explore(tmp_path / "c.html"))
+    assert said_at(page, 1.0)[0] == "No boundary"
+
+
+def test_a_regression_is_flat_by_what_it_explains_and_not_by_the_width_of_its_tube(show, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (60, 2))
+    y = 3.0 * X[:, 0] + rng.standard_normal(60)  # nearly all errors are beyond a tube of 0.01
+    model = SVRPath(kernel="linear", epsilon=0.01, C_min=1e-5, C_max=1.0).fit(X, y)
+    page = show(model.explore(tmp_path / "page.html", X, y))
+    for C, expected in ((2e-5, "Small C: a flat model"), (0.05, "Medium C: the outline")):
+        share = r2_score(y, model.predict(X, C=C))
+        assert (share < 0.3) == (expected == "Small C: a flat model")
+        assert said_at(page, C)[0] == expected
+        np.testing.assert_allclose(page.evaluate("zerogap.explained"), share, atol=1e-9)
+    assert "target above its prediction" in page.locator(".zg-classes").inner_text()
+
+
+def test_charts_have_no_slopes_that_are_not_there(show, tmp_path):
+    """Two points: one event; then both coefficients fall as 1 / C, and no set changes."""
+    model = SVCPath(gamma=2.0).fit([[0.0, 0.0], [1.0, 1.0]], [0, 1])
+    page = show(model.explore(tmp_path / "page.html"))
+    C, shares, sizes = page.evaluate("[zerogap.samples, zerogap.trajectories[0], zerogap.setCounts[1]]")
+    C = np.array(C)
+    kink = 1.0 / (1.0 - np.exp(-4.0))  # beta (K11 - K12) = 1
+    np.testing.assert_allclose(shares, np.minimum(kink / C, 1.0), atol=1e-9)
+    assert np.diff(np.log10(C)).max() < 0.05
+    assert (np.array(sizes) == np.where(kink * (1 - 1e-9) > C, 1, 2)).all()
+    assert page.evaluate("zerogap.sets.options.series.every((one) => one.paths)")
+    assert "1 event ·" in page.locator(".zg-sub").inner_text()
 
 
 def test_a_page_says_that_it_shows_one_pair_of_several(show, tmp_path):

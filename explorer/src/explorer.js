@@ -10,17 +10,18 @@ import { LineCursor, LinePath } from "./lines.js";
 import { MODES } from "./modes.js";
 import { Cursor, Path } from "./path.js";
 import { featureLine, featurePlane, principalPlane, rangeOf, waysOf } from "./planes.js";
-import { classesOf, gapInWords, largest, ranked, samplesOf, scoreAt } from "./reading.js";
+import { classesOf, gapInWords, isSettledAt, largest, ranked, samplesOf, scoreAt } from "./reading.js";
 import { paletteOf, Scene } from "./scene.js";
 import { certificate, certificateOfOneClass, certificateOfTube, Sum } from "./sum.js";
 import { View } from "./view.js";
-import { count, number, some, value } from "./words.js";
+import { count, isHard, number, some, value } from "./words.js";
 
 const SHOWN = 40; // points in the chart of coefficients
 const NEAR = 14; // pixels
 const LIST_EVERY = 250; // milliseconds between two looks at the list while things move
 const AFFORDABLE = 5; // milliseconds a frame, for the values of all training points
 
+const MANY_PAIRS = 10; // more are not looked through for their ends
 const CURVE = 240; // points of a curve over one feature
 const FIT = "On the diagonal the prediction is the target; within the band it is no further from it than epsilon.";
 
@@ -52,19 +53,19 @@ export class Explorer extends View {
 
   show(k, C) {
     const data = (this.data = this.payload.paths[k]);
-    const path = (this.path = data.lines ? new LinePath(data.lines) : new Path(data.path));
-    this.cursor = this.newCursor();
+    const path = (this.path = pathOf(data));
+    this.cursor = newCursor(path);
     this.mode = MODES[data.isApproximate ? "approximate" : (data.mode ?? "classes")];
     this.training = amongPoints(data);
     this.training &&= new Sum(this.training, path.n);
     this.trainingCost = 1;
-    this.selected = this.decisions = this.sizes = null;
+    this.selected = this.decisions = this.sizes = this.explained = null;
     this.listed = 0;
     const features = data.features ? ` · ${some(data.features.d, "feature", "features")}` : "";
     const points =
       data.total > path.n ? `${count(data.total)} rows, ${count(path.n)} distinct points` : `${count(path.n)} points`;
     this.find(".zg-sub").textContent =
-      `${points}${features} · ${data.kernel.words} · ${data.isApproximate ? `${count(path.C.length)} solutions` : `${count(path.point.length)} events`} · ` +
+      `${points}${features} · ${data.kernel.words} · ${data.isApproximate ? some(path.C.length, "solution", "solutions") : some(path.point.length, "event", "events")} · ` +
       `${path.parameter} from ${value(path.C[0])} to ${value(path.C[path.segments])}`;
     this.find(".zg-main").innerHTML = BODY;
     this.fillStats();
@@ -77,6 +78,7 @@ export class Explorer extends View {
     this.find(".zg-proved").textContent = `Proven by zerogap for every ${path.parameter} of this path, rounding included: ${proved}${data.isApproximate ? ", an approximate path" : ""}.`;
     this.find(".zg-approximate").hidden = !data.isApproximate;
     this.find(".zg-approximate").textContent = `approximate: within a relative gap of ${number(data.gap)} at every C`;
+    this.find(".zg-slide").title = `marks: ${data.isApproximate ? "solutions" : "events"}${data.best ? "; coloured: the best score" : ""}; arrow keys go from one to the next, space plays`;
     this.fillLegend();
     this.fillWays();
     this.makeCharts();
@@ -85,17 +87,13 @@ export class Explorer extends View {
     this.setC(C ?? data.opening?.value ?? (path.isLog ? 10 ** middle : middle));
   }
 
-  newCursor() {
-    return this.data.lines ? new LineCursor(this.path) : new Cursor(this.path);
-  }
-
   /** Return where a value is on the slider. */
   onSlider(value) {
     return this.path.isLog ? Math.log10(value) : value;
   }
 
   fillStats() {
-    this.find(".zg-lead").textContent = this.mode.lead(this.path.parameter);
+    this.find(".zg-lead").textContent = `${this.mode.lead(this.path.parameter)}. Drag the slider, or press play.`;
     const score = this.find(".zg-score");
     for (const [name, words] of this.mode.stats) {
       const one = document.createElement("div");
@@ -115,12 +113,12 @@ export class Explorer extends View {
       : solutionList(place, path, (k) => this.jumpToSolution(k));
     this.find(".zg-events span").textContent = isKnown ? "Events" : "Solutions computed";
     this.find(".zg-events small").textContent = isKnown
-      ? `${count(path.point.length)}, click to jump`
+      ? path.point.length ? `${count(path.point.length)}, click to jump` : "none: no point changes its set"
       : `${count(path.C.length)}, click to jump; between two of them it is not known where points change sets`;
   }
 
   fillLegend() {
-    const [negative, positive] = this.mode.sides(this.data);
+    const [negative, positive] = this.mode.sides(this.data, this.way);
     const [circle, triangle] = this.mode.marks ?? ["● ", "▲ "];
     this.find(".zg-sets").innerHTML = this.mode.legend
       .map(([set, name, what]) => `<li><i class="zg-dot zg-set-${set}"></i><span><b>${name}</b> ${what}</span></li>`)
@@ -159,6 +157,7 @@ export class Explorer extends View {
     if (way === "features" && a === b) b = (a + 1) % data.features.columns.length;
     this.way = way;
     this.find(".zg-way").value = way;
+    this.fillLegend();
     this.find(".zg-pick").hidden = way !== "features" || data.features.columns.length === 2;
     this.find(".zg-region")?.closest("ul").classList.toggle("zg-no-regions", way === "curve" || way === "fit");
     if (way === "features") [this.find(".zg-a").value, this.find(".zg-b").value] = [a, b];
@@ -290,6 +289,7 @@ export class Explorer extends View {
   /** Tell what follows from the decision values of all training points. */
   evaluate() {
     const known = (this.known = this.training ? this.evaluated() : null);
+    this.explained = known?.explained ?? this.explained;
     const unknown = this.training ? "…" : "–";
     const name = this.path.parameter;
     write(this.find(".zg-gap"), known ? gapInWords(known, name) : this.training ? `Evaluating the gap at this ${name} …` : "");
@@ -326,15 +326,21 @@ export class Explorer extends View {
     return this.data.epsilon ?? this.C;
   }
 
+  /** Return the mean error, and the share of the targets' variance that is explained. */
   meanError() {
     const { target } = this.data;
     const { weight } = this.path;
-    let [sum, total] = [0, 0];
-    this.decisions.forEach((f, i) => {
-      sum += weight[i] * Math.abs(f - target[i]);
-      total += weight[i];
-    });
-    return { error: number(sum / total) };
+    const mean = (of) => target.reduce((sum, t, i) => sum + weight[i] * of(t, this.decisions[i]), 0) / weight.reduce((a, b) => a + b, 0);
+    const middle = mean((t) => t);
+    const explained = 1 - mean((t, f) => (f - t) ** 2) / mean((t) => (t - middle) ** 2);
+    return { error: number(mean((t, f) => Math.abs(f - t))), explained };
+  }
+
+  /** Return whether most of what happens on this path has happened, and little has of late. */
+  get isSettled() {
+    const { cursor, path, samples, setCounts } = this;
+    const isLate = cursor.events > (2 / 3) * path.point.length;
+    return isLate && isSettledAt(samples, setCounts[0], cursor.C, cursor.counts[2], path.n);
   }
 
   shareOut() {
@@ -489,9 +495,9 @@ export class Explorer extends View {
       ...over,
       data: [this.samples, ...this.setCounts],
       series: [
-        { colour: "left", width: 2 },
-        { colour: "elbow", width: 2 },
-        { colour: "right", width: 2, dash: [4, 3] },
+        { colour: "left", width: 2, paths: stepped },
+        { colour: "elbow", width: 2, paths: stepped },
+        { colour: "right", width: 2, dash: [4, 3], paths: stepped },
       ],
     });
     this.charts = [this.sets, this.coefficients];
@@ -508,10 +514,11 @@ export class Explorer extends View {
     const intervals = this.data.best.map(([a, b]) => (a === b ? value(a) : `${value(a)} to ${value(b)}`));
     const more = intervals.length > 3 ? ` and ${intervals.length - 3} more` : "";
     const { best, bestScore, opening } = this.data;
+    const where = best.length === 1 && best[0][0] === best[0][1] ? `at ${over.xName} =` : `for ${over.xName} in`;
     const isAtEnd = best.length && best.at(-1)[1] >= this.path.C[this.path.segments] * (1 - 1e-9);
     this.find(".zg-score-chart small").textContent =
-      `best ${number(bestScore, 4)} for ${over.xName} in ${intervals.slice(0, 3).join(", ")}${more}` +
-      `${isAtEnd && this.path.isLog ? `, up to the end of the range: a larger ${over.xName} may be better` : ""}` +
+      `best ${number(bestScore, 4)} ${where} ${intervals.slice(0, 3).join(", ")}${more}` +
+      `${isAtEnd && this.path.isLog ? `, up to the end of the range: a larger ${over.xName} ${this.endsHard() ? "changes nothing" : "may be better"}` : ""}` +
       `${opening ? `. Opened at ${value(opening.value)}, ${opening.words}.` : ""}`;
     this.charts.push(
       new Chart(this.find(".zg-score-chart div"), {
@@ -526,9 +533,20 @@ export class Explorer extends View {
     );
   }
 
+  /** Return whether no point of any pair is at its cap where the range ends: beyond it nothing changes. */
+  endsHard() {
+    const { paths } = this.payload;
+    if (paths.length > MANY_PAIRS || paths.some((data) => data.isApproximate)) return false;
+    return paths.map(pathOf).every((path) => {
+      const cursor = newCursor(path);
+      cursor.moveTo(path.C[path.segments]);
+      return isHard(cursor);
+    });
+  }
+
   /** Return the shares of some points at the samples; the sizes of the sets are noted on the way. */
   follow(points) {
-    const cursor = this.newCursor();
+    const cursor = newCursor(this.path);
     this.setCounts = [[], [], []];
     const found = points.map(() => []);
     for (const C of this.samples) {
@@ -592,6 +610,10 @@ export class Explorer extends View {
     };
   }
 }
+
+const pathOf = (data) => (data.lines ? new LinePath(data.lines) : new Path(data.path));
+
+const newCursor = (path) => (path instanceof LinePath ? new LineCursor(path) : new Cursor(path));
 
 function write(element, text) {
   if (element.textContent !== text) element.textContent = text;

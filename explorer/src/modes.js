@@ -3,6 +3,8 @@
 import { classesAt, count, number, setName, some, story } from "./words.js";
 
 const PRICE = "C is the price of an error";
+const FLAT = 0.3; // of the targets' variance: a regression that explains less is flat
+const CLOSE = 0.7; // and one that explains more follows them
 
 const classes = {
   lead: () => PRICE,
@@ -18,7 +20,7 @@ const classes = {
     [0, "outside", "no influence"],
   ],
   sides: (data) => data.labels,
-  story: (view) => story(view.cursor, view.data.labels, view.known),
+  story,
   setOf: (view, i) => setName(view.cursor.status[i]),
   nameOf: (view, i) => `, ${view.data.labels[view.path.y[i] > 0 ? 1 : 0]}`,
 };
@@ -46,16 +48,25 @@ const approximate = {
   setOf: (view, i) => ["at zero", "between the bounds", "at the cap"][view.cursor.status[i]],
 };
 
-const BY_COST = [
-  ["Small C: a flat curve", "Errors are cheap, so the curve hardly bends."],
-  ["Medium C: the outline", "Errors cost something, and the curve follows in outline."],
-  ["Large C: the curve follows", "Errors are expensive, so the curve bends to the points."],
+const byCost = (it) => [
+  [`Small C: a flat ${it}`, `Errors are cheap, so the ${it} stays near a constant.`],
+  ["Medium C: the outline", `Errors cost something, and the ${it} follows the points in outline.`],
+  [`Large C: the ${it} follows`, `Errors are expensive, so the ${it} goes after the points.`],
 ];
-const BY_WIDTH = [
+const byWidth = (it) => [
   ["A narrow tube", "Hardly any error is free: most points have a say."],
   ["A tube of medium width", "Small errors are free, larger ones cost."],
-  ["A wide tube", "Most errors are free: few points have a say, and the curve is simple."],
+  ["A wide tube", `Most errors are free: few points have a say, and the ${it} is simple.`],
 ];
+
+const rankOf = (outside) => (outside > 0.6 ? 0 : outside > 0.25 ? 1 : 2);
+
+// A narrow tube leaves many points outside at any C: whether a model is flat is seen by what it explains of the targets.
+const rankOfFit = (outside, explained) =>
+  explained < FLAT ? 0 : outside <= 0.25 || (outside <= 0.6 && explained >= CLOSE) ? 2 : 1;
+
+/** Return what a regression is called. */
+const nounOf = ({ features, kernel }) => (features?.d !== 1 ? "model" : kernel.name === "linear" ? "line" : "curve");
 
 const tube = {
   lead: (parameter) => (parameter === "C" ? PRICE : "epsilon is the error that costs nothing"),
@@ -70,7 +81,10 @@ const tube = {
     [2, "outside the tube", "at the cap C"],
     [0, "inside", "no influence"],
   ],
-  sides: () => ["inside, or below the curve", "above the curve"],
+  sides: (data, way) =>
+    way === "fit"
+      ? ["inside, or target below its prediction", "target above its prediction"]
+      : ["inside, or below the curve", "above the curve"],
   story(view) {
     const { counts } = view.cursor;
     const [inside, edge, outside] = counts;
@@ -81,10 +95,11 @@ const tube = {
     if (inside + edge === n) return ["The tube holds every point", `No error costs anything. ${facts}`];
     if (inside === 0 && view.epsilon === 0) return ["No tube", `Every error costs. ${count(edge)} of ${count(n)} points are met exactly.`];
     const share = outside / n;
-    if (view.path.parameter === "C" && share > 0.25 && view.cursor.events > (2 / 3) * view.path.point.length)
+    if (view.path.parameter === "C" && share > 0.25 && view.isSettled)
       return ["A larger C changes little here", `Most changes are behind, and still many errors cost something. ${facts}`];
-    const rank = share > 0.6 ? 0 : share > 0.25 ? 1 : 2;
-    const [title, why] = (view.path.parameter === "C" ? BY_COST : BY_WIDTH)[rank];
+    const isOverC = view.path.parameter === "C";
+    const rank = isOverC && Number.isFinite(view.explained) ? rankOfFit(share, view.explained) : rankOf(share);
+    const [title, why] = (isOverC ? byCost : byWidth)(nounOf(view.data))[rank];
     return [title, `${why} ${facts}`];
   },
   setOf: (view, i) => view.path.sets[view.cursor.set[i]],

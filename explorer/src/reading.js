@@ -3,6 +3,7 @@
 import { number } from "./words.js";
 
 const SAMPLES = 500; // of a chart
+const FILLED = 150; // parts of a chart's width without a gap
 
 export function gapInWords({ gap, primal, dual }, parameter) {
   const objectives = `primal ${number(primal, 6)}, dual ${number(dual, 6)}`;
@@ -55,7 +56,7 @@ function intervalOf(edges, value) {
   return low;
 }
 
-/** Return C at which charts are drawn: every breakpoint and the middles between, or some breakpoints where they are many. */
+/** Return C at which charts are drawn: every breakpoint, and others between, or some breakpoints where they are many. */
 export function samplesOf(path) {
   const found = [];
   const every = Math.max(1, Math.ceil(path.segments / SAMPLES));
@@ -64,5 +65,28 @@ export function samplesOf(path) {
     found.push(path.C[k]);
   }
   if (found.at(-1) < path.C[path.segments]) found.push(path.C[path.segments]);
-  return found.filter((C, k) => !k || C > found[k - 1]);
+  return filled(found.filter((C, k) => !k || C > found[k - 1]), path.isLog);
+}
+
+/** Return values with others between those that are far apart: over log C no line of 1 / C is straight. */
+function filled(values, isLog) {
+  const [at, back] = isLog ? [Math.log, Math.exp] : [Number, Number];
+  const widest = (at(values.at(-1)) - at(values[0])) / FILLED;
+  return values.flatMap((v, k) => {
+    if (!k) return [v];
+    const from = at(values[k - 1]);
+    const gap = at(v) - from;
+    const parts = Math.ceil(gap / widest);
+    return [...Array.from({ length: Math.max(parts - 1, 0) }, (_, j) => back(from + (gap * (j + 1)) / parts)), v];
+  });
+}
+
+const SETTLED = 0.15; // of the points at the cap: no more have left it since C was a tenth
+const FEW = 0.02; // of all points: that many do not count
+
+/** Return whether few points have left the cap since C was a tenth of what it is. */
+export function isSettledAt(samples, capped, C, now, n) {
+  let k = 0;
+  while (k + 1 < samples.length && samples[k + 1] <= C / 10) k++;
+  return capped[k] - now <= Math.max(SETTLED * capped[k], FEW * n);
 }

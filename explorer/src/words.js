@@ -21,8 +21,10 @@ export function some(k, one, many) {
 }
 
 /** Say in one or two sentences what C does here. */
-export function story(cursor, labels, known) {
+export function story({ cursor, data, known, isSettled }) {
   const { counts, path } = cursor;
+  const { labels } = data;
+  const isLinear = data.kernel.name === "linear"; // its boundary is straight, whatever C is
   const [right, elbow, left] = counts;
   const held = `${some(elbow, "point lies", "points lie")} exactly on the margin`;
   if (isHard(cursor)) {
@@ -31,6 +33,8 @@ export function story(cursor, labels, known) {
       `No point violates its margin any more, so a larger C changes nothing. ${held} and ${elbow === 1 ? "holds" : "hold"} the boundary alone.`,
     ];
   }
+  if (known?.margin === Infinity)
+    return ["No boundary", "The model is a constant here: as this kernel sees them, the two classes cancel each other out."];
   const classes = classesAt(cursor, labels, known);
   const inside = `${some(left, "point is", "points are")} inside the margin or on the wrong side`;
   const [small, large] = classes;
@@ -41,10 +45,9 @@ export function story(cursor, labels, known) {
     ];
   }
   const share = Math.max(small.capped / small.size, large.capped / large.size);
-  const isLate = cursor.events > (2 / 3) * path.point.length; // most of what happens on this path has happened
   const ofSmall =
     large.size > 2 * small.size ? `, ${count(small.capped)} of them of the ${count(small.size)} of ${small.label}, the smaller class` : "";
-  if (share >= 0.3 && isLate)
+  if (share >= 0.3 && isSettled)
     return [
       "A larger C changes little here",
       `Most changes are behind, and still ${inside}${ofSmall}: up to C = ${value(path.C[path.segments])} the classes overlap. ${held}.`,
@@ -52,7 +55,7 @@ export function story(cursor, labels, known) {
   if (share >= 0.6)
     return [
       "Small C: errors are cheap",
-      `The margin is wide and many errors are allowed: ${inside}, of ${count(path.n)}${ofSmall}. The boundary is smooth, an average of ${ofSmall ? "these" : "nearly all points"}.`,
+      `The margin is wide and many errors are allowed: ${inside}, of ${count(path.n)}${ofSmall}. The boundary is ${isLinear ? "" : "smooth, "}an average of ${left + elbow < 0.9 * path.n ? "these" : "nearly all points"}.`,
     ];
   if (share >= 0.3)
     return [
@@ -66,12 +69,12 @@ export function story(cursor, labels, known) {
     ];
   return [
     "Large C: errors are expensive",
-    `The margin is narrow and the boundary bends around single points: only ${inside}, ${held}. The other ${count(right)} have no influence.`,
+    `The margin is narrow and ${isLinear ? "few points decide where the boundary is" : "the boundary bends around single points"}: only ${inside}, ${held}. The other ${count(right)} have no influence.`,
   ];
 }
 
 /** Return whether no coefficient is at its cap. */
-function isHard({ counts, path, dense, elbow, b }) {
+export function isHard({ counts, path, dense, elbow, b }) {
   const isFree = (b, i) => b / path.cap[i] < 1 - 1e-9;
   return counts[2] === 0 && (dense ? dense.every((b, i) => isFree(Math.abs(b), i)) : elbow.every((i, j) => isFree(b[j], i)));
 }

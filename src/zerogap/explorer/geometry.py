@@ -34,7 +34,7 @@ def described(gram: Gram, X: Any, y: np.ndarray, feature_names: Any = None) -> d
     is_known = type(kernel) in KNOWN and points is not None
     if points is not None:
         found |= _features(points, kernel, y, _names(feature_names, points.shape[1]), is_known=is_known)
-    found["ordinate"] = _ordinate(gram, points)
+    found["ordinate"] = _ordinate(gram, points, feature_names)
     is_whole = points is not None and points.size <= COORDINATES
     if not (is_known and is_whole) and gram.n**2 <= KERNEL_VALUES:
         found["gram"] = array(gram.full())
@@ -167,11 +167,11 @@ def _grid(
     }  # fmt: skip
 
 
-def _ordinate(gram: Gram, points: np.ndarray | None) -> dict[str, Any]:
+def _ordinate(gram: Gram, points: np.ndarray | None, names: Any) -> dict[str, Any]:
     """Return a coordinate to tell points apart by beside their decision values: the first principal component, or the row."""
     if points is None:
         return {"values": array(np.arange(gram.n)), "name": "number of the point"}
     if points.shape[1] == 1:
-        return {"values": array(points[:, 0]), "name": "feature"}
+        return {"values": array(points[:, 0]), "name": _names(names, 1)[0]}
     axes, _ = principal_axes(points)
     return {"values": array((points - points.mean(axis=0)) @ axes[0]), "name": "first principal component"}
