@@ -729,12 +729,12 @@ class Gram:
         """
         if self.kernel.is_linear:
             return self._by_weights(points, change)[at]
-        limits.check()
         is_kept = self._slot[points] >= 0
         if is_kept.any():
             product = self._kept_product(self._slot[points[is_kept]], change[is_kept])[at]
             rest = ~is_kept
             return product + self.product(points[rest], change[rest], at) if rest.any() else product
+        limits.check()
         rows = self._prepared if at == EVERYWHERE else self._prepared[at]
         product, is_finite = self._columns.dot(rows, change[:, None], points)
         self._count(len(product) * points.size)

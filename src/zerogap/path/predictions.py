@@ -7,13 +7,13 @@ interval between the breakpoints of all pairs, it changes also where two of thes
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from zerogap.compiled import inline, jit
-from zerogap.path.engine import LEFT, Segment, Transition
+from zerogap.path.engine import LEFT
 from zerogap.path.result import Path
 from zerogap.path.rows import weighted_rows
 
@@ -60,14 +60,16 @@ def _blocks(path: Path, K: np.ndarray, places: np.ndarray) -> Iterator[Block]:
     left = np.flatnonzero(is_left)
     g = weighted_rows(K, places[left], cap[left])
     at_once = max(1, min(SEGMENTS, BLOCK_VALUES // max(K.shape[1], 1)))
-    walk = iter(path.segments())
-    while some := list(islice(walk, at_once)):
-        block, g = _values_of(some, cap, is_left, K, places, g)
+    count = len(path._segments)
+    for first in range(0, count, at_once):
+        block, g = _values_of(path, first, min(first + at_once, count), cap, is_left, K, places, g)
         yield block
 
 
 def _values_of(
-    some: list[tuple[float, float, Segment, list[Transition]]],
+    path: Path,
+    begin: int,
+    stop: int,
     cap: np.ndarray,
     is_left: np.ndarray,
     K: np.ndarray,
@@ -79,19 +81,19 @@ def _values_of(
     g is what the points at their caps make.  Of those that move on one of the segments, or between two, B has how far their
     coefficients are from what they are in g: F = g + B K + bias.
     """
-    ends = np.array([one[:2] for one in some])
-    lines = np.array([one[2][3:] for one in some])
-    points, u, v = (np.concatenate([one[2][k] for one in some]) for k in range(3))
-    edges = np.cumsum([0, *(one[2].points.size for one in some)])
-    made = [(k, t.point, int(t.target == LEFT) - int(t.origin == LEFT)) for k, one in enumerate(some) for t in one[3]]
-    moves = np.array(made, dtype=np.int64).reshape(-1, 3)
+    ends = np.stack([path.lam[begin:stop], path.lam[begin + 1 : stop + 1]], axis=1)
+    edges, points, u, v, lines = path._segments.stack(begin, stop)
+    before = [path._before[begin - 1] if begin else 0, *path._before[begin:stop]]
+    made = [(t.point, int(t.target == LEFT) - int(t.origin == LEFT)) for t in path._transitions[before[0] : before[-1]]]
+    number = np.repeat(np.arange(stop - begin), np.diff(before))
+    moves = np.column_stack([number, np.array(made, dtype=np.int64).reshape(-1, 2)])
     is_moving = np.zeros(cap.size, dtype=np.bool_)
     is_moving[points] = is_moving[moves[:, 1]] = True
     movers, column = np.flatnonzero(is_moving), np.cumsum(is_moving) - 1
     own = cap[movers]
     in_g = np.where(is_left[movers], own, 0.0)
     # A row for either end of every segment, and one for g behind them; a column for each mover, for the bias and for g.
-    B, first = np.empty((2 * len(some) + 1, movers.size + 2)), np.empty(len(some), dtype=np.int64)
+    B, first = np.empty((2 * len(ends) + 1, movers.size + 2)), np.empty(len(ends), dtype=np.int64)
     count = _coefficients(ends, lines, edges, column[points], u, v, moves, column, own, in_g, B, first)
     is_left[movers] = in_g + B[count, :-2] != 0.0
     values = B[: count + 1] @ np.concatenate([K[places[movers]], np.ones((1, g.size)), g[None]])
