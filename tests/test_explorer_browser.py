@@ -341,7 +341,10 @@ def test_a_straight_boundary_does_not_bend_and_beyond_a_hard_margin_nothing_is_b
     for C in (2e-3, 0.3):
         assert not any(word in said_at(straight, C)[1] for word in ("bends", "smooth"))
     assert said_at(straight, 99.0)[0] == "Hard margin"
-    assert "up to the end of the range: a larger C changes nothing" in straight.locator(".zg-score-chart small").inner_text()
+    assert (
+        "up to the end of the range: a larger C changes nothing"
+        in straight.locator(".zg-score-chart small").inner_text()
+    )
     X, y = moons()
     bent = show(SVCPath(gamma=1.0, C_min=1e-2, C_max=1e5).fit(X, y).explore(tmp_path / "b.html"))
     assert "bends" in said_at(bent, 9e4)[1]
