@@ -71,7 +71,7 @@ export class Replay extends View {
     const main = this.find(".zg-main");
     main.classList.add("zg-race");
     main.innerHTML = `<section class="zg-card zg-lesson"><p>All solvers look for the same boundary. Watch how they get there: press play, or drag.</p>
-      <ul class="zg-legend"><li><i class="zg-dot zg-set-1"></i><span><b>free</b> between its bounds</span></li><li><i class="zg-dot zg-set-2"></i><span><b>at its cap</b></span></li>
+      <ul class="zg-legend"><li><span>● ▲ the two classes</span></li><li><i class="zg-dot zg-set-1"></i><span><b>free</b> between its bounds</span></li><li><i class="zg-dot zg-set-2"></i><span><b>at its cap</b></span></li>
       <li><i class="zg-dot zg-set-0"></i><span><b>zero</b> no support vector</span></li></ul></section>
       <div class="zg-runs"></div>
       <section class="zg-card zg-chart zg-gap-chart"><h3>Relative duality gap</h3><div></div></section>`;
