@@ -4,7 +4,7 @@ Some thousand points: the whole kernel matrix at once, whose tiles are cheaper t
 which points are free far sooner than what their coefficients are.  So the free points are then solved for directly, and the
 few that pairs have filed in the wrong set are exchanged (``ActiveSet``).  Where the pairs that are left cost less than the
 factor of the free points, pairs go on.  More points, or more than memory holds: a guess from a sample, then parts of some
-thousand points, whose rows are used once and not kept.
+thousand points.  Rows are used once and not kept, but for those of free points that will move again, if memory is left.
 A linear kernel on more points than features is solved for its vector w (``linear.Descent``), without the matrix.  So are sparse
 points with many features, by sweeps (``linear_cd``), as long as these take no longer than the matrix would.
 """
