@@ -221,14 +221,14 @@ def test_settings_of_dask_are_as_they_were_after_two_fits_at_once():
     import dask
 
     name = "distributed.admin.large-graph-warning-threshold"
-    before = dask.config.get(name)
+    before = dask.config.get(name, None)
     one, other = cluster.quietly(), cluster.quietly()
     one.__enter__()
     other.__enter__()
     one.__exit__(None, None, None)
-    assert dask.config.get(name) != before
+    assert dask.config.get(name, None) != before
     other.__exit__(None, None, None)
-    assert dask.config.get(name) == before
+    assert dask.config.get(name, None) == before
 
 
 def test_limits_hold_while_an_answer_does_not_come(monkeypatch):

@@ -122,7 +122,7 @@ def test_a_sampled_score_has_one_best_interval_drawn():
     score[10:13] = 0.7
     ax = SampledScoreCurve.at(samples, score).plot()
     (span,) = [patch for patch in ax.patches if patch.get_alpha() is None and patch.get_label().startswith("best")]
-    low, high = span.get_x(), span.get_x() + span.get_width()
+    low, high = ax.transData.inverted().transform(span.get_window_extent())[:, 0]
     assert (low, high) == pytest.approx((np.sqrt(samples[9] * samples[10]), np.sqrt(samples[12] * samples[13])))
     assert len(ax.patches) == 1
     assert "other interval" in span.get_label()

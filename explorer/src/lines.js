@@ -74,7 +74,7 @@ export class LineCursor {
     for (let at = path.offset[k + 1]; at < path.offset[k + 2]; at++) {
       this.dense[path.index[at]] += share * (path.new[at] - path.old[at]);
     }
-    this.bias = (1 - share) * path.bias[k] + share * path.bias[k + 1];
+    this.bias = (1 - share) * path.biasBegin[k] + share * path.biasEnd[k];
     this.C = value;
     this.lam = path.isLog ? t : 1;
   }

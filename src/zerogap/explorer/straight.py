@@ -1,7 +1,7 @@
 """Any path as a browser reads it: straight lines from one breakpoint to the next, in the order of the parameter.
 
 With t = 1 / C on a path over C, and t the parameter itself on one over epsilon or nu, the coefficients b are linear in t
-between two breakpoints: b = beta / C over C, else beta.  So is the bias on the same scale.  A breakpoint keeps what is not as
+between two breakpoints: b = beta / C over C, else beta.  So is the bias on the same scale, which may jump at one.  A breakpoint keeps what is not as
 it was at the one before; a segment keeps which points have changed their set.  Where dependent points are exchanged at a
 breakpoint two solutions meet there, with one decision function: any of the two will do.
 """
@@ -39,8 +39,23 @@ def encoded(path: Path) -> dict[str, Any]:
         "start": array(np.searchsorted(codes, sets[0]), "i1"), "point": array(point, "i4"),
         "target": array(target, "i1"), "eventValue": array(at), "before": array(before, "i4"),
         "counts": array(counts, "i4"), "index": array(index, "i4"), "new": array(new),
-        "bias": array([path.bias_in_gram(float(v)) / s for v, s in zip(values, scales, strict=True)]),
+        **_biases(path, values, scales),
     }  # fmt: skip
+
+
+def _biases(path: Path, values: np.ndarray, scales: np.ndarray) -> dict[str, Any]:
+    """Return the bias at both ends of every segment: where all points are at bounds it may jump from one to the next."""
+    segments, lam = [path._segments[k] for k in range(values.size - 1)], path.lam
+    if path.parameter != "C":
+        segments, lam = segments[::-1], lam[::-1]
+    gain = np.array([path.scale_at(float(value)) for value in values])
+    begin, end = (
+        np.array([segment.bias(at) for segment, at in zip(segments, some, strict=True)]) for some in (lam[:-1], lam[1:])
+    )
+    return {
+        "biasBegin": array((begin * gain[:-1] + path.shift()) / scales[:-1]),
+        "biasEnd": array((end * gain[1:] + path.shift()) / scales[1:]),
+    }
 
 
 def _events(path: Path, sets: list[np.ndarray], values: np.ndarray) -> tuple[Any, Any, Any, Any]:
