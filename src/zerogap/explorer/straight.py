@@ -1,9 +1,9 @@
 """Any path as a browser reads it: straight lines from one breakpoint to the next, in the order of the parameter.
 
 With t = 1 / C on a path over C, and t the parameter itself on one over epsilon or nu, the coefficients b are linear in t
-between two breakpoints: b = beta / C over C, else beta.  So is the bias on the same scale, which may jump at one.  A breakpoint keeps what is not as
-it was at the one before; a segment keeps which points have changed their set.  Where dependent points are exchanged at a
-breakpoint two solutions meet there, with one decision function: any of the two will do.
+between two breakpoints: b = beta / C over C, else beta.  So is the bias on the same scale, which may jump at one.  A
+breakpoint keeps what is not as it was at the one before; a segment keeps which points have changed their set.  Where
+dependent points are exchanged at a breakpoint two solutions meet there, with one decision function: any of the two will do.
 """
 
 from itertools import pairwise
