@@ -36,6 +36,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import zerogap
 from zerogap import SVC, SVR, SVCPath, SVCPathCV, SVRPathCV
+from zerogap.estimators import fold_paths
 from zerogap.estimators.cv_curve import cv_curve
 from zerogap.estimators.fold_paths import FoldPath
 from zerogap.estimators.path_cv import Candidate
@@ -589,8 +590,14 @@ def test_all_that_is_known_at_one_C(found):
 # Many at once, limits, and Ctrl-C.
 
 
-def test_threads_find_the_same(found, cancer):
+def test_threads_find_the_same(found, cancer, monkeypatch):
+    ran, begun = set(), fold_paths.Task.on
+    monkeypatch.setattr(fold_paths.Task, "on", lambda *task: ran.add(threading.get_ident()) or begun(*task))
+    SVCPathCV(C_max=100.0, n_jobs=2).fit(*cancer)
+    assert ran == {threading.get_ident()}  # of so few points they would wait for each other
+    monkeypatch.setattr(fold_paths, "WORTH_THREADS", 0)
     other = SVCPathCV(C_max=100.0, n_jobs=2).fit(*cancer)
+    assert len(ran) > 1
     assert other.C_ == found.C_
     np.testing.assert_array_equal(other.cv_curve_.edges, found.cv_curve_.edges)
     np.testing.assert_array_equal(other.cv_curve_.mean.score, found.cv_curve_.mean.score)

@@ -22,6 +22,9 @@ from zerogap import threads
 from zerogap.progress import FORM, bar_delay
 
 CHECKS = 3  # C at which the gap of a path is computed, in equal steps of log C, the last of them its end
+WORTH_THREADS = (
+    500  # points of a fold: of fewer most of the time is that of Python, in which threads wait for each other
+)
 
 
 class Fold(NamedTuple):
@@ -145,7 +148,10 @@ def _results(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[
         return (task.on(rows) for task in tasks)
     # Compiled code lets other threads run, and threads need no copies of the data.
     backend, _ = get_active_backend(prefer="threads")
-    if getattr(backend, "supports_sharedmem", False):  # limits, and Ctrl-C, hold in all of them
+    is_shared = getattr(backend, "supports_sharedmem", False)
+    if is_shared and max(task.fold.train.size for task in tasks) < WORTH_THREADS:
+        return (task.on(rows) for task in tasks)
+    if is_shared:  # limits, and Ctrl-C, hold in all of them
         calls = [delayed(copy_context().run)(task.on, rows) for task in tasks]
     else:  # arrays as arguments of their own, which clusters send once
         calls = [delayed(_work)(task, *rows) for task in tasks]
