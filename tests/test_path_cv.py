@@ -36,7 +36,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import zerogap
 from zerogap import SVC, SVR, SVCPath, SVCPathCV, SVRPathCV
-from zerogap.estimators import fold_paths
+from zerogap.estimators import fold_paths, workers
 from zerogap.estimators.cv_curve import cv_curve
 from zerogap.estimators.fold_paths import FoldPath
 from zerogap.estimators.path_cv import Candidate
@@ -595,7 +595,7 @@ def test_threads_find_the_same(found, cancer, monkeypatch):
     monkeypatch.setattr(fold_paths.Task, "on", lambda *task: ran.add(threading.get_ident()) or begun(*task))
     SVCPathCV(C_max=100.0, n_jobs=2).fit(*cancer)
     assert ran == {threading.get_ident()}  # of so few points they would wait for each other
-    monkeypatch.setattr(fold_paths, "WORTH_THREADS", 0)
+    monkeypatch.setattr(workers, "WORTH_THREADS", 0)
     other = SVCPathCV(C_max=100.0, n_jobs=2).fit(*cancer)
     assert len(ran) > 1
     assert other.C_ == found.C_

@@ -1,30 +1,20 @@
-"""A path for every fold of every candidate: what is held out, and how joblib shares the work.
+"""A path for every fold of every candidate: what is held out, and what is kept.
 
 A task is a candidate, such as a gamma, and a fold.  It knows all it needs: threads of this process, other processes and other
 machines (a Dask or Ray cluster that joblib knows of) do the same work, and find the same to the last digit.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextvars import copy_context
+from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from joblib.parallel import get_active_backend
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
-from tqdm.auto import tqdm
-
-from zerogap import threads
-from zerogap.progress import FORM, bar_delay
 
 CHECKS = 3  # C at which the gap of a path is computed, in equal steps of log C, the last of them its end
-WORTH_THREADS = (
-    500  # points of a fold: of fewer most of the time is that of Python, in which threads wait for each other
-)
 
 
 class Fold(NamedTuple):
@@ -61,6 +51,11 @@ class FoldPath(NamedTuple):
     gap: float  # the largest relative duality gap at a few C
     fit_seconds: float
     score_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """How long all of it took."""
+        return self.fit_seconds + self.score_seconds
 
 
 class Task(NamedTuple):
@@ -128,39 +123,3 @@ def gap_of(path: Any) -> float:
     some = path.value_of(np.geomspace(path.lam[0], path.lam[-1], CHECKS + 1)[1:])
     found = zip(path.certificates(np.unique(some), precisely=False), np.unique(some), strict=True)
     return max(max(at.gap, 0.0) / (abs(at.primal) + path.floor_at(C) or 1.0) for at, C in found)
-
-
-def run(tasks: Sequence[Task], rows: Rows, n_jobs: int | None, *, verbose: bool) -> list[FoldPath]:
-    """Return what every task finds: by joblib, in threads unless another backend was chosen, in the order of the tasks."""
-    form = {"bar_format": FORM, "leave": False, "disable": not verbose, "delay": bar_delay() if verbose else 0.0}
-    bar = tqdm(total=len(tasks), desc=f"{len(tasks)} paths", **form)
-    found = []
-    with bar, threads.several_at_once():
-        for one in _results(tasks, rows, n_jobs):
-            found.append(one)
-            bar.update()
-            bar.set_postfix_str(f"{len(found)} of {len(tasks)}, {sum(f.n_events for f in found):,} events")
-    return found
-
-
-def _results(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[FoldPath]:
-    if len(tasks) == 1 or effective_n_jobs(n_jobs) == 1:
-        return (task.on(rows) for task in tasks)
-    # Compiled code lets other threads run, and threads need no copies of the data.
-    backend, _ = get_active_backend(prefer="threads")
-    is_shared = getattr(backend, "supports_sharedmem", False)
-    if is_shared and max(task.fold.train.size for task in tasks) < WORTH_THREADS:
-        return (task.on(rows) for task in tasks)
-    if is_shared:  # limits, and Ctrl-C, hold in all of them
-        calls = [delayed(copy_context().run)(task.on, rows) for task in tasks]
-    else:  # arrays as arguments of their own, which clusters send once
-        calls = [delayed(_work)(task, *rows) for task in tasks]
-    is_lazy = getattr(backend, "supports_return_generator", False)
-    options: dict[str, Any] = {"return_as": "generator"} if is_lazy else {}
-    return iter(Parallel(n_jobs=n_jobs, prefer="threads", **options)(calls))
-
-
-def _work(task: Task, X: Any, y: np.ndarray, weight: np.ndarray | None) -> FoldPath:
-    """Do a task in another process, or on another machine."""
-    with threads.several_at_once():
-        return task.on(Rows(X, y, weight))

@@ -18,8 +18,9 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, check_X_y, i
 from zerogap import validation
 from zerogap.estimators.base import KernelMachine
 from zerogap.estimators.cv_curve import CVCurve, cv_curve, spread
-from zerogap.estimators.fold_paths import Fold, FoldPath, Rows, Task, run, transformed
+from zerogap.estimators.fold_paths import Fold, FoldPath, Rows, Task, transformed
 from zerogap.estimators.path_points import PathMachine
+from zerogap.estimators.workers import run
 from zerogap.kernels import as_kernel, is_precomputed
 from zerogap.limits import interruptible
 from zerogap.path import ScoreCurve

@@ -95,8 +95,8 @@ class SVCPathCV(ClassifierMixin, PathCV):
         Stop after so many seconds; the paths share the time.  The choice is then among the C that all folds have come to, and a
         ConvergenceWarning says so.
     n_jobs : int, optional
-        Paths at once, as joblib counts them: None is one, -1 all cores.  In threads, unless ``joblib.parallel_config`` chooses
-        another backend.
+        Paths at once, as joblib counts them: None is one, -1 all cores.  In threads, a long search in processes, unless
+        ``joblib.parallel_config`` chooses another backend.
     verbose : bool, default False
         Show progress.
 

@@ -1,0 +1,134 @@
+"""Where the tasks of a search run: one after another, in threads, in other processes, or where joblib was told to.
+
+What a task finds does not depend on it, to the last digit; how long all of them take does.  Threads need no copies and begin at
+once, but wait for each other wherever the time goes into Python.  Processes do not, and take seconds to start: they pay in long
+searches, and in all that follow, as joblib keeps them for a while.  So the first tasks are run here, and tell how long the
+others will take.
+"""
+
+import pickle
+import time
+from collections.abc import Iterator, Sequence
+from contextvars import copy_context
+from typing import Any
+
+from joblib import Parallel, delayed, effective_n_jobs
+from joblib.externals.loky.backend import reduction
+from joblib.parallel import BACKENDS, get_active_backend
+from tqdm.auto import tqdm
+
+from zerogap import threads
+from zerogap.estimators.fold_paths import FoldPath, Rows, Task
+from zerogap.progress import FORM, bar_delay
+
+WORTH_THREADS = 500  # points of a fold: of fewer most of the time is Python's, in which threads wait for each other
+# Seconds of one core that are worth processes which are there, and those that are not: these take about three to start.
+WORTH_WORKERS, WORTH_STARTING = 0.2, 12.0
+KEPT = 240.0  # seconds that processes without work are there for certain; joblib ends them after five minutes
+
+
+class _Started:
+    """What is known of joblib's processes: when they were last used, and how long searches have run without them."""
+
+    def __init__(self) -> None:
+        self._last_used, self._searched = -KEPT, 0.0
+
+    def pay(self, seconds: float) -> bool:
+        """Whether work of so many seconds is worth them.  Who has searched for long will search again."""
+        are_there = time.monotonic() - self._last_used < KEPT
+        return seconds > WORTH_WORKERS if are_there else self._searched + seconds > WORTH_STARTING
+
+    def use(self) -> None:
+        """Note that they are at work."""
+        self._last_used = time.monotonic()
+
+    def note(self, seconds: float) -> None:
+        """Note work that was done without them."""
+        self._searched += seconds
+
+
+_started = _Started()
+
+
+def run(tasks: Sequence[Task], rows: Rows, n_jobs: int | None, *, verbose: bool) -> list[FoldPath]:
+    """Return what every task finds, in the order of the tasks."""
+    form = {"bar_format": FORM, "leave": False, "disable": not verbose, "delay": bar_delay() if verbose else 0.0}
+    bar = tqdm(total=len(tasks), desc=f"{len(tasks)} paths", **form)
+    found = []
+    with bar, threads.several_at_once():
+        for one in _results(tasks, rows, n_jobs):
+            found.append(one)
+            bar.update()
+            bar.set_postfix_str(f"{len(found)} of {len(tasks)}, {sum(f.n_events for f in found):,} events")
+    return found
+
+
+def _results(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[FoldPath]:
+    if len(tasks) == 1 or effective_n_jobs(n_jobs) == 1:
+        return _one_by_one(tasks, rows)
+    backend, _ = get_active_backend(prefer="threads")
+    if not _shares_memory(backend):
+        return _in_processes(tasks, rows, n_jobs)
+    usual, _ = get_active_backend()
+    if _shares_memory(usual):  # somebody has chosen threads, or does several searches at once
+        return _here(tasks, rows, n_jobs)
+    return _where_it_pays(tasks, rows, n_jobs)
+
+
+def _where_it_pays(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[FoldPath]:
+    """Run tasks in this process, a few at first, and the rest in others as soon as it is long enough."""
+    yield tasks[0].on(rows)  # it may have code to load, and tells nothing of the others
+    tasks, count = tasks[1:], 1
+    while tasks:
+        some, tasks = tasks[:count], tasks[count:]
+        seconds = 0.0
+        for found in _here(some, rows, n_jobs):
+            seconds += found.seconds
+            yield found
+        _started.note(seconds)
+        if tasks and _started.pay(len(tasks) * seconds / len(some)) and _can_be_sent(tasks[0]):
+            yield from _in_processes(tasks, rows, n_jobs)
+            return
+        count *= 2
+
+
+def _here(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[FoldPath]:
+    if max(task.fold.train.size for task in tasks) < WORTH_THREADS:
+        return _one_by_one(tasks, rows)
+    # Compiled code lets other threads run.  Limits, and Ctrl-C, hold in all of them.
+    calls = [delayed(copy_context().run)(task.on, rows) for task in tasks]
+    return iter(Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(calls))
+
+
+def _in_processes(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[FoldPath]:
+    """Run tasks in processes of joblib's backend: of this machine, unless it was told of others."""
+    backend, _ = get_active_backend()
+    is_lazy = getattr(backend, "supports_return_generator", False)
+    options: dict[str, Any] = {"return_as": "generator"} if is_lazy else {}
+    for found in Parallel(n_jobs=n_jobs, **options)(delayed(_work)(task, *rows) for task in tasks):
+        if isinstance(backend, BACKENDS["loky"]):
+            _started.use()
+        yield found
+
+
+def _one_by_one(tasks: Sequence[Task], rows: Rows) -> Iterator[FoldPath]:
+    return (task.on(rows) for task in tasks)
+
+
+def _work(task: Task, *rows: Any) -> FoldPath:
+    """Do a task in another process, or on another machine; arrays are arguments of their own, which clusters send once."""
+    with threads.several_at_once():
+        return task.on(Rows(*rows))
+
+
+def _shares_memory(backend: Any) -> bool:
+    return getattr(backend, "supports_sharedmem", False)
+
+
+def _can_be_sent(task: Task) -> bool:
+    """Whether a task can go to another process: functions of a user's, such as kernels and scores, may hold what cannot."""
+    try:
+        reduction.dumps(task)
+    except (pickle.PicklingError, TypeError, AttributeError, ValueError):
+        return False
+    return True
