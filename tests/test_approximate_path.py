@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.preprocessing import StandardScaler
 
 from zerogap import SVC, DualProblem, Gram, Path, Status, SVCPath, load, svm_path
-from zerogap.estimators import svc_path as svc_path_module
+from zerogap.estimators import class_paths
 from zerogap.path import ApproximatePath, approximate, straight_line
 from zerogap.path.proof import LargestGap
 from zerogap.path.straight_line import Anchor, Points, largest_ratio
@@ -522,7 +522,7 @@ def test_the_score_of_every_C_is_that_of_the_approximate_path(model, cancer):
 def test_blocks_of_points_give_the_same_scores(model, cancer, monkeypatch, scoring):
     whole = model.score_curve(*cancer[2:], scoring=scoring)
     decisions = model.decision_function(cancer[2], C=[0.1, 2.0])
-    monkeypatch.setattr(svc_path_module, "BLOCK_BYTES", 8 * 150 * 100)
+    monkeypatch.setattr(class_paths, "BLOCK_BYTES", 8 * 150 * 100)
     parts = model.score_curve(*cancer[2:], scoring=scoring)
     np.testing.assert_allclose(parts.C, whole.C, rtol=1e-9)
     np.testing.assert_array_equal(parts.score, whole.score)

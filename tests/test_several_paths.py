@@ -222,7 +222,7 @@ def test_without_room_for_it_pairs_compute_their_own(monkeypatch):
     X, y = blobs()
     expected = SVCPath(C_max=10.0).fit(X, y)
     monkeypatch.setattr("zerogap.gram.MIN_ROWS", 1)
-    monkeypatch.setattr("zerogap.estimators.svc_path.CACHE", 0.01)
+    monkeypatch.setattr("zerogap.estimators.class_paths.CACHE", 0.01)
     path = SVCPath(C_max=10.0).fit(X, y)
     assert not path._shared.gram.is_complete
     np.testing.assert_allclose(path.decision_function(X, C=3.0), expected.decision_function(X, C=3.0), atol=1e-9)

@@ -128,7 +128,8 @@ def write_page(
 
     held_out = (parts.test, parts.y_test) if parts.y_test.size else (None, None)
     with report.working("writing the page"):
-        payload = model._payload(*held_out, None, None, parts.feature_names, title, chosen)
+        curve, count = model._held_out(*held_out, None, None)
+        payload = model._payload(curve, parts.feature_names, title, chosen, count)
         for data in payload["paths"]:
             data["labels"] = parts.class_names(data["labels"])
         page = shown(payload, file)

@@ -11,12 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.estimators.base import Outcome
 from zerogap.estimators.one_class import OneClassSVM
-from zerogap.estimators.path_points import PathMachine
+from zerogap.estimators.path_machine import OnePath
 from zerogap.path import one_class_path
 from zerogap.solution import Status, Trace
 
 
-class OneClassSVMPath(OutlierMixin, PathMachine):
+class OneClassSVMPath(OutlierMixin, OnePath):
     """One-class support vector machine, solved exactly for every nu from nu_max down to nu_min.
 
     Parameters

@@ -19,7 +19,6 @@ from zerogap import validation
 from zerogap.estimators.base import KernelMachine
 from zerogap.estimators.cv_curve import CVCurve, cv_curve, spread
 from zerogap.estimators.fold_paths import Fold, FoldPath, Rows, Task, transformed
-from zerogap.estimators.path_points import PathMachine
 from zerogap.estimators.workers import run
 from zerogap.kernels import as_kernel, is_precomputed
 from zerogap.limits import interruptible
@@ -380,8 +379,7 @@ class PathCV(KernelMachine):
     def _explored(self, path: Any, feature_names: Any, title: str | None) -> dict[str, Any]:
         """Return what a page of a path over all rows shows."""
         chosen = self.C_, f"chosen by {count(self.cv_curve_.n_folds, 'fold')}"
-        held_out = () if isinstance(path, PathMachine) else (None, None, None)
-        payload = path._payload(*held_out, self.cv_curve_.mean, feature_names, title, chosen)
+        payload = path._payload(self.cv_curve_.mean, feature_names, title, chosen)
         for data in payload["paths"]:
             data["curve"] |= {"of": "cross-validated"}
             if data["curve"]["name"] == ScoreCurve.name:  # a mean has none

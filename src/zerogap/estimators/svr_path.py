@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.estimators.base import Outcome
-from zerogap.estimators.path_points import PathMachine
+from zerogap.estimators.path_machine import OnePath, check_pair
 from zerogap.estimators.svr import SVR
 from zerogap.path import ErrorCurve, error_curve, svr_path
 from zerogap.path.error_curve import SCORINGS
@@ -18,7 +18,7 @@ from zerogap.path.regression import smallest_idle_tube
 from zerogap.solution import Status, Trace
 
 
-class SVRPath(RegressorMixin, PathMachine):
+class SVRPath(RegressorMixin, OnePath):
     """Support vector regression, solved exactly for every C from C_min to C_max, or for every epsilon.
 
     Parameters
@@ -330,8 +330,7 @@ class SVRPath(RegressorMixin, PathMachine):
             The file; or the widget, whose ``C`` or ``epsilon`` is the one under the slider.
         """
         check_is_fitted(self)
-        if (X is None) != (y is None):
-            raise ValueError("Held-out points and their targets go together; pass both X and y, or neither.")
+        check_pair(X, y, "targets")
         if X is not None:
             curve = self.score_curve(X, y, scoring=scoring)
         return super().explore(file, curve=curve, feature_names=feature_names, title=title)
