@@ -88,7 +88,7 @@ def grid(X: np.ndarray, y: np.ndarray, options: argparse.Namespace) -> dict[str,
 
 
 def torchkm(X: np.ndarray, y: np.ndarray, options: argparse.Namespace) -> dict[str, Any]:
-    """The same C and gammas by TorchKM's cross-validation, on the processor."""
+    """The same C and gammas by TorchKM's cross-validation, on the processor, at its own tolerances and number of steps."""
     import torch
     from torchkm.cvksvm import cvksvm
     from torchkm.functions import rbf_kernel
@@ -104,8 +104,7 @@ def torchkm(X: np.ndarray, y: np.ndarray, options: argparse.Namespace) -> dict[s
     for gamma in gammas_of(options.gammas):
         K = rbf_kernel(torch.from_numpy(X), 0.5 * float(gamma))  # exp(-2 sigma |x - z|²)
         model = cvksvm(
-            Kmat=K, y=labels, nlam=C.size, ulam=lam, foldid=torch.from_numpy(parts), nfolds=5, maxit=100_000, gamma=1e-8,
-            device="cpu",
+            Kmat=K, y=labels, nlam=C.size, ulam=lam, foldid=torch.from_numpy(parts), nfolds=5, device="cpu",
         )  # fmt: skip
         model.fit()
         errors = model.cv(model.pred, labels).numpy()
