@@ -66,8 +66,9 @@ def ours(X: np.ndarray, y: np.ndarray, options: argparse.Namespace) -> dict[str,
         )
         return model.fit(X[rows], y[rows])
 
-    with parallel_config("loky"):
-        search(some(y, 400), [0.01, 1.0])  # compiles, also what large elbows need
+    for backend in ("threading", "loky"):
+        with parallel_config(backend):
+            search(some(y, 400), [0.01, 1.0])  # compiles, also what large elbows need
     began = spent()
     model = search(slice(None), gammas_of(options.gammas).tolist())
     return {"score": model.best_score_, "C": model.C_, "gamma": model.gamma_, "events": model.n_events_, **since(began)}
