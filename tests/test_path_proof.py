@@ -17,8 +17,7 @@ from zerogap.path import LP, Single, proof, proving
 from zerogap.path._svm_path import TwoClasses, follow
 from zerogap.path.engine import Segment, Transition
 from zerogap.path.family import Family
-from zerogap.path.proof import Piece, Proof
-from zerogap.path.result import LargestGap
+from zerogap.path.proof import LargestGap, Piece, Proof
 from zerogap.path.store import Segments
 from zerogap.solution import Status
 

@@ -7,8 +7,9 @@ from zerogap.path.error_curve import ErrorCurve, error_curve
 from zerogap.path.hastie import Hastie
 from zerogap.path.lp import LP
 from zerogap.path.one_class import NuEvent, NuPath, one_class_path
+from zerogap.path.record import Event
 from zerogap.path.regression import EpsilonEvent, EpsilonPath, RegressionPath, svr_path
-from zerogap.path.result import Event, Path
+from zerogap.path.result import Path
 from zerogap.path.single import Single
 from zerogap.path.solution_set import SolutionSet
 

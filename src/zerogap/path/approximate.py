@@ -21,7 +21,8 @@ from zerogap.loop import default_max_steps, solve
 from zerogap.path.engine import Transition, segment_between
 from zerogap.path.family import ELBOW, LEFT, RIGHT, Family
 from zerogap.path.proof import LargestGap
-from zerogap.path.result import PRECISE_ABOVE, Path
+from zerogap.path.reading import PRECISE_ABOVE
+from zerogap.path.result import Path
 from zerogap.path.solution_set import SolutionSet
 from zerogap.path.straight_line import Anchor, Points, largest_ratio
 from zerogap.problem import Certificate, DualProblem, Known

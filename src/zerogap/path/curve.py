@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zerogap.path.predictions import Predictions, of_two_classes
-from zerogap.path.result import BEYOND_END, Path
+from zerogap.path.reading import BEYOND_END
+from zerogap.path.result import Path
 from zerogap.wording import count, number
 
 

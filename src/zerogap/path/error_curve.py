@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zerogap import limits, validation
+from zerogap.path.reading import BEYOND_END
 from zerogap.path.regression import EpsilonPath, RegressionPath
-from zerogap.path.result import BEYOND_END
 from zerogap.wording import count, number
 
 SCORINGS = ("neg_mean_squared_error", "neg_mean_absolute_error", "r2")
