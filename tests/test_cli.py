@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from zerogap import SVR, Path, load
 from zerogap.cli import main, pictures, solving
 from zerogap.limits import Exceeded
-from zerogap.path import _svm_path
+from zerogap.path import following
 
 
 def test_fit_runs_on_the_breast_cancer_data(capsys):
@@ -238,7 +238,7 @@ def without_times(lines):
 
 @pytest.mark.filterwarnings("ignore:svm_path was stopped")
 def test_a_path_that_is_interrupted_before_its_first_segment_ends_with_130(monkeypatch, capsys):
-    start, begun = _svm_path._start, []
+    start, begun = following.start_engine, []
 
     def interrupted(path, *arguments):
         begun.append(path)
@@ -247,7 +247,7 @@ def test_a_path_that_is_interrupted_before_its_first_segment_ends_with_130(monke
             raise Exceeded
         start(path, *arguments)
 
-    monkeypatch.setattr(_svm_path, "_start", interrupted)
+    monkeypatch.setattr(following, "start_engine", interrupted)
     assert main(["path"]) == 130
     assert "no solution yet" in capsys.readouterr().out
 

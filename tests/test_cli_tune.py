@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from zerogap.cli import main, pictures
 from zerogap.cli.messages import in_options
 from zerogap.limits import Exceeded
-from zerogap.path import _svm_path
+from zerogap.path import following
 
 RNG = np.random.default_rng(0)
 X = (RNG.standard_normal((60, 2)) * [1.0, 50.0]).round(3)
@@ -228,7 +228,7 @@ def test_a_search_that_ends_early_says_so_in_options():
 
 
 def test_ctrl_c_ends_a_search_with_130(run, monkeypatch):
-    start, begun = _svm_path._start, []
+    start, begun = following.start_engine, []
 
     def interrupted(path, *arguments):
         begun.append(path)
@@ -237,7 +237,7 @@ def test_ctrl_c_ends_a_search_with_130(run, monkeypatch):
             raise Exceeded
         start(path, *arguments)
 
-    monkeypatch.setattr(_svm_path, "_start", interrupted)
+    monkeypatch.setattr(following, "start_engine", interrupted)
     code, _, err = run("tune", "data.csv", *QUICK, "--gamma", "1", "--no-peer")
     assert code == 130
     assert err == "zerogap: interrupted\n"

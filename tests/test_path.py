@@ -21,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from zerogap import SVC, DualProblem, Gram, Path, RelativeGap, SVCPath, datasets, solve, svm_path
 from zerogap.compiled import NO_POINT
-from zerogap.path import _svm_path, single
+from zerogap.path import exactness, single
 from zerogap.path import lines as lines_module
 from zerogap.path.events import pass_ordinary
 from zerogap.path.lines import Lines
@@ -696,10 +696,10 @@ def test_the_closing_check_reads_the_data_only_where_bounds_leave_it_open(monkey
 
     monkeypatch.setattr(Gram, "precise_dot", noted)
     for C_max, sure, expected in ((1e3, 1e-8, set()), (1e5, 1e-8, {False}), (1e5, 1e-10, {False, True})):
-        monkeypatch.setattr(_svm_path, "SURE", sure)
+        monkeypatch.setattr(exactness, "SURE", sure)
         path = svm_path(X, y, C_max=C_max)
         asked.clear()
-        _svm_path._warn_if_rough(path)
+        exactness._warn_if_rough(path)
         assert set(asked) == expected
 
 

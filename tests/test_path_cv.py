@@ -42,7 +42,7 @@ from zerogap.estimators.fold_paths import FoldPath
 from zerogap.estimators.path_cv import Candidate
 from zerogap.kernels import RBF, Linear
 from zerogap.path import ErrorCurve, SampledScoreCurve, ScoreCurve
-from zerogap.path._svm_path import follow
+from zerogap.path.following import follow
 
 UNSURE = 1e-4  # of a decision value: LIBSVM, with tol=1e-8 and kernel values in float32, is this near to the exact one
 

@@ -12,7 +12,7 @@ from sklearn.datasets import make_moons
 
 from zerogap import DualProblem, Gram, SVCPath, svm_path
 from zerogap.active_set import ActiveSet
-from zerogap.path import _svm_path, sets, single, start
+from zerogap.path import exactness, following, sets, single, start
 from zerogap.path.engine import LEFT, RIGHT
 from zerogap.path.family import Family
 from zerogap.path.lines import Lines
@@ -318,8 +318,8 @@ def test_the_start_is_about_the_heavier_class(monkeypatch):
 def test_some_C_at_which_kernel_values_are_looked_at_again_are_inside_segments():
     X, y = np.array([[0.0], [1.0], [3.0]]), np.array([-1, 1, -1])
     path = svm_path(X, y, C_max=50.0)
-    assert 2 < len(path) <= _svm_path.SAMPLES
-    samples = _svm_path._samples(path)
+    assert 2 < len(path) <= exactness.SAMPLES
+    samples = exactness._samples(path)
     for begin, end in itertools.pairwise(path.C):
         assert np.isclose(samples, np.sqrt(begin * end), rtol=1e-12).any()
 
@@ -332,7 +332,7 @@ def test_what_overflows_is_refused_and_nothing_less(size, weight, is_refused):
     family = SimpleNamespace(w=np.full(2, 0.5 * weight))
     path = SimpleNamespace(gram=gram, family=family, scale_at=lambda C: C)
     with pytest.raises(ValueError, match="objective overflows") if is_refused else contextlib.nullcontext():
-        _svm_path._refuse_overflow(path, 1.0)
+        following.refuse_overflow(path, 1.0)
 
 
 def test_kernel_values_that_are_hardly_numbers():

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from zerogap import Gram, Path, Status, SVCPath, limits, svm_path
 from zerogap.active_set import ActiveSet
-from zerogap.path import LP, _svm_path, score_curve, threaded
+from zerogap.path import LP, exactness, score_curve, single, threaded
 from zerogap.path import engine as engine_module
 from zerogap.path import single as single_module
 from zerogap.path.engine import Transition
@@ -89,9 +89,9 @@ def test_what_the_start_has_reached_is_gone_on_with(moons, monkeypatch):
         path = svm_path(*moons)
     monkeypatch.undo()
     limits.heard()
-    starts, solve = [], _svm_path.Single.start
+    starts, solve = [], single.Single.start
     monkeypatch.setattr(
-        _svm_path.Single,
+        single.Single,
         "start",
         lambda self, gram, family, lam, beta=None, status=None: (
             starts.append(beta) or solve(self, gram, family, lam, beta)
@@ -572,7 +572,7 @@ def test_ctrl_c_in_the_final_check_keeps_the_path(moons, monkeypatch):
         limits.check()
         raise AssertionError("the check has not ended")
 
-    monkeypatch.setattr(_svm_path, "_warn_if_rough", pressed)
+    monkeypatch.setattr(exactness, "_warn_if_rough", pressed)
     path = svm_path(*moons, C_max=100.0)
     assert path.status == "complete"
     assert path.largest_gap_ <= 1e-9
@@ -623,7 +623,7 @@ def test_a_path_is_loaded_with_its_own_kernel_matrix_only(moons, tmp_path):
 
 
 def test_warnings_point_to_the_line_that_called(moons, monkeypatch):
-    monkeypatch.setattr(_svm_path, "_promised", lambda *_: -1.0)
+    monkeypatch.setattr(exactness, "_promised", lambda *_: -1.0)
     for call in (lambda: svm_path(*moons, C_max=0.1), lambda: SVCPath(C_max=0.1).fit(*moons)):
         with pytest.warns(RuntimeWarning, match="not exact") as told:
             call()

@@ -14,9 +14,10 @@ from zerogap import SVC, Gram, Path, SVCPath, svm_path
 from zerogap.kernels import as_kernel
 from zerogap.limits import Exceeded
 from zerogap.path import LP, Single, proof, proving
-from zerogap.path._svm_path import TwoClasses, follow
+from zerogap.path.data import TwoClasses
 from zerogap.path.engine import Segment, Transition
 from zerogap.path.family import Family
+from zerogap.path.following import follow
 from zerogap.path.proof import LargestGap, Piece, Proof
 from zerogap.path.store import Segments
 from zerogap.solution import Status

@@ -17,8 +17,8 @@ from zerogap.estimators.path_machine import PathMachine
 from zerogap.gram import Gram
 from zerogap.kernels import Kernel
 from zerogap.path import ApproximatePath, Path, svm_path
-from zerogap.path._svm_path import _options
 from zerogap.path.approximate_pairs import ApproximatePairPath
+from zerogap.path.checks import engine_of
 from zerogap.path.pairwise import CACHE, PairPath, Shared, follow_all
 from zerogap.progress import several_paths
 from zerogap.wording import count
@@ -98,7 +98,7 @@ class ClassPaths(PathMachine):
             return follow_all(
                 begin,
                 len(pairs),
-                _options(self.engine, self.linear_system),
+                engine_of(self.engine, self.linear_system),
                 C_max,
                 max_events=self.max_events,
                 deadline=None if self.max_time is None else began + self.max_time,

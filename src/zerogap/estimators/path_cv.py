@@ -23,7 +23,7 @@ from zerogap.estimators.workers import run
 from zerogap.kernels import as_kernel, is_precomputed
 from zerogap.limits import interruptible
 from zerogap.path import ScoreCurve
-from zerogap.path._svm_path import _check_gap, check_limits, check_range
+from zerogap.path.checks import check_gap, check_limits, check_range
 from zerogap.path.pairwise import CACHE
 from zerogap.wording import count, number
 
@@ -118,7 +118,7 @@ class PathCV(KernelMachine):
         validation.check_choice("selection", self.selection, SELECTIONS)
         check_limits(None, self.max_time)
         validation.check_flag("fit_intercept", self.fit_intercept)
-        _check_gap(self.gap, CACHE, "single", None, None, self.fit_intercept)
+        check_gap(self.gap, CACHE, "single", None, None, self.fit_intercept)
         if self.transformer is not None and not hasattr(self.transformer, "fit_transform"):
             raise TypeError(
                 "transformer must be one of scikit-learn's, such as StandardScaler() or a pipeline of several; got "

@@ -16,7 +16,8 @@ from zerogap.estimators.scoring import Held, curve_of
 from zerogap.estimators.svc import SVC
 from zerogap.limits import limits
 from zerogap.path import ApproximatePath, Path, ScoreCurve
-from zerogap.path._svm_path import _check_gap, _gap_as_read, _options, check_limits
+from zerogap.path.checks import check_gap, check_limits, engine_of
+from zerogap.path.exactness import gap_as_read
 from zerogap.solution import Status, Trace
 
 
@@ -194,9 +195,9 @@ class SVCPath(ClassifierMixin, ClassPaths):
     def _check_options(self) -> None:
         self._asked_kernel()
         validation.check_flag("fit_intercept", self.fit_intercept)
-        _options(self.engine, self.linear_system, self.fit_intercept)
+        engine_of(self.engine, self.linear_system, self.fit_intercept)
         check_limits(self.max_events, self.max_time)
-        _check_gap(self.gap, self.cache_size, self.engine, self.linear_system, self.max_events, self.fit_intercept)
+        check_gap(self.gap, self.cache_size, self.engine, self.linear_system, self.max_events, self.fit_intercept)
         validation.check_choice("decision_function_shape", self.decision_function_shape, ("ovr", "ovo"))
         validation.check_flag("break_ties", self.break_ties)
 
@@ -275,7 +276,7 @@ class SVCPath(ClassifierMixin, ClassPaths):
         # has hardly ever an interval, is the one that was proved.
         is_exact = not isinstance(path, ApproximatePath)
         is_out = is_exact and not b_up <= bias <= b_low
-        if is_out and _gap_as_read(path, C, from_data=False) > tol * abs(certificate.primal):
+        if is_out and gap_as_read(path, C, from_data=False) > tol * abs(certificate.primal):
             bias = certificate.bias
         return Outcome(path.beta_at(C), bias, certificate, status, 0, Trace(), gram.evaluations)
 

@@ -15,7 +15,8 @@ from zerogap.estimators.svc import SVC
 from zerogap.estimators.svc_path import SVCPath
 from zerogap.kernels import as_kernel
 from zerogap.path import Path, ScoreCurve, Single, svm_path
-from zerogap.path._svm_path import TwoClasses, follow
+from zerogap.path.data import TwoClasses
+from zerogap.path.following import follow
 
 SAMPLES_PER_DECADE = 100  # of C, for scores of decision values: the same in all folds
 

@@ -13,8 +13,8 @@ from zerogap.estimators.path_cv import Candidate, PathCV
 from zerogap.estimators.svr import SVR
 from zerogap.estimators.svr_path import SVRPath
 from zerogap.path import ErrorCurve, Single
-from zerogap.path._svm_path import follow
 from zerogap.path.error_curve import SCORINGS
+from zerogap.path.following import follow
 from zerogap.path.regression import Regression
 
 

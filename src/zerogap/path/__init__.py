@@ -1,7 +1,8 @@
 """The exact regularisation path: the solution for every C between two, from one run."""
 
-from zerogap.path._svm_path import ENGINES, svm_path
+from zerogap.path._svm_path import svm_path
 from zerogap.path.approximate import ApproximatePath
+from zerogap.path.checks import ENGINES
 from zerogap.path.curve import SampledScoreCurve, ScoreCurve, score_curve
 from zerogap.path.error_curve import ErrorCurve, error_curve
 from zerogap.path.hastie import Hastie

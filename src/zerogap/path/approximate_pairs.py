@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from zerogap.duplicates import Distinct
-from zerogap.path._svm_path import approximated
 from zerogap.path.approximate import ApproximatePath
 from zerogap.path.engine import Options
 from zerogap.path.family import Family
+from zerogap.path.following import approximated
 from zerogap.path.pairwise import PairPath, Shared
 
 

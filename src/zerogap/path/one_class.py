@@ -8,9 +8,11 @@ from zerogap import limits, validation
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.kernels import as_kernel
-from zerogap.path._svm_path import Data, check_limits, follow
+from zerogap.path.checks import check_limits
+from zerogap.path.data import Data
 from zerogap.path.engine import Engine, Segment
 from zerogap.path.family import Family
+from zerogap.path.following import follow
 from zerogap.path.result import Path
 from zerogap.path.single import Single
 from zerogap.problem import DualProblem

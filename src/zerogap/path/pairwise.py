@@ -11,9 +11,10 @@ import numpy as np
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.limits import Exceeded, limits
-from zerogap.path._svm_path import _check_result, _follow, _refuse_indefinite, _refuse_overflow, _start, small_products
 from zerogap.path.engine import Options
+from zerogap.path.exactness import check_result
 from zerogap.path.family import Family
+from zerogap.path.following import follow_on, refuse_indefinite, refuse_overflow, small_products, start_engine
 from zerogap.path.middle import centre_biases
 from zerogap.path.result import Path
 
@@ -100,15 +101,15 @@ class PairPath(Path):
         """
         with limits(max_time) as limit, small_products():
             try:
-                _refuse_overflow(self, C_max)
-                _refuse_indefinite(self)
-                _start(self, options, 1.0 / C_max)
-                status = _follow(self, C_max, max_events, verbose, prove=prove)
+                refuse_overflow(self, C_max)
+                refuse_indefinite(self)
+                start_engine(self, options, 1.0 / C_max)
+                status = follow_on(self, C_max, max_events, verbose, prove=prove)
             except Exceeded:
                 status = "interrupted" if limit.was_interrupted else "max_time"
             self.seal(status)
             centre_biases(self)
-            _check_result(self, options)
+            check_result(self, options)
         return self
 
     def release(self) -> "PairPath":

@@ -10,9 +10,11 @@ from zerogap import validation
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.kernels import Kernel, as_kernel
-from zerogap.path._svm_path import SAME, Data, check_limits, check_range, follow
+from zerogap.path.checks import check_limits, check_range
+from zerogap.path.data import SAME, Data
 from zerogap.path.engine import Engine, Segment
 from zerogap.path.family import Family
+from zerogap.path.following import follow
 from zerogap.path.result import SAME_SIZE, Path, is_bias_free
 from zerogap.path.single import Single
 from zerogap.problem import DualProblem
