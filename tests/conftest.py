@@ -4,7 +4,7 @@ import contextlib
 import gc
 import os
 import signal
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
@@ -75,8 +75,33 @@ def pytest_itemcollected(item):
     seen[item.originalname] += 1
 
 
-@pytest.hookimpl(trylast=True)  # when those that are not asked for are gone
+def left_out(cases):
+    """Return the cases of a test but for some that together hold every value of every parameter; few of them, greedily."""
+    held = [{(name, id(value)) for name, value in case.callspec.params.items()} for case in cases]
+    missing, others, uses = set().union(*held), set(range(len(cases))), Counter()
+    while missing:  # what is new first, then what is rare
+        best = max(others, key=lambda k: (len(missing & held[k]), -sum(uses[value] for value in held[k]), -k))
+        others.remove(best)
+        missing -= held[best]
+        uses.update(held[best])
+    return [cases[k] for k in others]
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items):
+    """Leave to the long form what ``covering`` can do without; when those that are not asked for are gone, order the rest."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("covering") and not item.get_closest_marker("long"):
+            cases[item.parent, item.originalname].append(item)
+    for several in cases.values():
+        for item in left_out(several):
+            item.add_marker(pytest.mark.long)
+    yield
+    in_order(items)
+
+
+def in_order(items):
     """Order the files; of two processes the second begins at the middle."""
     rank = {name: k - len(FIRST) for k, name in enumerate(FIRST)} | {name: k + 1 for k, name in enumerate(LAST)}
     names = [f"test_a_step_ends_soon_after_its_limit[{name}]" for name in MIDDLE]

@@ -30,6 +30,7 @@ def problems(cache_size=1000):
 
 
 PROBLEMS = dict(problems())
+SLOW = ("large C", "squared hinge", "squared regression")  # part by part
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_to_the_last_digits(name):
 
 
 @pytest.mark.parametrize("tol", [pytest.param(1e-3, marks=pytest.mark.long), 1e-9])
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in SLOW)) for name in PROBLEMS])
 def test_part_by_part_to_the_same_optimum(name, tol, small_parts):
     problem = dict(problems(cache_size=0.3))[name]
     solution = solve(problem, Auto(), stop=RelativeGap(tol))

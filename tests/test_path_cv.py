@@ -115,7 +115,7 @@ def test_fold_scores_are_those_of_a_grid_search(cancer, scoring):
 @pytest.mark.parametrize(
     "cv",
     [
-        KFold(3, shuffle=True, random_state=1),
+        pytest.param(KFold(3, shuffle=True, random_state=1), marks=pytest.mark.long),
         ShuffleSplit(2, random_state=0),
         TimeSeriesSplit(3),
         pytest.param(RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0), marks=pytest.mark.long),
@@ -128,7 +128,11 @@ def test_any_splitter(cancer, cv):
 
 @pytest.mark.parametrize(
     "options",
-    [{"kernel": "linear"}, {"kernel": "poly", "degree": 2, "coef0": 1.0}, {"class_weight": {0: 2.0}}],
+    [
+        {"kernel": "linear"},
+        {"class_weight": {0: 2.0}},
+        pytest.param({"kernel": "poly", "degree": 2, "coef0": 1.0}, marks=pytest.mark.long),
+    ],
     ids=str,
 )
 def test_kernels_and_class_weights(cancer, options):
@@ -203,7 +207,7 @@ def test_a_transformer_is_fitted_to_each_fold(cancer):
 
 def test_the_curve_has_the_score_of_the_model_at_every_interval(found, cancer):
     (X, y), table, compared = cancer, found.cv_curve_.table(), 0
-    for k in np.linspace(0, table["C"].size - 1, 12).astype(int):
+    for k in np.linspace(0, table["C"].size - 1, 7).astype(int):
         scores = np.array([table[f"fold{j}"][k] for j in range(5)])
         for j, (train, test) in enumerate(StratifiedKFold(5).split(X, y)):
             model = SVC(table["C"][k], tol=1e-10).fit(X[train], y[train])
@@ -213,7 +217,7 @@ def test_the_curve_has_the_score_of_the_model_at_every_interval(found, cancer):
         assert table["mean"][k] == pytest.approx(np.mean(scores), abs=1e-12)
         assert table["std_error"][k] == pytest.approx(np.std(scores, ddof=1) / np.sqrt(5), abs=1e-12)
         assert table["C_from"][k] < table["C"][k] < table["C_to"][k]
-    assert compared > 30
+    assert compared > 17
 
 
 # What is chosen.
@@ -247,7 +251,7 @@ def test_one_standard_error(found, cancer):
 
 def test_among_candidates_the_best_is_taken(cancer):
     X, y = StandardScaler().fit_transform(cancer[0]), cancer[1]
-    gammas = [0.001, 0.01, 0.1, "scale"]
+    gammas = [0.001, 0.1, "scale"]
     ours = SVCPathCV(gamma=gammas, C_max=10.0, cv=3).fit(X, y)
     alone = [SVCPathCV(gamma=gamma, C_max=10.0, cv=3).fit(X, y) for gamma in gammas]
     best = int(np.argmax([one.best_score_ for one in alone]))
@@ -260,9 +264,9 @@ def test_among_candidates_the_best_is_taken(cancer):
     assert results["mean_test_score"].tolist() == [one.best_score_ for one in alone]
     assert results["rank_test_score"][best] == 1
     assert results["params"][best] == ours.best_params_ == {"C": ours.C_, "kernel": "rbf", "gamma": gammas[best]}
-    assert all(len(column) == 4 for column in results.values())
+    assert all(len(column) == 3 for column in results.values())
 
-    assert pd.DataFrame(results).shape[0] == 4
+    assert pd.DataFrame(results).shape[0] == 3
     assert pd.DataFrame(ours.cv_curve_.table()).shape[0] == ours.cv_curve_.edges.size - 1
 
 
@@ -382,11 +386,13 @@ def test_sparse_precomputed_and_functions(cancer):
 # Regression.
 
 
-@pytest.mark.parametrize("scoring", ["neg_mean_squared_error", "neg_mean_absolute_error", "r2"])
+@pytest.mark.parametrize(
+    "scoring", ["neg_mean_squared_error", "neg_mean_absolute_error", pytest.param("r2", marks=pytest.mark.long)]
+)
 def test_the_error_of_a_regression_has_its_minimum_over_all_C(scoring):
     X, y = load_diabetes(return_X_y=True)
-    X, y = X[:120], y[:120]
-    ours = SVRPathCV(epsilon=10.0, scoring=scoring, cv=4).fit(X, y)
+    X, y = X[:90], y[:90]
+    ours = SVRPathCV(epsilon=10.0, scoring=scoring, cv=3).fit(X, y)
     curve, grid = ours.cv_curve_, np.geomspace(0.01, 1000.0, 5001)
     means = curve.fold_scores(grid).mean(axis=0)
     # Both are sums of the same terms in another order.
@@ -396,8 +402,8 @@ def test_the_error_of_a_regression_has_its_minimum_over_all_C(scoring):
     near = ours.C_ * (1.0 + np.linspace(-1e-3, 1e-3, 101))
     assert ours.best_score_ >= curve.fold_scores(near).mean(axis=0).max() * (1 - 1e-14 * np.sign(means.max()))
     scorer = get_scorer(scoring)
-    for k, (train, test) in enumerate(KFold(4).split(X)):
-        for c in some_C(high=500.0):
+    for k, (train, test) in enumerate(KFold(3).split(X)):
+        for c in some_C(high=500.0, size=4):
             model = SVR(c, epsilon=10.0, tol=1e-12).fit(X[train], y[train])
             assert curve.folds[k](c) == pytest.approx(scorer(model, X[test], y[test]), rel=1e-5, abs=1e-7)
 
@@ -422,7 +428,7 @@ def test_targets_of_any_size(size):
 
 def test_one_standard_error_of_a_regression():
     X, y = load_diabetes(return_X_y=True)
-    ours = SVRPathCV(epsilon=10.0, selection="one_se", cv=4).fit(X[:120], y[:120])
+    ours = SVRPathCV(epsilon=10.0, selection="one_se", cv=3).fit(X[:90], y[:90])
     curve = ours.cv_curve_
     least = curve.best_score - curve.std_error(curve.best_C)
     assert ours.best_score_ == pytest.approx(least, rel=1e-12)
@@ -431,7 +437,7 @@ def test_one_standard_error_of_a_regression():
 
 def test_regression_chooses_among_epsilons():
     X, y = load_diabetes(return_X_y=True)
-    X, y = X[:100], y[:100]
+    X, y = X[:50], y[:50]
     ours = SVRPathCV(epsilon=[1.0, 20.0], gamma=[10.0, 40.0], cv=3, C_max=100.0).fit(X, y)
     alone = [SVRPathCV(epsilon=e, gamma=g, cv=3, C_max=100.0).fit(X, y) for g in (10.0, 40.0) for e in (1.0, 20.0)]
     best = max(alone, key=lambda one: one.best_score_)
@@ -455,6 +461,7 @@ def random_curves(rng, count):
     return curves
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_means_of_random_curves(seed):
     rng = np.random.default_rng(seed)
@@ -650,7 +657,8 @@ def test_paths_that_end_early_leave_the_C_that_all_folds_have(cancer, monkeypatc
 def test_ctrl_c_ends_it(n_jobs):
     X = np.random.default_rng(0).normal(size=(1500, 40))
     y = (X[:, 0] + np.random.default_rng(1).normal(size=1500) > 0).astype(int)
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    SVCPathCV(C_max=1.0, cv=2).fit(X[:20], y[:20])  # loads the code
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -681,7 +689,7 @@ def test_a_path_that_has_lost_its_way_is_told(cancer, monkeypatch):
 def test_approximate_paths(classes):
     X, y = load_iris(return_X_y=True)
     X, y = X[y < classes], y[y < classes]
-    exact, near = (SVCPathCV(cv=3, C_max=10.0, gap=gap).fit(X, y) for gap in (None, 1e-3))
+    exact, near = (SVCPathCV(cv=2, C_min=0.1, C_max=2.0, gap=gap).fit(X, y) for gap in (None, 1e-3))
     assert near.best_score_ == pytest.approx(exact.best_score_, abs=0.03)
     assert 0.0 < near.cv_results_["largest_gap"][0] <= 1e-3
     assert exact.cv_results_["largest_gap"][0] < 1e-9
