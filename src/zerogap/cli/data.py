@@ -13,6 +13,7 @@ from zerogap import tables
 from zerogap.cli.arguments import UsageError
 from zerogap.cli.features import DROP, ERROR, MEAN, Preparation
 from zerogap.cli.report import STANDARD, Report
+from zerogap.estimators.pairs import pairs_of
 
 OPENML = "openml:"
 MANY_CLASSES = 20  # from here on a number of classes near that of the rows is remarked upon
@@ -281,8 +282,6 @@ def label_text(label: Any) -> str:
 
 def pair_names(classes: Any) -> list[str]:
     """Return names for the pairs of classes, in the order of their certificates; two classes need none."""
-    from zerogap.estimators.pairs import pairs_of  # loads scikit-learn, which --help can do without
-
     pairs = pairs_of(len(classes))
     return [f"{label_text(classes[a])} against {label_text(classes[b])}" for a, b in pairs] if len(pairs) > 1 else [""]
 
