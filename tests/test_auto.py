@@ -60,6 +60,7 @@ def test_part_by_part_to_the_same_optimum(name, tol, small_parts):
     assert solution.certificate.dual == pytest.approx(-reference_objective(problem), rel=max(tol, 1e-7))
 
 
+@pytest.mark.long
 def test_rows_of_free_points_are_kept_in_the_memory_that_parts_leave(monkeypatch):
     """Where a part has room for all free points; the next solution, from there, computes far fewer."""
     monkeypatch.setattr(auto, "SAMPLE", 60)

@@ -55,6 +55,7 @@ def test_fit_without_a_peer(capsys):
     assert "-" in next(line for line in capsys.readouterr().out.splitlines() if "seconds" in line)
 
 
+@pytest.mark.long
 def test_path_runs_on_the_breast_cancer_data(capsys, tmp_path):
     assert main(["path", "--json", str(tmp_path / "out.json"), "--save", str(tmp_path / "path.npz")]) == 0
     out = capsys.readouterr().out

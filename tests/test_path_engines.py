@@ -292,6 +292,7 @@ def monk_1():
     return StandardScaler().fit_transform(X), np.where((X[:, 0] == X[:, 1]) | (X[:, 4] == 1), 1.0, -1.0)
 
 
+@pytest.mark.long
 def test_lp_starts_without_false_elbows():
     """216 points of each class are at their caps where C is small: rounding in the start must put none of them on the elbow."""
     X, y = monk_1()
