@@ -2,9 +2,11 @@
 
 import contextlib
 import gc
+import importlib
 import os
 import signal
-from collections import Counter
+from collections import Counter, defaultdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -64,6 +66,15 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_sessionstart(session):
+    """Read the files from the last to the first in the second process: each finds on disk what the other has rewritten."""
+    config = session.config
+    if getattr(config, "workerinput", {}).get("workerid") == "gw1" and config.args == config.getini("testpaths"):
+        for file in sorted(Path(__file__).parent.glob("test_*.py"), reverse=True):
+            with contextlib.suppress(Exception, pytest.skip.Exception):  # collection tells
+                importlib.import_module(file.stem)
+
+
 @pytest.hookimpl(tryfirst=True)  # before those that are not asked for go
 def pytest_itemcollected(item):
     """Leave to the long form all but every k-th case of a test that is marked ``thin(k)``."""
@@ -75,8 +86,33 @@ def pytest_itemcollected(item):
     seen[item.originalname] += 1
 
 
-@pytest.hookimpl(trylast=True)  # when those that are not asked for are gone
+def left_out(cases):
+    """Return the cases of a test but for some that together hold every value of every parameter; few of them, greedily."""
+    held = [{(name, id(value)) for name, value in case.callspec.params.items()} for case in cases]
+    missing, others, uses = set().union(*held), set(range(len(cases))), Counter()
+    while missing:  # what is new first, then what is rare
+        best = max(others, key=lambda k: (len(missing & held[k]), -sum(uses[value] for value in held[k]), -k))
+        others.remove(best)
+        missing -= held[best]
+        uses.update(held[best])
+    return [cases[k] for k in others]
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items):
+    """Leave to the long form what ``covering`` can do without; when those that are not asked for are gone, order the rest."""
+    cases = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("covering") and not item.get_closest_marker("long"):
+            cases[item.parent, item.originalname].append(item)
+    for several in cases.values():
+        for item in left_out(several):
+            item.add_marker(pytest.mark.long)
+    yield
+    in_order(items)
+
+
+def in_order(items):
     """Order the files; of two processes the second begins at the middle."""
     rank = {name: k - len(FIRST) for k, name in enumerate(FIRST)} | {name: k + 1 for k, name in enumerate(LAST)}
     names = [f"test_a_step_ends_soon_after_its_limit[{name}]" for name in MIDDLE]

@@ -72,7 +72,7 @@ def gaps_in_fractions(path, X, C):
     return found
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [3, pytest.param(100, marks=pytest.mark.long)])
 def test_the_gap_of_what_is_read_is_within_the_proof_in_exact_arithmetic(count):
     for seed in range(count):
         X, y, weight = integer_problem(seed)
@@ -135,7 +135,7 @@ def ratios_between(K, points, ends, places):
 @pytest.mark.parametrize("shape", [1.0, 1e6, 1e-6])
 def test_the_closed_form_is_the_largest_of_many_samples(shape):
     rng, compared = np.random.default_rng(0), 0
-    for _ in range(40):
+    for _ in range(20):
         K, points, ends = random_ends(rng, 12, shape, rng.choice([0.1, 0.5]))
         ratio, lam = largest_ratio(*ends, points)
         if not np.isfinite(ratio):  # the dual is not positive everywhere
@@ -143,10 +143,10 @@ def test_the_closed_form_is_the_largest_of_many_samples(shape):
         compared += 1
         first, last = (end.lam for end in ends)
         assert last <= lam <= first
-        found = list(ratios_between(K, points, ends, [*np.linspace(0.0, 1.0, 301), (first - lam) / (first - last)]))
+        found = list(ratios_between(K, points, ends, [*np.linspace(0.0, 1.0, 201), (first - lam) / (first - last)]))
         assert max(found) <= ratio
         assert ratio <= found[-1] * (1.0 + 1e-5)  # which is where the proof says
-    assert compared >= 20
+    assert compared >= 10
 
 
 def test_a_dual_that_is_not_positive_proves_nothing():
@@ -209,7 +209,7 @@ def test_the_guarantee_holds_at_random_C(X, y, options):
     path = svm_path(X, y, C_min=1e-2, C_max=1e2, gap=1e-3, **options)
     assert path.status == "complete"
     assert path.C[[0, -1]].tolist() == [1e-2, 1e2]
-    C = np.concatenate([random_C(path, 200), path.C])
+    C = np.concatenate([random_C(path, 60), path.C])
     gaps = [c.relative_gap for c in path.certificate_at(np.clip(C, path.C[0], path.C[-1]))]
     assert max(gaps) <= path.largest_gap_ <= 1e-3
     assert max(gaps) > 1e-5  # no solution at every C
@@ -539,11 +539,11 @@ def test_points_that_never_have_a_coefficient_are_left_out(model, cancer):
 
 def test_several_classes():
     X, y = standardised(load_iris)
-    options = {"C_min": 1e-2, "C_max": 100.0, "class_weight": "balanced"}
+    options = {"C_min": 0.1, "C_max": 10.0, "class_weight": "balanced"}
     model, exact = SVCPath(gap=1e-3, **options).fit(X, y), SVCPath(**options).fit(X, y)
     assert model.largest_gap_ <= 1e-3
     assert len(model.paths_) == 3
-    for C in (0.05, 1.0, 50.0):
+    for C in (0.15, 1.0, 9.0):
         assert max(c.relative_gap for path in model.paths_ for c in [path.certificate_at(C)]) <= 1e-3
         assert (model.predict(X, C=C) == exact.predict(X, C=C)).mean() >= 0.97
         assert model.score_curve(X, y)(C) == accuracy_score(y, model.predict(X, C=C))

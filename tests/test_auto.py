@@ -30,6 +30,7 @@ def problems(cache_size=1000):
 
 
 PROBLEMS = dict(problems())
+SLOW = ("large C", "squared hinge", "squared regression")  # part by part
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_to_the_last_digits(name):
 
 
 @pytest.mark.parametrize("tol", [pytest.param(1e-3, marks=pytest.mark.long), 1e-9])
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name in SLOW)) for name in PROBLEMS])
 def test_part_by_part_to_the_same_optimum(name, tol, small_parts):
     problem = dict(problems(cache_size=0.3))[name]
     solution = solve(problem, Auto(), stop=RelativeGap(tol))
@@ -59,6 +60,7 @@ def test_part_by_part_to_the_same_optimum(name, tol, small_parts):
     assert solution.certificate.dual == pytest.approx(-reference_objective(problem), rel=max(tol, 1e-7))
 
 
+@pytest.mark.long
 def test_rows_of_free_points_are_kept_in_the_memory_that_parts_leave(monkeypatch):
     """Where a part has room for all free points; the next solution, from there, computes far fewer."""
     monkeypatch.setattr(auto, "SAMPLE", 60)

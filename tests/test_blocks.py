@@ -48,6 +48,7 @@ def small_tiles(request, monkeypatch):
     monkeypatch.setattr(blocks, "WORTH_SHARING", 0 if request.param else 10**12)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_block_its_products_and_its_square(name, is_sparse, small_tiles):

@@ -111,6 +111,7 @@ def test_no_certificate_is_below_the_truth(kind, kernel, name, fit_intercept):
             assert dear.rounding <= 1e-13 * (abs(dear.primal) + abs(dear.dual)) + abs(dear.bias) * 1e-12
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize("kind", ["plain", "outlier", "shifted"])
 def test_converged_is_true_at_a_small_tolerance(kind, is_sparse):

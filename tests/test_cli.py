@@ -55,6 +55,7 @@ def test_fit_without_a_peer(capsys):
     assert "-" in next(line for line in capsys.readouterr().out.splitlines() if "seconds" in line)
 
 
+@pytest.mark.long
 def test_path_runs_on_the_breast_cancer_data(capsys, tmp_path):
     assert main(["path", "--json", str(tmp_path / "out.json"), "--save", str(tmp_path / "path.npz")]) == 0
     out = capsys.readouterr().out
@@ -95,7 +96,7 @@ def test_path_takes_several_classes(tmp_path, capsys):
 def test_path_of_a_regression(tmp_path, capsys, over):
     """Over C or over epsilon, with the score of the machine at the best value alone."""
     X, y = load_diabetes(return_X_y=True)
-    np.savetxt(tmp_path / "data.csv", np.c_[X, y][:90], delimiter=",")
+    np.savetxt(tmp_path / "data.csv", np.c_[X, y][:60], delimiter=",")
     asked = ["--epsilon", "5", "--C-max", "100", "--cv", "2"] if over == "C" else ["--over", "epsilon", "--C", "10"]
     files = [
         "--json",
@@ -117,7 +118,7 @@ def test_path_of_a_regression(tmp_path, capsys, over):
     assert results["best_score"] >= results["grid"]["best_score"] - 1e-3  # LIBSVM's tolerance
     assert ("cross_validation" in results) == (over == "C")
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
-    train, test = train_test_split(np.arange(90), test_size=1 / 3, random_state=0)
+    train, test = train_test_split(np.arange(60), test_size=1 / 3, random_state=0)
     scaled = StandardScaler().fit(X[train])
     best = results["best_intervals"][0][0]
     fixed = {"epsilon": 5.0} if over == "C" else {"C": 10.0}
@@ -152,6 +153,7 @@ def test_path_with_the_papers_engine(capsys):
     assert "choice of --engine lp" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_compare_runs_the_smo_family_on_the_breast_cancer_data(capsys):
     assert main(["compare"]) == 0
     out = capsys.readouterr().out

@@ -403,6 +403,7 @@ def test_tables_without_a_header_go_by_the_numbers_of_columns(run, tmp_path):
     refused(run("predict", "m", "two.csv"), "two.csv has 2 columns; the model was trained on 3 features and a target")
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("base", [0, 1])
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_svmlight_files_are_padded_but_not_cut(run, tmp_path, base, is_sparse):

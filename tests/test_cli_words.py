@@ -57,7 +57,7 @@ def into_nothing(tmp_path, monkeypatch):
     return call
 
 
-@pytest.mark.parametrize("command", ["fit", "path", "tune"])
+@pytest.mark.parametrize("command", ["fit", "path", pytest.param("tune", marks=pytest.mark.long)])
 def test_a_broken_pipe_does_not_cost_the_model(tmp_path, into_nothing, command):
     more = "--no-grid" if command == "path" else "--no-peer"
     assert into_nothing(command, "data.csv", "--save", "q", more) == 141

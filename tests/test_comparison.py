@@ -140,7 +140,7 @@ def test_compilation_is_charged_to_nobody(plain):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("n", [150, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n", [80, pytest.param(300, marks=pytest.mark.long)])
 def test_distance_to_the_optimum(n, loss):
     spiral = spiral_problem(n)
     spiral = getattr(DualProblem, loss)(spiral.gram, spiral.target, 0.5)

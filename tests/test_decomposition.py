@@ -25,6 +25,7 @@ SOLVERS = {
 solvers = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("inner", ["smo-mvp", "smo-keerthi", "smo-platt", "chunking", Decomposition(6)], ids=str)
 @pytest.mark.parametrize("outer", [Chunking, Decomposition])
 def test_any_solver_can_do_the_subproblems(outer, inner, plain):

@@ -27,7 +27,9 @@ PAGES = [
     "index.md", "path.md", "plots.md", "problem.md", "scaling-up.md", "scaling.md", "scikit-learn.md", "solvers.md",
     "tuning.md",
 ]  # fmt: skip
-LONG = {"scaling.md": "distributed"}  # pages whose code takes long, and the package that it needs
+# Pages whose code takes long, and the package that it needs.
+LONG = {"add-a-kernel.md": "zerogap", "path.md": "zerogap", "plots.md": "matplotlib", "scaling.md": "distributed"}
+LONG |= {"scaling-up.md": "zerogap", "tuning.md": "zerogap"}
 
 
 def blocks(page: Path) -> list[tuple[int, str]]:
@@ -70,6 +72,7 @@ def test_the_code_of_a_page_runs(page):
     assert len(scope(page)) > 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", ["path.md", "tuning.md"])
 def test_a_page_shows_what_its_code_prints(page):
     def rounded(text):  # the last digits depend on the processor

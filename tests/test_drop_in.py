@@ -336,6 +336,7 @@ def test_where_no_function_is_within_the_tube_that_is_said():
 # Probabilities.
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("labels", [Y, np.array(["one", "two", "three"])[Y]], ids=["numbers", "texts"])
 @pytest.mark.parametrize("part", [slice(None), slice(50, None)], ids=["three", "two"])
 @pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.long), True])

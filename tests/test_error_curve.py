@@ -32,6 +32,7 @@ def sampled(model, values, scoring):
     return -squares if scoring == "neg_mean_squared_error" else 1.0 - squares / np.var(y_test)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("scoring", SCORINGS)
 def test_no_sample_is_better_and_all_are_on_the_curve(model, scoring):
     curve = model.score_curve(X_test, y_test, scoring=scoring)
@@ -50,6 +51,7 @@ def test_no_sample_is_better_and_all_are_on_the_curve(model, scoring):
     assert curve.worst_score <= scores.min() + 1e-10
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("scoring", SCORINGS)
 def test_a_best_value_is_a_minimum_by_calculus(model, scoring):
     """On both sides of it the score falls, or it is an end; and inside a piece its derivative is zero."""
@@ -68,6 +70,7 @@ def test_a_best_value_is_a_minimum_by_calculus(model, scoring):
         assert abs(r @ (r1 - r0)) <= 1e-9 * np.linalg.norm(r) * np.linalg.norm(r1 - r0) + 1e-13
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("scoring", SCORINGS)
 def test_pieces_meet(model, scoring):
     curve = model.score_curve(X_test, y_test, scoring=scoring)

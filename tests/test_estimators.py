@@ -26,17 +26,25 @@ def is_refused(estimator, check):
     return estimator.kernel == "precomputed" and (is_rounded or is_other)
 
 
+@parametrize_with_checks([SVC(), SVR()])
+def test_scikit_learns_estimator_checks(estimator, check):
+    check_as_they_do(estimator, check)
+
+
+@pytest.mark.thin(5)
 @parametrize_with_checks(
     [
-        SVC(),
         SVC(loss="squared_hinge"),
         SVC(kernel="linear"),
         SVC(kernel="precomputed"),
-        SVR(),
         SVR(loss="squared_epsilon_insensitive"),
     ]
 )
-def test_scikit_learns_estimator_checks(estimator, check):
+def test_scikit_learns_estimator_checks_with_other_options(estimator, check):
+    check_as_they_do(estimator, check)
+
+
+def check_as_they_do(estimator, check):
     with warnings.catch_warnings():
         # Some checks fit unscaled data with a handful of steps, or hand over data scikit-learn itself warns about.
         warnings.simplefilter("ignore")
@@ -61,6 +69,7 @@ def certified(model, X, y, C):
     return DualProblem.hinge(gram, np.where(y == model.classes_[1], 1.0, -1.0), C).certify(beta)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
 def test_never_above_scikit_learn_and_the_same_predictions(kernel, C):
@@ -444,6 +453,7 @@ def test_huge_kernel_matrices_end_with_an_honest_status_or_a_clear_line():
 # Weights are repetitions, to the last bit.
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("class_weight", [{0: 0.3, 1: 1.1}, {0: 0.1}, "balanced", None], ids=str)
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_a_repeated_row_is_a_weight_to_the_last_bit(class_weight, loss):
@@ -487,6 +497,7 @@ def test_ties_among_the_votes_go_to_the_first_class_as_scikit_learns_do():
     np.testing.assert_array_equal(ours.predict(grid), peer.predict(grid))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("model", [SVC(), SVR(), GaussianProcessRegressor()], ids=str)
 @pytest.mark.parametrize("rows", [1, 7, 8, 60])
 def test_predictions_by_chunks_are_those_of_all_rows_at_once(model, rows, monkeypatch):

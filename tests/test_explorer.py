@@ -352,7 +352,7 @@ def test_a_regression_is_explored_with_held_out_points(tmp_path):
         model.explore(page, X)
 
 
-@pytest.mark.parametrize("is_regression", [False, True])
+@pytest.mark.parametrize("is_regression", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_searches_are_explored_over_all_rows(tmp_path, is_regression):
     X, y = blobs()
     options = {"gamma": [0.5, 1.0], "C_max": 10.0, "cv": 3, "transformer": StandardScaler()}

@@ -212,7 +212,7 @@ def test_a_vector_fitted_to_the_last_digits_is_near_its_optimum(name):
     assert certify(model, X, y_of(model)).relative_gap < 2e-9  # what the bound is solved to, and as much
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.sampled_from(KERNEL), st.integers(0, 2**32 - 1), st.sampled_from([1e-12, 1e-8, 1e-5]))
 def test_a_bound_stays_one_where_coefficients_are_not_feasible(name, seed, size):
     model, random = fitted(MODELS[name]), np.random.default_rng(seed)
@@ -307,6 +307,7 @@ def letters(A, B):
     return counts[0] @ counts[1].T
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "words", [WORDS, np.array(WORDS), np.array(WORDS, dtype=object)], ids=["list", "text", "object"]
 )
@@ -464,6 +465,7 @@ def test_the_polished_model_is_the_optimum(name):
     assert np.abs(getattr(exact, values)(X) - near).max() <= 1e-3 * np.abs(near).max()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", ["NuSVC", "NuSVR"])
 @pytest.mark.parametrize("nu", [0.05, 0.3, 0.6])
 def test_a_polished_nu_model_has_that_nu_and_the_optimum_of_its_problem(name, nu):
@@ -698,6 +700,7 @@ def test_the_readme_opens_with_what_it_prints(capsys):
 # The one-class problem.
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("solver", ["auto", "smo", "rosen", "simple-svm"])
 @pytest.mark.parametrize("nu", [0.01, 0.3, 1.0])
 def test_the_one_class_problem_is_solved(solver, nu):

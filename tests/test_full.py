@@ -31,6 +31,7 @@ def optimum(X, y, loss, C=1.0):
     return solve(problem, stop=RelativeGap(1e-10)).certificate.dual
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("linear", [LinearSVC, sklearn.svm.LinearSVC])
 @pytest.mark.parametrize("components", [5, 60])

@@ -255,6 +255,7 @@ def test_awkward_data(data, solver, noise):
 # Several right hand sides, and the determinant.
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("precondition", [None, "nystrom"])
 @pytest.mark.parametrize("cache_size", [0.001, 100])
 def test_columns_are_solved_to_their_own_tolerances(precondition, cache_size):
@@ -299,6 +300,7 @@ def diabetes():
     return StandardScaler().fit_transform(X)[:300], y[:300]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("normalize_y", [True, False])
 @pytest.mark.parametrize(
     ("solver", "noise"),

@@ -61,14 +61,14 @@ MODELS = [
     "model", [pytest.param(m, marks=[pytest.mark.long] * (k % 2), id=str(m)) for k, m in enumerate(MODELS)]
 )
 def test_batches_and_forgetting_equal_a_refit(model):
-    X, y = cancer(260)
+    X, y = cancer(160)
     model = clone(model)
-    for rows in np.array_split(np.arange(260), 6):
+    for rows in np.array_split(np.arange(160), 4):
         model.partial_fit(X[rows], y[rows])
         seen = rows[-1] + 1
         assert_is_refit(model, X[:seen], y[:seen])
-    kept = np.arange(260)
-    for gone in (np.arange(0, 260, 7), np.array([0, 3, -1]), model.support_[:40:2]):
+    kept = np.arange(160)
+    for gone in (np.arange(0, 160, 7), np.array([0, 3, -1]), model.support_[:40:2]):
         gone = np.unique(gone % kept.size)[: kept.size]
         model.forget(gone)
         kept = np.delete(kept, gone)
@@ -325,7 +325,7 @@ def histories(count):
         yield X, y, weight if rng.random() < 0.5 else np.ones(n), options, rng
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(150, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [15, pytest.param(150, marks=pytest.mark.long)])
 def test_histories_of_many_kinds_end_where_a_fit_does(count):
     for X, y, weight, options, rng in histories(count):
         model, held = SVC(**options).partial_fit(X[:4], y[:4], sample_weight=weight[:4]), np.arange(4)

@@ -114,7 +114,7 @@ def histories(count):
         yield X, y, weight, options, rng
 
 
-@pytest.mark.parametrize("count", [15, pytest.param(150, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [8, pytest.param(150, marks=pytest.mark.long)])
 def test_histories_of_many_kinds_end_where_a_fit_does(count):
     for X, y, weight, options, rng in histories(count):
         with warnings.catch_warnings():
@@ -206,6 +206,7 @@ def test_bad_calls_are_refused_and_leave_the_model_alone():
     np.testing.assert_array_equal(model.predict(X), before)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "asks", [1, 4, pytest.param(2, marks=pytest.mark.long), pytest.param(6, marks=pytest.mark.long)]
 )

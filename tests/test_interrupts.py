@@ -75,7 +75,7 @@ def assert_sound(model, X, y):
 
 def test_ctrl_c_ends_a_fit_of_several_classes():
     X, codes = hard_points()
-    with CtrlC(0.5):
+    with CtrlC(0.2):
         model, said = caught_warnings(lambda: SVC(**HARD).fit(X, codes % 4))
     assert Status.INTERRUPTED in model.status_
     assert [s for s in said if "interrupted" in s] == said[-1:]
@@ -183,6 +183,7 @@ def moons(n=120):
     return make_moons(n, noise=0.3, random_state=0)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("asks", [1, 2, 4, 6])
 @pytest.mark.parametrize("step", ["add", "forget"])
 def test_a_limit_anywhere_in_a_change_leaves_a_sound_model_that_goes_on(step, asks):
@@ -219,7 +220,7 @@ def test_a_limit_during_the_first_batch_is_made_up_for_by_the_next():
 def test_max_time_is_that_of_the_model():
     X, codes = hard_points(1200)
     y = codes % 2
-    model, said = caught_warnings(lambda: SVC(**HARD, max_time=0.5).partial_fit(X[:1000], y[:1000]))
+    model, said = caught_warnings(lambda: SVC(**HARD, max_time=0.15).partial_fit(X[:1000], y[:1000]))
     assert model.status_ is Status.MAX_TIME
     model.set_params(max_time=1e-6)
     _, said = caught_warnings(lambda: model.partial_fit(X[1000:], y[1000:]))
@@ -232,7 +233,7 @@ def test_max_time_is_that_of_the_model():
 def test_ctrl_c_during_a_change(monkeypatch):
     X, codes = hard_points(1200)
     y = codes % 2
-    model, _ = caught_warnings(lambda: SVC(**HARD, max_time=0.5).partial_fit(X[:1000], y[:1000]))
+    model, _ = caught_warnings(lambda: SVC(**HARD, max_time=0.15).partial_fit(X[:1000], y[:1000]))
     model.set_params(max_time=None)
     add = Training.add
 
@@ -379,7 +380,7 @@ def test_ctrl_c_during_a_warm_up_run_ends_the_comparison():
 
 def test_where_no_point_is_kept_ctrl_c_raises_at_once():
     X, codes = hard_points(1200)
-    with pytest.raises(KeyboardInterrupt), CtrlC(0.5), interruptible():
+    with pytest.raises(KeyboardInterrupt), CtrlC(0.2), interruptible():
         SVC(**HARD).fit(X, codes % 2)
 
 

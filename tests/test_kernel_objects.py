@@ -91,6 +91,7 @@ def test_every_name_has_an_object():
     assert as_kernel(pairwise.laplacian_kernel) == Function(pairwise.laplacian_kernel)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "sigmoid"])  # which is indefinite here
 @pytest.mark.parametrize("make", [SVC, SVR, GaussianProcessRegressor, SVCPath])
 def test_an_object_is_the_same_model_as_its_name(make, name):
@@ -125,6 +126,7 @@ def test_gamma_scale_is_resolved_on_the_data_once():
         Polynomial(gamma="auto").diagonal(X)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kernel", [RBF(0.3), 2.0 * Linear(), Laplacian(0.5)], ids=repr)
 @pytest.mark.parametrize(
     "beside", [{"gamma": 7.0}, {"degree": 2}, {"coef0": 1.0}, {"gamma": "auto", "coef0": -1.0}], ids=str
@@ -201,6 +203,7 @@ def test_sums_and_products_are_those_of_the_matrices(form):
     assert Gram(X, a + b).evaluations == 100
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "kernel", [RBF(0.2) + 0.1 * Linear(), 5.0 * RBF(0.1), RBF(0.2) * Polynomial(1, 0.1, 1.0)], ids=repr
 )
@@ -760,6 +763,7 @@ def test_what_a_function_does_to_its_points_it_does_to_none_of_ours(form, order)
     np.testing.assert_array_equal(points.toarray() if sp.issparse(points) else points, dense)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "name", ["laplacian_kernel", "chi2_kernel", "rbf_kernel", "polynomial_kernel", "cosine_similarity"]
 )

@@ -131,10 +131,11 @@ def test_a_copy_left_out_may_leave_the_bias_open():
     assert result.decision_values[2] == pytest.approx(0.0, abs=1e-12)
 
 
-def test_a_bias_with_an_interval_to_itself_is_its_middle():
+@pytest.mark.parametrize("count", [8, pytest.param(40, marks=pytest.mark.long)])
+def test_a_bias_with_an_interval_to_itself_is_its_middle(count):
     """All coefficients at their caps but for rounding: any of the rows may end the interval."""
     rng = np.random.default_rng(113)
-    for _ in range(20):
+    for _ in range(count):
         X = rng.integers(0, 4, size=(9, 2)).astype(float)
         y = np.concatenate([[0, 1], rng.integers(0, 2, size=7)])
         assert_exact(SVC(kernel="linear", C=1.0).fit(X, y), X, y)
@@ -213,7 +214,7 @@ def test_many_times_less_work_than_refits(monkeypatch):
 )
 def test_parameters_are_those_of_now(change):
     """Each shows in another part of the problem: the box, the ridge, the constraint."""
-    X, y = cancer(60)
+    X, y = cancer(25)
     for start in ({}, {"loss": "squared_hinge"}):
         model = SVC(gamma=0.05, **start).fit(X, y)
         leave_one_out(model)

@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from zerogap import SVC, SVR, LinearSVC, LinearSVR, Status, certify, load, polish
 
 
+@pytest.mark.thin(2)
 @parametrize_with_checks([LinearSVC(), LinearSVR()])
 def test_it_passes_the_checks_of_scikit_learn(estimator, check):
     check(estimator)

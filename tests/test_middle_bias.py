@@ -7,7 +7,7 @@ from zerogap import SVC, SVR, SVCPath, SVRPath, svm_path, svr_path
 from zerogap.path.middle import envelope
 
 KINDS = ("two classes", "three classes", "C", "epsilon")
-LONG = 200
+QUICK, LONG = (3, 4, 5), 200  # seeds; those have a bias that is not unique
 WIDE = 1e-6  # an interval of the bias that is more than rounding
 
 
@@ -61,14 +61,14 @@ def check(kind, seed):
 @pytest.mark.filterwarnings("ignore:SVR stopped")  # where the tube holds nearly all points the objective is nearly zero
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bias_of_a_path_is_that_of_single_fits(kind):
-    assert sum(check(kind, seed) for seed in range(6)) >= 2
+    assert sum(check(kind, seed) for seed in QUICK) >= 2
 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore:SVR stopped")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bias_of_many_paths_is_that_of_single_fits(kind):
-    assert sum(check(kind, seed) for seed in range(6, LONG)) > 100
+    assert sum(check(kind, seed) for seed in range(LONG) if seed not in QUICK) > 100
 
 
 OPTIONS = {"kernel": "linear", "sample_weight": np.array([1.0, 2.0, 1.0, 1.0, 2.0]), "C_min": 1e-4}

@@ -135,7 +135,9 @@ def test_the_state_of_a_random_generator_goes_along(tmp_path):
     assert by_file(model, tmp_path).random_state.randint(1000) == model.random_state.randint(1000)
 
 
-@pytest.mark.parametrize("way", [by_file, by_skops, by_pickle])
+@pytest.mark.parametrize(
+    "way", [by_file, *(pytest.param(way, marks=pytest.mark.long) for way in (by_skops, by_pickle))]
+)
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 def test_a_grown_model_goes_on_growing(way, form, tmp_path):
     model = SVC(gamma=0.5).partial_fit(form(X2[20:70]), y2[20:70])

@@ -206,6 +206,7 @@ def compared(ours, peer, X, atol):
     np.testing.assert_array_equal(ours.predict(X)[sure], peer.predict(X)[sure])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 @pytest.mark.parametrize("nu", [0.02, 0.5, *(pytest.param(nu, marks=pytest.mark.long) for nu in (0.2, 0.7))])
 def test_it_is_scikit_learns_model(kernel, nu):

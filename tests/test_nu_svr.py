@@ -67,7 +67,7 @@ def test_another_nu_is_a_lookup(data):
     X, y = data
     model = NuSVR(nu=0.4, C=10.0).fit(X, y)
     epsilons = []
-    for nu in (0.05, 0.3, 0.4, 0.7, 1.0):
+    for nu in (0.05, 0.4, 1.0):
         other, fitted = model.at_nu(nu), NuSVR(nu=nu, C=10.0).fit(X, y)
         assert other.epsilon_ == pytest.approx(fitted.epsilon_, rel=1e-9, abs=1e-9)
         np.testing.assert_allclose(other.predict(X), fitted.predict(X), atol=1e-7 * np.ptp(y))
@@ -129,7 +129,7 @@ def test_awkward_targets(y):
 
         # Coefficients at a tie are many; epsilon is the best of all.
         least = objective(model.epsilon_)
-        for epsilon in np.linspace(0.0, 0.5 * np.ptp(y) + 0.1, 37):
+        for epsilon in np.linspace(0.0, 0.5 * np.ptp(y) + 0.1, 13):
             assert least <= objective(epsilon) + 1e-5
 
 

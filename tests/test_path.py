@@ -92,12 +92,14 @@ def test_integer_data_full_of_ties_and_conflicts(seed):
     assert path.worst_certificate().relative_gap <= 1e-9
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
+@pytest.mark.parametrize(
+    ("size", "seed"), [(250, 0), *(pytest.param(600, seed, marks=pytest.mark.long) for seed in range(4))]
+)
 @pytest.mark.parametrize("kernel", ["linear", pytest.param("poly", marks=pytest.mark.long)])
-def test_grids_where_nearly_every_event_is_a_tie(kernel, seed):
+def test_grids_where_nearly_every_event_is_a_tie(kernel, size, seed):
     """Elbows that are chosen without care become singular here but for rounding, and ties circles."""
     rng = np.random.default_rng(seed)
-    X = rng.integers(0, 2, size=(600, 14 if kernel == "linear" else 9)).astype(float)
+    X = rng.integers(0, 2, size=(size, 14 if kernel == "linear" else 9)).astype(float)
     y = np.where(X[:, :5].sum(axis=1) >= 3, 1, -1)
     path = svm_path(X, y, kernel=kernel, degree=2, coef0=1.0)
     assert (path.status, path.n_backups) == ("complete", 0)
@@ -119,6 +121,7 @@ def test_a_circle_of_ties_is_resolved_as_a_whole(monkeypatch):
     assert path.worst_certificate().relative_gap <= 1e-9
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_every_tie_can_be_resolved_as_a_whole(seed, monkeypatch):
     monkeypatch.setattr(single, "TRANSITIONS_PER_TIE", 3)
@@ -153,6 +156,7 @@ def test_who_moves_when_points_tie(seed, n_inner):
         assert -inward * slope[i] >= -1e-8
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("unit", [1.0, 0.37])
 @pytest.mark.parametrize("seed", [1, 5, 11, 23])
 def test_a_segment_on_which_C_grows_ten_thousand_times(seed, unit):
@@ -343,6 +347,7 @@ def test_ctrl_c_keeps_the_part_computed(monkeypatch):
     assert path.worst_certificate().relative_gap <= 1e-9
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("kind", ["moons", "grid", "weights"])
 def test_the_compiled_loop_passes_the_same_events_as_single_steps(kind, kernel, request, monkeypatch):

@@ -549,7 +549,7 @@ def test_a_backup_that_goes_far_records_which_points_changed_sets(moons, monkeyp
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("pieces", [pytest.param(1, marks=pytest.mark.long), 3])
+@pytest.mark.parametrize("pieces", [*(pytest.param(k, marks=pytest.mark.long) for k in (1, 3)), 8])
 def test_a_path_that_is_stored_and_gone_on_with_in_pieces_has_the_same_events(kernel, pieces, tmp_path):
     """At a breakpoint a point is on the boundary of its set: the coefficients alone do not tell that it has changed sides."""
     X, y = make_moons(30, noise=0.3, random_state=0)

@@ -105,9 +105,10 @@ def approximate(path, error, seed=0):
     return path
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("error", [1e-3, pytest.param(1e-6, marks=pytest.mark.long)])
-@pytest.mark.parametrize("kind", ["plain", "duplicates", "one-against-many"])
+@pytest.mark.parametrize("kind", [pytest.param("plain", marks=pytest.mark.long), "duplicates", "one-against-many"])
 def test_is_the_maximum_over_a_fine_grid(kind, error, kernel):
     X, y, _ = points(kind)
     path = approximate(svm_path(X, y, kernel=kernel, C_min=1e-2, C_max=10.0), error)
@@ -434,13 +435,14 @@ def test_the_smallest_C_costs_no_digits(cancer, cancer_path, C_min):
     np.testing.assert_allclose(path.C[1:], cancer_path.C[1:], rtol=1e-9)
 
 
-@pytest.mark.parametrize("scale", [1e-2, 1e-4, 1e-6, 1e-10])
+@pytest.mark.parametrize("scale", [pytest.param(1e-2, marks=pytest.mark.long), 1e-4, 1e-6, 1e-10])
 def test_small_features_cost_no_digits(cancer, scale):
     path = svm_path(cancer[0] * scale, cancer[1], kernel="linear")
     assert path.largest_gap_ <= 1e-9
     assert path.worst_certificate().relative_gap <= 1e-9
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("scale", [1e-8, 1e-3, 1e3, 1e8])
 @pytest.mark.parametrize("engine", ["single", "lp", "hastie"])
 def test_the_unit_of_the_kernel_does_not_matter(scale, engine):

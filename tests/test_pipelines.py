@@ -136,6 +136,7 @@ def test_no_alarm_on_random_splits_of_local_data():
     assert told >= 0.6 * names  # raw against standardised: the others have about the same range
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler(), RobustScaler()], ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_raw_points_against_scaled_ones_are_told(name, scaler):
@@ -181,7 +182,10 @@ def test_the_probability_of_points_far_off_is_that_of_ranks(n, m, d):
     assert found == improbable_far(n, m, d)
 
 
-@pytest.mark.parametrize(("n", "m", "d"), [(20, 20, 1), (100, 12, 1), (100, 14, 3), (1000, 12, 1), (300, 13, 40)])
+@pytest.mark.parametrize(
+    ("n", "m", "d"),
+    [(20, 20, 1), (100, 12, 1), (100, 14, 3), pytest.param(1000, 12, 1, marks=pytest.mark.long), (300, 13, 40)],
+)
 def test_the_probability_of_a_narrow_range_is_that_of_ranks(n, m, d):
     known = np.tile(np.arange(n, dtype=float)[:, None], (1, d))
     for k in range(n // 5 + 2):

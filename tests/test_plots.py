@@ -63,9 +63,17 @@ QUICK = ("classes", "no tube", "epsilon")
 SOME = [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in PATHS]
 
 
+class Followed(dict):
+    """Paths by their names, each followed when it is first asked for."""
+
+    def __missing__(self, name):
+        self[name] = PATHS[name]()
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def followed():
-    return {name: make() for name, make in PATHS.items()}
+    return Followed()
 
 
 @pytest.fixture(autouse=True)

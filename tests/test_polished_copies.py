@@ -207,6 +207,7 @@ def test_words_are_points_too():
         assert away.max() <= 100.0 * UNIT * (K @ np.abs(beta).T + np.abs(exact.intercept_)).max()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("form", ["sparse", "precomputed", pytest.param("function", marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_of_weight_zero_are_not_there(kind, form):
@@ -221,6 +222,7 @@ def test_rows_of_weight_zero_are_not_there(kind, form):
 # Awkward data.
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("nu", [1e-3, 0.02, 0.99, 1.0 - 1e-12, 1.0])
 @pytest.mark.parametrize("kind", KINDS)
 def test_from_the_least_nu_to_the_largest(kind, nu):

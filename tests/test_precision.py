@@ -49,6 +49,7 @@ def test_exponential_ends_in_zero():
     assert high[0] == low[0] == 0.0
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf"])
 @pytest.mark.parametrize("shift", [0.0, 1e6])
 @pytest.mark.parametrize("scale", [1e-150, 1.0])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from zerogap import SVC, DualProblem, Gram, RelativeGap, Status, solve
 from zerogap.kernels import gamma_value
 
-slow = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+slow = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite

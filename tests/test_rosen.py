@@ -79,6 +79,7 @@ def test_multipliers_and_directions_are_those_of_the_papers_matrices(hinge, step
     np.testing.assert_allclose(direction, (y * d_hat)[J], atol=1e-12)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", ["hinge", "squared-hinge", "insensitive", "squared-insensitive"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_every_pure_step_is_an_exact_search_along_the_projected_gradient(name, fit_intercept, plain):

@@ -287,6 +287,7 @@ def assert_sound(model, X, y):
         assert certificate.dual == pytest.approx(alpha.sum() - 0.5 * beta @ K @ beta, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("asks", [1, 30, *(pytest.param(asks, marks=pytest.mark.long) for asks in (4, 8, 16))])
 @pytest.mark.parametrize("step", ["add", "forget"])
 def test_a_limit_anywhere_in_a_change_leaves_a_sound_model_that_goes_on(step, asks):

@@ -241,8 +241,8 @@ def test_points_in_other_forms(form):
         "float32": (K.astype(np.float32), against, "precomputed"),
         "function": (X, new, lambda A, B: np.exp(-0.5 * ((A[:, None] - B) ** 2).sum(-1))),
     }[form]
-    path = SVCPath(kernel=kernel, gamma=0.5, C_max=10.0).fit(train, y)
-    expected = SVCPath(gamma=0.5, C_max=10.0).fit(X, y)
+    path = SVCPath(kernel=kernel, gamma=0.5, C_min=0.5, C_max=5.0).fit(train, y)
+    expected = SVCPath(gamma=0.5, C_min=0.5, C_max=5.0).fit(X, y)
     near = 1e-4 if form == "float32" else 1e-9
     np.testing.assert_allclose(path.decision_function(test, C=2.0), expected.decision_function(new, C=2.0), atol=near)
     assert path.at(2.0).duality_gap_ <= 1e-9

@@ -40,7 +40,7 @@ def largest(problem, beta, bias, direction):
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @given(st.integers(0, 10**6))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 def test_it_is_the_set_of_all_solutions(kernel, seed):
     X, y, weight = grid(seed)
     weight[:2] = 1.0

@@ -69,6 +69,7 @@ def test_it_is_what_solve_finds(paths, over):
         assert apart <= sum(math.sqrt(2.0 * gap) for gap in gaps) + 2.0 * problem.rounding(beta)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("over", FOLLOW)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_tiny_problems_have_the_objective_of_a_general_solver(over, kernel):
@@ -101,6 +102,7 @@ def assert_grid_problem_is_exact(over, seed):
     assert_exact(path, 5)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("over", FOLLOW)
 @pytest.mark.parametrize("seed", range(4))
 def test_duplicates_with_targets_that_contradict_each_other(over, seed):
@@ -178,6 +180,7 @@ def test_where_all_are_capped():
     np.testing.assert_allclose(all_of_one_class.coefficients_at(1.0), 1.0, rtol=0, atol=1e-14)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("over", FOLLOW)
 @pytest.mark.parametrize("rows", [[0], [0, 1], [0, 0, 0]], ids=["one point", "two points", "one point thrice"])
 def test_very_few_points(over, rows):
@@ -319,6 +322,7 @@ def test_progress_is_shown(paths, over, monkeypatch, capsys):
 # Limits of the run, storing, resuming.
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("over", FOLLOW)
 @pytest.mark.parametrize("stored", [False, True], ids=["in memory", "stored"])
 def test_a_path_that_was_ended_goes_on(paths, over, stored, tmp_path):

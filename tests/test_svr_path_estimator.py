@@ -139,6 +139,7 @@ def test_in_a_pipeline_and_a_search():
     assert certify(pipe, 1000.0 * X, y).relative_gap <= 1e-9
 
 
+@pytest.mark.covering
 @both
 @pytest.mark.parametrize("way", ["file", "pickle"])
 def test_stored_and_read(either, way, tmp_path):

@@ -46,8 +46,8 @@ def data():
 @pytest.mark.parametrize(
     "solver",
     [
-        "rosen",
-        *(pytest.param(s, marks=pytest.mark.long) for s in ("smo", "simple-svm", "smo-platt", "decomposition")),
+        "smo",
+        *(pytest.param(s, marks=pytest.mark.long) for s in ("rosen", "simple-svm", "smo-platt", "decomposition")),
     ],
 )
 def test_one_problem(data, solver):

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import _ovr_decision_function
 
 
 def pairs_of(n_classes: int) -> list[tuple[int, int]]:
@@ -71,6 +69,8 @@ def class_factors(class_weight: Any, classes: np.ndarray, codes: np.ndarray, wei
     if isinstance(class_weight, str) and class_weight == "balanced":
         sums = np.array([math.fsum(weight[codes == k]) for k in range(classes.size)])
         return math.fsum(weight) / (classes.size * sums)
+    from sklearn.utils.class_weight import compute_class_weight  # a second to load, which --help can do without
+
     factors = compute_class_weight(class_weight, classes=classes, y=classes[codes])
     if not (np.isfinite(factors).all() and (factors > 0).all()):
         raise ValueError(f"class_weight must be above 0 and finite for every class; got {factors.tolist()}.")
@@ -97,6 +97,8 @@ def by_class(decisions: np.ndarray, n_classes: int) -> np.ndarray:
     """Return a column for each class from one for each pair of them; two classes have one column either way."""
     if n_classes == 2:
         return decisions
+    from sklearn.utils.multiclass import _ovr_decision_function
+
     return _ovr_decision_function(decisions < 0, -decisions, n_classes)
 
 
