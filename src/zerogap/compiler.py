@@ -8,15 +8,21 @@ import functools
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
+import llvmlite.binding as llvm
 from numba import types
 from numba.core import event, ir
-from numba.core.codegen import JITCodeLibrary
+from numba.core.codegen import CPUCodegen, JITCodeLibrary
 from numba.core.compiler import Compiler, Flags, compile_extra
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.typed_passes import NoPythonSupportedFeatureValidation
+
+HAS_PASS_BUILDER = hasattr(llvm, "create_new_module_pass_manager") and hasattr(CPUCodegen, "_pass_builder")
+
+LARGE = 150  # instructions of a function that is worth a call
 
 # Expressions whose value is a part or a view of others.
 PARTS = {
@@ -25,7 +31,99 @@ PARTS = {
 }  # fmt: skip
 
 
-class HelperLibrary(JITCodeLibrary):
+class Origin(NamedTuple):
+    """Which function it is that a library holds, and what it is called there."""
+
+    module: str
+    name: str
+    args: tuple[Any, ...]
+    symbol: str
+
+
+class _Library(JITCodeLibrary):
+    """Code that calls large functions where they are, and holds that of the small ones it calls."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.needs: dict[FunctionLibrary, None] = {}  # those that are called where they are
+
+    def add_linking_library(self, library: Any) -> None:
+        """Let a library be called: where it is, or as a part of this one."""
+        library._ensure_finalized()
+        if getattr(library, "stays_apart", False):
+            self.needs[library] = None
+        else:
+            self.needs.update(getattr(library, "needs", {}))
+            super().add_linking_library(library)
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Add code; how arguments are read from Python objects is not worth LLVM's time."""
+        if ir_module.name == "wrapper":
+            for function in ir_module.functions:
+                if function.blocks:
+                    function.attributes.add("noinline")
+                    function.attributes.add("optnone")
+        super().add_ir_module(ir_module)
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Tidy up what Numba writes.  It would optimise here, too, as if the whole were not optimised later."""
+        if not HAS_PASS_BUILDER:
+            super()._optimize_functions(module)
+            return
+        module.data_layout = self._codegen._data_layout
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_refprune_pass()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(module, self._codegen._pass_builder())
+
+    def _optimize_final_module(self) -> None:
+        """Optimise once."""
+        if not HAS_PASS_BUILDER:
+            super()._optimize_final_module()
+            return
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+
+class FunctionLibrary(_Library):
+    """The code of a function that is called from Python.
+
+    Numba would link it into that of each caller, to be optimised there once more with all that it calls.  A large one stays
+    where it is, since it takes longer than a call.
+    """
+
+    origin: Origin | None = None
+    stays_apart = False
+
+    def tell_origin(self, descriptor: Any, stays_apart: bool | None = None) -> None:
+        """Say which function it is; unless told, count whether it is to stay apart."""
+        args, symbol = tuple(descriptor.argtypes), descriptor.llvm_func_name
+        self.origin = Origin(descriptor.modname, descriptor.qualname, args, symbol)
+        if stays_apart is None:
+            blocks = self._final_module.get_function(symbol).blocks
+            instructions = (1 for block in blocks for _ in block.instructions)
+            stays_apart = bool(self.needs) or sum(islice(instructions, LARGE)) == LARGE
+        self.stays_apart = stays_apart
+
+    def _get_module_for_linking(self) -> Any:
+        """Return code that holds all it needs, for functions that Numba compiles elsewhere."""
+        if self.needs and self._shared_module is None:
+            module = super()._get_module_for_linking().clone()
+            for library in self.needs:
+                module.link_in(library._get_module_for_linking(), preserve=True)
+            self._shared_module = module
+        return super()._get_module_for_linking()
+
+    def serialize_using_object_code(self) -> tuple[str, str, Any]:
+        """Return what is kept on disk."""
+        self._ensure_finalized()
+        return self.name, "object", (self._get_compiled_object(), super()._get_module_for_linking().as_bitcode())
+
+
+class HelperLibrary(_Library):
     """The code of a helper, to be linked into that of its callers.
 
     Numba would optimise a helper and its callees, make machine code of them, and do so again for every caller: at each level
@@ -62,7 +160,7 @@ class HelperLibrary(JITCodeLibrary):
 class QuickCompiler(_FunctionCompiler):
     """The compiler of a function that is called from Python, and maybe from others."""
 
-    library_class: type = JITCodeLibrary
+    library_class: type = FunctionLibrary
 
     def fold_argument_types(self, args: Any, kws: Any) -> Any:
         """Take an int for an int: Numba would compile a helper once more for each constant that it is called with."""
@@ -82,7 +180,7 @@ class QuickCompiler(_FunctionCompiler):
         target.options.parse_as_flags(flags, self.targetoptions)
         library = self.library_class(target.target_context.codegen(), self.py_func.__qualname__)
         library.enable_object_caching()
-        return compile_extra(
+        result = compile_extra(
             target.typing_context,
             target.target_context,
             self.py_func,
@@ -93,6 +191,9 @@ class QuickCompiler(_FunctionCompiler):
             library=library,
             pipeline_class=_Pipeline,
         )
+        if isinstance(library, FunctionLibrary):
+            library.tell_origin(result.fndesc)
+        return result
 
 
 class HelperCompiler(QuickCompiler):
