@@ -7,13 +7,15 @@ there is less code: helpers are optimised with their callers only, and reference
 import functools
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import islice
+from types import CodeType
 from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 from numba import types
-from numba.core import event, ir
+from numba.core import event, ir, postproc, transforms
+from numba.core.base import BaseContext
 from numba.core.codegen import CPUCodegen, JITCodeLibrary
 from numba.core.compiler import Compiler, Flags, compile_extra
 from numba.core.compiler_machinery import AnalysisPass, register_pass
@@ -23,6 +25,9 @@ from numba.core.typed_passes import NoPythonSupportedFeatureValidation
 HAS_PASS_BUILDER = hasattr(llvm, "create_new_module_pass_manager") and hasattr(CPUCodegen, "_pass_builder")
 
 LARGE = 150  # instructions of a function that is worth a call
+
+# Passes that find nothing in a function without functions inside, with blocks, and loops over tuples of several types.
+FOR_CLOSURES = {"WithLifting", "InlineClosureLikes", "MakeFunctionToJitFunction", "LiteralUnroll", "LiteralPropagationSubPipelinePass"}
 
 # Expressions whose value is a part or a view of others.
 PARTS = {
@@ -130,6 +135,11 @@ class HelperLibrary(_Library):
     of calls the code of all levels below.  LLVM inlines callees before it optimises a caller, so one time is enough.
     """
 
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Add code, but no ways in from elsewhere."""
+        if ir_module.name not in ("wrapper", "cfunc_wrapper"):
+            super().add_ir_module(ir_module)
+
     def _optimize_final_module(self) -> None:
         """Leave it to the callers."""
 
@@ -231,24 +241,95 @@ def made_as(library_class: type, codegen: Any) -> Iterator[None]:
 
 @contextmanager
 def _quicker() -> Iterator[None]:
-    """Ask once what an operator does to given types.
+    """Let Numba do less of what takes time and comes to nothing here; its lock is held meanwhile.
 
     To time every call of LLVM takes a while itself; and to look for cycles takes a tenth of all, and finds little.
     """
     if "get_call_type" in vars(types.Function):  # for the function that calls this one
         yield
         return
-    timer, was_enabled = event.install_timer, gc.isenabled()
+    was_enabled = gc.isenabled()
     types.Function.get_call_type = _call_type
-    event.install_timer = lambda *args: nullcontext()
     gc.disable()
+    try:
+        with ExitStack() as stack:
+            for owner, name, other in _REPLACED:
+                stack.enter_context(_replaced(owner, name, other))
+            yield
+    finally:
+        del types.Function.get_call_type
+        if was_enabled:
+            gc.enable()
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, other: Any) -> Iterator[None]:
+    """Let something be another thing meanwhile, unless this Numba has none."""
+    if not hasattr(owner, name):
+        yield
+        return
+    before = getattr(owner, name)
+    setattr(owner, name, other)
     try:
         yield
     finally:
-        del types.Function.get_call_type
-        event.install_timer = timer
-        if was_enabled:
-            gc.enable()
+        setattr(owner, name, before)
+
+
+def _post_process(self: Any, emit_dels: bool = False, **options: Any) -> None:
+    """Bring the blocks of a function into order, as Numba does after each of its passes.
+
+    It would also find out each time which variables live where.  That is asked for at the end, of functions that count
+    references, and of generators.
+    """
+    if (emit_dels and not getattr(self.func_ir, "only_borrows", False)) or self.func_ir.is_generator:
+        _POST_PROCESS(self, emit_dels, **options)
+        return
+    self.func_ir.blocks = transforms.canonicalize_cfg(self.func_ir.blocks)
+    self.func_ir.variable_lifetime = postproc.VariableLifetime(self.func_ir.blocks)
+    self.func_ir.generator_info = None
+
+
+def _list_variables(self: Any, value: Any) -> list[Any]:
+    """Return the variables that part of a statement names: what Numba spends most calls on."""
+    kind = type(value)
+    if kind is ir.Var:
+        return [value]
+    if _has_no_variables(kind):
+        return []
+    if not issubclass(kind, dict | list | tuple):
+        return value.list_vars()  # type: ignore[no-any-return]
+    found: list[Any] = []
+    for part in value.values() if kind is dict else value:
+        if type(part) is ir.Var:
+            found.append(part)
+        elif not _has_no_variables(type(part)):
+            found += self._rec_list_vars(part)
+    return found
+
+
+def _size_of(self: Any, kind: Any) -> int:
+    """Return the size of a type of LLVM, which has to compile a module to tell."""
+    if (name := str(kind)) not in _SIZES:
+        _SIZES[name] = _SIZE_OF(self, kind)
+    return _SIZES[name]
+
+
+@functools.cache
+def _has_no_variables(kind: type) -> bool:
+    return not issubclass(kind, ir.Var | ir.Inst | dict | list | tuple)
+
+
+_BROADCAST, UNWATCHED = event.broadcast, ("numba:llvm_lock", "numba:run_pass")
+_SIZE_OF, _SIZES = BaseContext.get_abi_sizeof, dict[str, int]()
+_POST_PROCESS = postproc.PostProcessor.run
+_REPLACED = (
+    (event, "install_timer", lambda *args: nullcontext()),
+    (event, "broadcast", lambda happened: None if happened.kind in UNWATCHED else _BROADCAST(happened)),
+    (postproc.PostProcessor, "run", _post_process),
+    (ir.Inst, "_rec_list_vars", _list_variables),
+    (BaseContext, "get_abi_sizeof", _size_of),
+)
 
 
 def _call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
@@ -265,7 +346,10 @@ def _call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
 class _Pipeline(Compiler):
     def define_pipelines(self) -> list[Any]:
         pipelines = super().define_pipelines()
+        has_closures = any(isinstance(constant, CodeType) for constant in self.state.func_id.code.co_consts)
         for pipeline in pipelines:
+            if not has_closures:
+                pipeline.passes = [entry for entry in pipeline.passes if entry[0].__name__ not in FOR_CLOSURES]
             pipeline.add_pass_after(_CountReferences, NoPythonSupportedFeatureValidation)
             pipeline.finalize()
         return pipelines
@@ -289,6 +373,7 @@ class _CountReferences(AnalysisPass):
             context = state.targetctx.subtarget(enable_nrt=False)
             vars(context).pop("nrt", None)
             state.targetctx = context
+            state.func_ir.only_borrows = True  # no variable has anything to give back at its end
         return False
 
 
