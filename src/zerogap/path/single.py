@@ -238,12 +238,14 @@ class SingleEngine(Engine):
             screening.screen(self.lam, event.displacement)
         segment = lines.segment()
         is_fine, before = lines.is_fine and not is_long and event.lam < self.lam, self._passed
+        outside = event.outside
         if is_fine:
             segment = lines.between(self.lam, event.lam, event.position, event.target)
+            outside = self._outside(segment)
             # Behind exchanges the line before has ended at another solution, and the new one is the more exact.
-            if self._degenerate_steps and self._outside(segment) <= CLEAR:
+            if self._degenerate_steps and outside <= CLEAR:
                 before = segment
-        if event.outside > (0.0 if is_fine or is_long else lines.outside):
+        if outside > (0.0 if is_fine or is_long else lines.outside):
             if is_long:  # what is not exact in the line from before must not reach far
                 event = _shortened(event, self.lam)
             segment = self._continued(segment, event.lam, before)
@@ -285,8 +287,10 @@ class SingleEngine(Engine):
         lam, position, point, tied = first.lam, first.position, first.point, NOBODY
         width = TIE * lam  # of where they are: the way there may be long
         if first.second >= lam - width:
-            # lam stays that of the first: beyond it a coefficient would be outside its box.
-            position, point, tied = lines.choose_among_tied(lam - width, self.lam)
+            # lam stays that of the first, or of the first that leaves: beyond it a coefficient would be outside its box.
+            position, point, tied, leaves_at = lines.choose_among_tied(lam - width, self.lam)
+            if position != NO_POINT:
+                lam = min(lam, leaves_at)
         if point != NO_POINT and lam > (1.0 - TIE) * self.lam:
             # What is left of the way is rounding.  As no way at all it counts among the degenerate steps, so that a circle of
             # ties is noticed, and leaves no segment whose two ends differ by rounding alone.
