@@ -17,8 +17,14 @@ HARD = {
     ("nu", 16397): "as the first",
     ("nu", 16422): "as the first",
     ("epsilon", 10187): "a line between two exact solutions begins a last digit outside the box",
-    ("epsilon", 32397): "a box so small that a coefficient crosses a visible part of it between two events that nearly tie",
-    ("epsilon without a bias", 13837): "lines that are steep near their anchor leave their rounding in all slopes behind",
+    (
+        "epsilon",
+        32397,
+    ): "a box so small that a coefficient crosses a visible part of it between two events that nearly tie",
+    (
+        "epsilon without a bias",
+        13837,
+    ): "lines that are steep near their anchor leave their rounding in all slopes behind",
     ("C", 10090): "no event: only the last digit of the sum counts, times the middle of the targets",
     ("C", 13573): "the same",
 }
@@ -95,6 +101,15 @@ def test_what_is_read_has_a_bound_of_its_own():
     is_seen, is_of_use = np.array([check_as_read(seed) for seed in (8, 24, 44)]).T
     assert is_of_use.all()
     assert is_seen.any()  # of which of them depends on the processor
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of digits that are missing
+def test_what_is_read_far_from_zero_has_a_bound():
+    """Targets near 1e9 leave the sum of the coefficients a last digit that counts as often."""
+    rng, X, y, _ = drawn(3)
+    path = svr_path(X, y + 1e9 + rng.normal(size=y.size), over="epsilon")
+    largest = max(gap_as_read(path, value) for value in rng.uniform(0.0, path.epsilon[0], 40))
+    assert path.largest_gap_ < largest <= path.largest_gap_as_read_
 
 
 @pytest.mark.long

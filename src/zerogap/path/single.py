@@ -566,9 +566,9 @@ class FixedBiasEngine(SingleEngine):
 
     def steps(self, lam_end: float, max_events: int) -> list[Step]:
         """Pass events; return the segments without the origin."""
-        made = super().steps(lam_end, max_events)
+        made, origin = super().steps(lam_end, max_events), self.family.n - 1
         return [
-            Step(without(segment, self.family.n - 1), lam, transitions)
+            Step(without(segment, origin), lam, [t for t in transitions if t.point != origin])
             for segment, lam, transitions in (made.steps() if isinstance(made, Log) else made)
         ]
 
