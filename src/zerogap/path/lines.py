@@ -1,9 +1,9 @@
 """The elbow's system, and the straight lines on which its solution moves between two events.
 
 Symbols: as in ``engine``.  On a segment b_E = u + t v, the scaled bias is u0 + t v0, and F = p + t q, t = lam - anchor; all are
-determined by the sets alone.  Over C the anchor is zero: where C is large b is in proportion to lam, and so it is over
-nu where no point is capped.  Elsewhere it is where the lines were solved for last: they may be so steep that of u at zero nothing
-would be left at lam.
+determined by the sets alone.  Over C the anchor is zero: where C is large b is in proportion to lam.  So it is over nu where no
+point is capped.  Elsewhere it is where the lines were solved for last: they may be so steep that of u at zero nothing would be
+left at lam.
 When a point changes sets, the lines change by a multiple of its response: one solve, and one combination of kernel rows.  What
 they leave of p_E = m0_E and q_E = m1_E is tested every time, and now and then they are solved for afresh, so nothing drifts.
 ``screening`` knows which p and q are needed.
