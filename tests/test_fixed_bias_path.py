@@ -322,3 +322,12 @@ def test_the_point_at_the_origin_takes_up_the_sum():
         # Its margin is where the bias is zero, and no sum of the others gets it to a bound.
         assert more.target0[-1] + lam * more.target1[-1] - family.eps(lam) == pytest.approx(0.0, abs=1e-15)
         assert more.low[-1] < -family.w.sum() < family.w.sum() < more.w[-1]
+
+
+def test_where_no_kernel_value_counts_every_point_outside_the_tube_is_at_its_cap():
+    scale = 1e100
+    path = over_epsilon(y=scale * t, C=1.0)
+    assert path.largest_gap_ <= 1e-9
+    for epsilon in (0.3, 1.1, 2.0):
+        expected = np.where(np.abs(t) > epsilon, np.sign(t), 0.0)
+        np.testing.assert_array_equal(path.coefficients_at(scale * epsilon), expected)

@@ -117,7 +117,7 @@ def test_what_the_ratio_test_tells_of_the_lines():
         seen = [(i, candidates.place_of[i]) for i in E if candidates.place_of[i] >= 0]
         left = [abs(candidates.p[j]) + lam * abs(candidates.q[j] - points.y[i]) for i, j in seen]
         assert found.left_over == pytest.approx(max(left, default=0.0))
-        assert (found.left_over, found.size) == line_residual(lam, points.m0, points.m1, elbow, candidates)
+        assert (found.left_over, found.size) == line_residual(lam, lam, points.m0, points.m1, elbow, candidates)
 
 
 def test_of_ties_the_fastest_that_leaves_comes_first_else_all_that_enter_are_told():
@@ -125,12 +125,14 @@ def test_of_ties_the_fastest_that_leaves_comes_first_else_all_that_enter_are_tol
     for seed in range(200):
         lam, points, elbow, candidates = drawn(seed)
         near = np.random.default_rng(seed).uniform(0.2, 1.0) * lam
-        position, point, entering = tied_candidates(near, lam, points, elbow, candidates, 1.0)
+        position, point, entering, leaves_at = tied_candidates(near, lam, points, elbow, candidates, 1.0)
         leave, enter = ([i for at, i in ends if at >= near] for ends in roots_of(lam, points, elbow, candidates))
         if leave:
             speed = dict(zip(elbow.points.tolist(), np.abs(elbow.v), strict=True))
             assert point == max(leave, key=speed.get) == elbow.points[position]
             assert entering.size == 0
+            at, _ = roots_of(lam, points, elbow, candidates)
+            assert leaves_at == pytest.approx(max(root for root, _ in at), rel=1e-12)
         else:
             assert (position, point) == (NO_POINT, NO_POINT)
             assert sorted(entering) == sorted(enter)

@@ -103,8 +103,11 @@ class FirstEnd(NamedTuple):
 
 
 @jit
-def line_residual(t, m0, m1, elbow, candidates):
-    """Return how far p_E = m0_E and q_E = m1_E are from true at the candidates, and the size of the coefficients."""
+def line_residual(t, lam, m0, m1, elbow, candidates):
+    """Return how far p_E = m0_E and q_E = m1_E are from true at the candidates, and the size of the coefficients.
+
+    Slopes count in that as they would about zero: near the anchor they do not show, and what rounding leaves in them stays.
+    """
     t = abs(t)
     E, u, v, _ = elbow
     worst, size = 0.0, 0.0
@@ -113,7 +116,7 @@ def line_residual(t, m0, m1, elbow, candidates):
         j = candidates.place_of[i]
         if j != SCREENED_OUT:
             worst = max(worst, abs(candidates.p[j] - m0[i]) + t * abs(candidates.q[j] - m1[i]))
-        size += abs(u[k]) + t * abs(v[k])
+        size += abs(u[k]) + lam * abs(v[k])
     return worst, size
 
 
@@ -223,7 +226,7 @@ def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
                 bar = last - ROUNDED * abs(last)
     turn = departure(m1, slope_of_total, elbow, reference, candidates)
     # About the anchor itself slopes do not show: at the farther end of the segment they do.
-    left_over, size = line_residual(max(abs(t), abs(best)), m0, m1, elbow, candidates)
+    left_over, size = line_residual(max(abs(t), abs(best)), lam, m0, m1, elbow, candidates)
     first = lam_end if point == NO_POINT else min(_rounded(points.anchor, best, position != NO_POINT), lam)
     return FirstEnd(first, position, point, points.anchor + second, left_over, size, turn, outside)
 
@@ -232,13 +235,15 @@ def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
 def tied_candidates(near, lam, points, elbow, candidates, largest):
     """Look at all events down to ``near``: return the fastest point that leaves the elbow, if any does, else all that enter.
 
-    Leaving makes no elbow worse, so it comes first.
+    Leaving makes no elbow worse, so it comes first.  Also returns the lam at which the first of those that leave is at its
+    bound: points that enter before are off their margins by rounding, while beyond it a coefficient would be outside its box.
     """
     y, w, low, status = points.y, points.w, points.low, points.status
     E, u, v, _ = elbow
     near, t = near - points.anchor, lam - points.anchor
     slow, tiny = _slow(v, largest)
     position, point, entering, count = NO_POINT, NO_POINT, np.empty(candidates.points.size, dtype=np.int64), 0
+    leaves_at = NEVER
     if E.size > 1 or points.tube.total1 != 0.0:  # else the last one stays, as in ``ratio_test``
         fastest, first = 0.0, NEVER
         for k in range(E.size):
@@ -248,6 +253,7 @@ def tied_candidates(near, lam, points, elbow, candidates, largest):
             is_as_fast = abs(v[k]) >= (1.0 - TIE) * fastest and root > first
             if root >= near and (abs(v[k]) > (1.0 + TIE) * fastest or is_as_fast):
                 position, point, fastest, first = k, i, abs(v[k]), root
+            leaves_at = max(leaves_at, root)
     if position == NO_POINT:
         if points.tube.is_two_sided:
             choose_sides(t, points, candidates, tiny)
@@ -257,7 +263,7 @@ def tied_candidates(near, lam, points, elbow, candidates, largest):
             if status[i] != ELBOW and _margin_root(status[i], t, p, slope, tiny) >= near:
                 entering[count] = i
                 count += 1
-    return position, point, entering[:count]
+    return position, point, entering[:count], min(_rounded(points.anchor, leaves_at, True), lam)
 
 
 @jit

@@ -1,8 +1,9 @@
 """The elbow's system, and the straight lines on which its solution moves between two events.
 
 Symbols: as in ``engine``.  On a segment b_E = u + t v, the scaled bias is u0 + t v0, and F = p + t q, t = lam - anchor; all are
-determined by the sets alone.  Over C the anchor is zero: where C is large b is in proportion to lam.  Elsewhere it is where the
-lines were solved for last: they may be so steep that of u at zero nothing would be left at lam.
+determined by the sets alone.  Over C the anchor is zero: where C is large b is in proportion to lam.  So it is over nu where no
+point is capped.  Elsewhere it is where the lines were solved for last: they may be so steep that of u at zero nothing would be
+left at lam.
 When a point changes sets, the lines change by a multiple of its response: one solve, and one combination of kernel rows.  What
 they leave of p_E = m0_E and q_E = m1_E is tested every time, and now and then they are solved for afresh, so nothing drifts.
 ``screening`` knows which p and q are needed.
@@ -107,8 +108,12 @@ class Lines:
 
     @property
     def about_beginning(self) -> bool:
-        """Whether a line between two solutions is exact at the first: as the tube gets wider the objective falls to zero."""
-        return not self.sets.family.is_over_C
+        """Whether a line between two solutions is exact at the first: as the tube gets wider the objective falls to zero.
+
+        That of one class falls with nu, and its lines are exact at the end.
+        """
+        family = self.sets.family
+        return not family.is_over_C and family.total1 == 0.0
 
     def segment(self) -> Segment:
         """Return the elbow's lines as they are."""
@@ -159,7 +164,7 @@ class Lines:
 
     def _residual(self, lam: float) -> tuple[float, float]:
         sets = self.sets
-        return line_residual(lam - sets.anchor, sets.m0, sets.m1, self._elbow, self.screening.candidates)
+        return line_residual(lam - sets.anchor, lam, sets.m0, sets.m1, self._elbow, self.screening.candidates)
 
     def hold(self, lam: float, left_over: float, size: float) -> bool:
         """Whether the lines, updated many times, still solve the elbow's system, and were not much steeper meanwhile."""
@@ -170,7 +175,7 @@ class Lines:
         """Solve the elbow's system for both coefficients of lam, with refinement, and evaluate all points."""
         E, g, screening, family = self.points, self.sets.g, self.screening, self.sets.family
         if not family.is_over_C:
-            self.sets.move_anchor(lam)
+            self.sets.move_anchor(0.0 if self._is_in_proportion else lam)
         m0, m1, whole = self.sets.m0[E], self.sets.m1[E], np.array([family.total(self.sets.anchor), family.total1])
         totals = whole - np.array([self.sets.capped_sum, 0.0])
         x, bias = self.system.solve(np.stack([m0 - g[E], m1]), totals)
@@ -194,13 +199,18 @@ class Lines:
         if exactly or is_unsure or is_visible:
             screening.evaluate_all(_segment(E, x, bias), g)
         self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
-        size = float(np.abs(self.u).sum() + reach * np.abs(self.v).sum())
-        self.age, self._largest_rounding = 0, self.scale.unit_error * size
+        size_u, size_v = float(np.abs(self.u).sum()), float(np.abs(self.v).sum())
+        self.age, self._largest_rounding = 0, self.scale.unit_error * (size_u + lam * size_v)
         if not self.sets.n_capped and family.is_hinge:
             self._clear_margins()
-        self.is_fine = self._take_tolerances(lam, size)
+        self.is_fine = self._take_tolerances(lam, size_u + reach * size_v)
         if self.is_fine and not exactly:
             self.solve(lam, exactly=True)
+
+    @property
+    def _is_in_proportion(self) -> bool:
+        """Whether b is in proportion to lam: of one class without capped points, so that rounding is as well."""
+        return self.sets.family.total1 != 0.0 and not self.sets.n_capped
 
     def _reach(self, lam: float, v: np.ndarray) -> float:
         """Return how far from the anchor lines are used: at most until one of them has crossed its box."""
@@ -334,17 +344,17 @@ class Lines:
             lam_end, lam, self._point_arrays, self._elbow, screening.candidates, screening.reference, self.largest
         )
 
-    def choose_among_tied(self, near: float, lam: float) -> tuple[int, int, np.ndarray]:
+    def choose_among_tied(self, near: float, lam: float) -> tuple[int, int, np.ndarray, float]:
         """Return the position and the point of the event, of all down to ``near``, that makes the elbow least dependent.
 
-        If it is one that enters the elbow, also all others that do.
+        If it is one that enters the elbow, also all others that do; else the lam at which the first of those that leave does.
         """
-        position, point, entering = tied_candidates(
+        position, point, entering, leaves_at = tied_candidates(
             near, lam, self._point_arrays, self._elbow, self.screening.candidates, self.largest
         )
         if position == NO_POINT:
             point = self.system.farthest(entering)
-        return position, point, entering
+        return position, point, entering, leaves_at
 
     def pass_ordinary(self, lam: float, lam_end: float, max_events: int) -> tuple[Log | None, float, bool]:
         """Pass up to so many ordinary events in a compiled loop.

@@ -95,6 +95,7 @@ class Proof:
         is_rounded = family.is_over_C & (np.frexp(family.w)[0] != 0.5)
         self.cap_rounding = np.where(is_rounded, UNIT * family.w, 0.0)
         self.is_read = False  # whether the rounding of coefficients that are read counts
+        self.centre = 0.0  # of the targets, in the units of decision values, which the bias of who reads has besides
         self.largest = LargestGap(0.0, np.nan)
         self.done = 0  # segments gone along
 
@@ -165,7 +166,7 @@ class Proof:
 
     def _reading(self, stacked: "Stacked", U: np.ndarray) -> np.ndarray:
         if not self.is_read:
-            return np.zeros((stacked.edges.size - 1, 7))
+            return np.zeros((stacked.edges.size - 1, 10))
         reading = _reading(stacked, self.points, self.family.is_over_C)
         if self.cap_rounding.any():
             lost = np.where(self.family.at_rest(self.status) != 0.0, self.cap_rounding, 0.0)
@@ -177,6 +178,10 @@ class Proof:
         reading[:, LOST_END] += 2.0 * UNIT * self.family.total1 * end
         if not self.family.has_bias:  # then the sum is what it is
             reading[:, [LOST, LOST_END]] = 0.0
+            return reading
+        reading[:, LARGEST_CAP] = self.family.w.max(initial=0.0)
+        reading[:, CENTRE] = abs(self.centre) * (lam if self.family.is_over_C else 1.0)
+        reading[:, CENTRE_END] = abs(self.centre) * (end if self.family.is_over_C else 1.0)
         return reading
 
     def _with_near(self, block: "Block", F_end: np.ndarray) -> "Block":
@@ -319,7 +324,7 @@ class Block(NamedTuple):
     radius: np.ndarray  # (segments, 4) see below
     spread: np.ndarray  # (points,) what rounding leaves at the ends, by the kernel values themselves
     outside: np.ndarray  # (segments, 4)
-    reading: np.ndarray  # (segments, 7)
+    reading: np.ndarray  # (segments, 10)
     rest: np.ndarray  # (8,)
 
 
@@ -423,15 +428,16 @@ BEGINS, ENDS, JUMP, SEEN_JUMP = range(4)
 OVER, PAST, SUM_OVER, SUM_PAST = range(4)
 
 # What the rounding of coefficients that are read does to a decision value, for a norm of one, at both ends; and to their sum.
-# Then how far one of them is from its bounds, at least; the largest norm, and the largest coefficient.
-READ, READ_END, LOST, LOST_END, ROOM, LARGEST_NORM, LARGEST = range(7)
+# Then how far one of them is from its bounds, at least; the largest norm, and the largest coefficient; the largest cap of all;
+# and what the bias has besides where the targets are not centred, at both ends.
+READ, READ_END, LOST, LOST_END, ROOM, LARGEST_NORM, LARGEST, LARGEST_CAP, CENTRE, CENTRE_END = range(10)
 
 
 @jit
 def _reading(stacked, points, is_over_C):
     """Return what rounding does to the coefficients of every segment that are read."""
     (numbers, edges, E, u, v, _, _), (_, w, _, _, _, norm) = stacked, points
-    found = np.zeros((edges.size - 1, 7))
+    found = np.zeros((edges.size - 1, 10))
     for k in range(edges.size - 1):
         lam, end, anchor = numbers[0, k], numbers[1, k], numbers[4, k]
         for e in range(edges[k], edges[k + 1]):
@@ -623,7 +629,12 @@ def _sum_shares(block, tube, total_at_zero, floors, largest_norm, h0, h1):
         largest1 = farthest0 + end * farthest1 + abs(tube.eps0) + end * abs(tube.eps1)
         before, behind = abs(bias0) + largest0, abs(bias1) + largest1
         s0, s1 = _sums_off(block, k, total_at_zero + lam * tube.total1, total_at_zero + end * tube.total1)
-        shift0, shift1, moved = 0.0, 0.0, 0.0  # of one coefficient, which makes the sum right; and its norm
+        shift0, shift1, moved, has_room = (
+            0.0,
+            0.0,
+            0.0,
+            True,
+        )  # of one coefficient, which makes the sum right; and its norm
         if largest_norm >= 0.0:
             shift0, shift1 = s0 + block.reading[k, LOST], s1 + block.reading[k, LOST_END]
             has_room = block.reading[k, ROOM] > NEGLIGIBLE_FACTOR * max(shift0, shift1)
@@ -677,8 +688,16 @@ def _sum_shares(block, tube, total_at_zero, floors, largest_norm, h0, h1):
         if largest_norm >= 0.0 and not has_room:
             farthest = max(before, behind) + largest_norm * reach
         _add_product(N[k], farthest, farthest, shift0, shift1)
-        last = UNIT * block.reading[k, LARGEST]
+        last, centre0, centre1 = (
+            UNIT * block.reading[k, LARGEST],
+            block.reading[k, CENTRE],
+            block.reading[k, CENTRE_END],
+        )
+        if not has_room:  # then the one that moves may be any, or none
+            last = UNIT * block.reading[k, LARGEST_CAP]
+            _add_product(N[k], centre0, centre1, shift0, shift1)
         _add_product(N[k], abs(bias0), abs(bias1), s0 + last, s1 + last)
+        _add_product(N[k], centre0, centre1, last, last)
         half = 0.5 if tube.total1 != 0.0 else -0.5  # the dual of one class is negative: its size
         D[k, 0], D[k, 1], D[k, 2] = half * energy0 + total0, half * energy01 + total01, half * energy1 + total1
         if tube.total1 != 0.0:  # quadratic in lam

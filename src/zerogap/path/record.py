@@ -390,7 +390,7 @@ class Record:
         self.check_not_empty()
         with limits.unlimited():
             proof = self._begin_proof(0)
-            proof.is_read = True
+            proof.is_read, proof.centre = True, self.shift() / self.scale_at(self.value_of(1.0))
             for first in range(0, len(self._segments), BLOCK):
                 self._follow(proof, first, begun=0)
         return proof.largest.gap

@@ -48,9 +48,11 @@ from zerogap.path.tolerances import (
     MAX_DEGENERATE,
     NEARER,
     NOISE,
+    OUTSIDE,
     REFRESH_EVERY,
     SHORTENED,
     START,
+    SUM_ERROR,
     TIE,
     TIED,
     TRANSITIONS_PER_TIE,
@@ -238,12 +240,14 @@ class SingleEngine(Engine):
             screening.screen(self.lam, event.displacement)
         segment = lines.segment()
         is_fine, before = lines.is_fine and not is_long and event.lam < self.lam, self._passed
+        outside = event.outside
         if is_fine:
             segment = lines.between(self.lam, event.lam, event.position, event.target)
+            outside = self._outside(segment)
             # Behind exchanges the line before has ended at another solution, and the new one is the more exact.
-            if self._degenerate_steps and self._outside(segment) <= CLEAR:
+            if self._degenerate_steps and outside <= CLEAR:
                 before = segment
-        if event.outside > (0.0 if is_fine or is_long else lines.outside):
+        if outside > (0.0 if is_fine or is_long else lines.outside):
             if is_long:  # what is not exact in the line from before must not reach far
                 event = _shortened(event, self.lam)
             segment = self._continued(segment, event.lam, before)
@@ -285,9 +289,12 @@ class SingleEngine(Engine):
         lam, position, point, tied = first.lam, first.position, first.point, NOBODY
         width = TIE * lam  # of where they are: the way there may be long
         if first.second >= lam - width:
-            # lam stays that of the first: beyond it a coefficient would be outside its box.
-            position, point, tied = lines.choose_among_tied(lam - width, self.lam)
-        if point != NO_POINT and lam > (1.0 - TIE) * self.lam:
+            # lam stays that of the first, or of the first that leaves: beyond it a coefficient would be outside its box.
+            k, i, others, leaves_at = lines.choose_among_tied(lam - width, self.lam)
+            made_at = lam if k == NO_POINT else min(lam, leaves_at)
+            if not self._is_early(made_at, k, i):
+                lam, position, point, tied = made_at, k, i, others
+        if point != NO_POINT and lam > (1.0 - TIE) * self.lam and not self._is_early(self.lam, position, point):
             # What is left of the way is rounding.  As no way at all it counts among the degenerate steps, so that a circle of
             # ties is noticed, and leaves no segment whose two ends differ by rounding alone.
             lam = self.lam
@@ -298,8 +305,25 @@ class SingleEngine(Engine):
         displacement = Displacement(t, t * first.departure, t * abs(lines.v0 - lines.screening.reference.v0))
         return NextEvent(lam, point, position, target, displacement, first.outside, tied)
 
+    def _is_early(self, lam: float, position: int, point: int) -> bool:
+        """Whether it would be seen in the gap if an event were made at lam already, together with another.
+
+        Over C the objective is far larger than what that costs.  Over eps it falls to zero, and a box may be so small that its
+        coefficient crosses a visible part of it where lam hardly changes.
+        """
+        lines, t = self.lines, lam - self.sets.anchor
+        if self.family.is_over_C or point == NO_POINT:
+            return False
+        if position != NO_POINT:
+            a, low, w = self.y[point] * (lines.u[position] + t * lines.v[position]), self.low[point], self.w[point]
+            return bool(min(abs(a - low), abs(w - a)) > max(lines.outside, OUTSIDE) * (w - low))
+        near = lines.screening.candidates
+        F = near.p[near.place_of[point]] + t * near.q[near.place_of[point]]
+        excess = F - (self.sets.m0[point] + t * self.sets.m1[point])
+        return bool(abs(excess) > max(lines.left_over, SUM_ERROR) * lam)
+
     def _move_to(self, lam: float, displacement: Displacement) -> None:
-        self._degenerate_steps = self._degenerate_steps + 1 if lam == self.lam else 0
+        self._degenerate_steps = self._degenerate_steps + 1 if lam > (1.0 - TIE) * self.lam else 0
         self.lam = lam
         self.lines.screening.accumulate(displacement)
 
@@ -542,9 +566,9 @@ class FixedBiasEngine(SingleEngine):
 
     def steps(self, lam_end: float, max_events: int) -> list[Step]:
         """Pass events; return the segments without the origin."""
-        made = super().steps(lam_end, max_events)
+        made, origin = super().steps(lam_end, max_events), self.family.n - 1
         return [
-            Step(without(segment, self.family.n - 1), lam, transitions)
+            Step(without(segment, origin), lam, [t for t in transitions if t.point != origin])
             for segment, lam, transitions in (made.steps() if isinstance(made, Log) else made)
         ]
 
