@@ -93,7 +93,7 @@ class Lines:
     @property
     def is_stale(self) -> bool:
         """Whether the lines have to be solved for before they are used."""
-        return self.age >= STALE
+        return self.age >= (FRESH_EVERY if self.sets.family.is_hinge else STALE)
 
     @property
     def points(self) -> np.ndarray:
