@@ -11,6 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from zerogap import DualProblem, Gram, Path, RelativeGap, limits, one_class_path, solve, svm_path, svr_path
 from zerogap.path import EpsilonEvent, EpsilonPath, Event, NuEvent, NuPath, RegressionPath
+from zerogap.path import lines as lines_module
+from zerogap.path.events import pass_ordinary
+from zerogap.path.screening import Screening
 from zerogap.path.single import SingleEngine
 from zerogap.progress import PathProgress
 
@@ -506,3 +509,29 @@ def test_one_class_is_that_of_the_problem():
         path.points.weight[inside < -1e-9].sum() <= 0.3 * path.points.weight.sum()
     )  # at most nu of the weight is outside
     assert path.points.weight[beta > 0].sum() >= 0.3 * path.points.weight.sum()  # at least nu of it has coefficients
+
+
+def test_screening_again_in_the_compiled_loop_misses_no_event_over_epsilon(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, (300, 2))
+    y = np.sin(3.0 * X[:, 0]) + X[:, 1] + 0.5 * rng.standard_normal(300)
+    passed = []
+
+    def counted(*arguments):
+        log, count, moving, is_special = pass_ordinary(*arguments)
+        passed.append((count, moving.kept.n_candidates, moving.kept.moves))
+        return log, count, moving, is_special
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lines_module, "pass_ordinary", counted)
+        path = svr_path(X, y, over="epsilon", gamma=1.0)
+    count, candidates, moves = map(np.array, zip(*passed, strict=True))
+    assert candidates.min() < 200
+    assert (moves < count).any()  # all were evaluated again on the way
+    # Step by step, with all points looked at for every event.
+    monkeypatch.setattr(SingleEngine, "_pass_ordinary", lambda self, lam_end, most: None)
+    monkeypatch.setattr(Screening, "screen", lambda self, lam, move: None)
+    slow = svr_path(X, y, over="epsilon", gamma=1.0)
+    assert [event[1:] for event in path.events] == [event[1:] for event in slow.events]
+    np.testing.assert_allclose(path.lam, slow.lam, rtol=1e-9)
+    assert path.largest_gap_ <= 1e-9

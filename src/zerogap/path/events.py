@@ -18,15 +18,19 @@ from zerogap.path.family import Tube
 from zerogap.path.renewal import renew
 from zerogap.path.rows import ElbowLines, add_row
 from zerogap.path.screening import (
+    HORIZON_OF_TUBE,
+    NO_LIMIT,
     SCREENED_OUT,
     Candidates,
     Displacement,
     Kept,
+    Reference,
     change_candidates,
     departure,
+    evaluate,
     screened,
 )
-from zerogap.path.tolerances import FRESH_EVERY, LONG, ROUGH, SLOW, TIE
+from zerogap.path.tolerances import FRESH_EVERY, LONG, ROUGH, SLOW, STALE, TIE
 
 NEVER = -HUGE  # no lam, about whatever anchor
 ROUNDED = 1e-15  # more than a product and a quotient round
@@ -315,6 +319,21 @@ def _continue(lam, k, position, points, E, u, v, edges, numbers):
     numbers[k, 1], numbers[k, 2], numbers[k, 3] = bias_end, (bias_end - bias) / (end - lam), end
 
 
+@inline
+def _on_lines(K, elbow, m1, kept):
+    """Return that no point is screened out, all having been evaluated on the lines of the elbow."""
+    reference = Reference(elbow.points.copy(), elbow.v.copy(), elbow.v0, m1[elbow.points])
+    return Kept(False, K, kept.store, len(K), 0, reference, NO_LIMIT, kept.since, kept.moves)
+
+
+@inline
+def _is_safe(kept, way):
+    """Whether no point that is screened out can be reached by a displacement."""
+    since, allowed = kept.since, kept.allowed
+    is_far = since.decrease + way.decrease > allowed.decrease or since.bias + way.bias > allowed.bias
+    return not kept.is_screened or not (is_far or since.normal + way.normal > allowed.normal)
+
+
 @jit
 def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scale):
     """Pass up to so many ordinary events, and solve for the lines in between; return a log of them, how many they are, what
@@ -330,8 +349,10 @@ def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scal
     log_E, log_u, log_v = np.empty(size_of_log, dtype=np.int64), np.empty(size_of_log), np.empty(size_of_log)
     edges, numbers, last_position = np.zeros(max_events + 1, dtype=np.int64), np.empty((max_events, 4)), NO_POINT
     moves, count, is_special, work = np.empty((max_events, 3), dtype=np.int64), 0, False, 0
+    is_evaluated = False  # whether all points have just been, on lines that were not solved for
     while count < max_events and lam >= scale.least and edges[count] + m <= size_of_log and work < WORK:
-        if age >= FRESH_EVERY:
+        if age >= (FRESH_EVERY if whole.is_hinge else STALE):
+            age = STALE
             if not whole.is_hinge:
                 break  # their anchor moves, and their tolerances with it
             new = renew(lam, E_all[:m], points, system, capped_sum, n_capped, whole, scale, kept, room)
@@ -345,7 +366,7 @@ def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scal
         first = ratio_test(lam_end, lam, points, elbow, candidates, kept.reference, scale.largest)
         is_good, rounding = lines_hold(first.left_over, first.size, lam, largest_rounding, scale)
         if not is_good and age > 0:
-            age = FRESH_EVERY
+            age = STALE
             continue
         is_outside = first.outside > scale.outside
         is_special = not is_good or not _is_ordinary(first, lam, n_capped, points, m, E_all.size)
@@ -355,16 +376,23 @@ def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scal
             break
         fall, i = lam - first.lam, first.point
         way = Displacement(fall, fall * first.departure, fall * abs(v0 - kept.reference.v0))
-        if age == 0 and not kept.is_screened:  # all have just been evaluated
+        if not whole.is_hinge and not kept.is_screened and kept.moves >= HORIZON_OF_TUBE:  # the lines of all are known
+            kept, way = _on_lines(K, elbow, points.m1, kept), Displacement(fall, 0.0, 0.0)
+            is_evaluated = True
+        if (age == 0 or is_evaluated) and not kept.is_screened:  # all have just been evaluated
+            is_evaluated = False
             kept = screened(K, y, points.m0, points.m1, status, points.tube, lam, points.anchor, way, kept, room)
         since, allowed = kept.since, kept.allowed
         after = Displacement(since.decrease + way.decrease, since.normal + way.normal, since.bias + way.bias)
-        is_safe = after.decrease <= allowed.decrease and after.normal <= allowed.normal and after.bias <= allowed.bias
-        if kept.is_screened and not is_safe:
+        if not _is_safe(kept, way):
+            if not whole.is_hinge and kept.moves > 1:  # else the lines are solved for as well
+                evaluate(K, E_all[:m], u, v, u0, v0, g, room)
+                kept, is_evaluated, work = _on_lines(K, elbow, points.m1, kept), True, work + 2 * m * g.size
+                continue  # a point that was screened out may be reached before
             is_special = age == 0
             if is_special:
                 break
-            age = FRESH_EVERY
+            age = STALE
             continue
         begin, origin = edges[count], status[i]
         for k in range(m):

@@ -53,6 +53,7 @@ from zerogap.path.tolerances import (
     SEEN_OUTSIDE,
     SHORT,
     SLOW,
+    STALE,
     TIE,
     UNIT_ERROR,
     UNSURE,
@@ -67,7 +68,7 @@ class Lines:
     def __init__(self, gram: Gram, sets: Sets):
         self.gram, self.sets = gram, sets
         self.K, self.w = sets.K, sets.w
-        self.screening = Screening(self.K, sets, FRESH_EVERY)
+        self.screening = Screening(self.K, sets, STALE)
         self.largest = float(np.abs(np.diagonal(self.K)).max())  # kernel value
         self.u, self.v, self.u0, self.v0 = np.empty(0), np.empty(0), 0.0, 0.0
         self._largest_rounding = 0.0  # that of the steepest lines since they were last solved for
@@ -88,12 +89,12 @@ class Lines:
 
     def invalidate(self) -> None:
         """Let the lines be solved for afresh before they are used again."""
-        self.age = FRESH_EVERY  # events since they were solved for
+        self.age = STALE  # events since they were solved for
 
     @property
     def is_stale(self) -> bool:
         """Whether the lines have to be solved for before they are used."""
-        return self.age >= FRESH_EVERY
+        return self.age >= (FRESH_EVERY if self.sets.family.is_hinge else STALE)
 
     @property
     def points(self) -> np.ndarray:
@@ -361,7 +362,7 @@ class Lines:
 
         Return a log of them, if there are any, the lam it came to, and whether the next event is known not to be ordinary.
         """
-        self.system.reserve(FRESH_EVERY)
+        self.system.reserve(STALE)
         made = self._pass_entering(lam, lam_end, max_events)
         if made is not None:
             return made, float(made.numbers[-1, 0]), False
@@ -412,7 +413,7 @@ class Lines:
         )  # fmt: skip
         self.u, self.v, self.u0, self.v0 = new.u, new.v, new.u0, new.v0
         self.screening.take(new.kept)
-        self.age, self._largest_rounding = 0 if new.is_good else FRESH_EVERY, self.scale.unit_error * new.size
+        self.age, self._largest_rounding = 0 if new.is_good else STALE, self.scale.unit_error * new.size
         return bool(new.is_good)
 
     def _displacement(self, lam: float, first: FirstEnd) -> Displacement:

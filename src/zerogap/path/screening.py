@@ -23,6 +23,8 @@ from zerogap.path.tolerances import ON_MARGIN
 MAX_CANDIDATES = 0.7  # screening that keeps more than this share of the points is no gain
 SAMPLE = 32  # points of the elbow that stay candidates, to see whether its lines still hold
 SCREENED_OUT = -1
+# Moves that a screening is to last for.  Margins on both sides of a tube, which get nearer to each other, reach more points.
+HORIZON, HORIZON_OF_TUBE = 25, 12
 
 
 class Displacement(NamedTuple):
@@ -53,7 +55,7 @@ class Room(NamedTuple):
     values: np.ndarray  # their p and q
     place_of: np.ndarray  # of a point among the candidates
     norm: np.ndarray  # |phi(x)|
-    ahead: int  # changes of the elbow that a screening is to last for
+    ahead: int  # changes of the elbow that there is room for before the next screening
 
 
 class Kept(NamedTuple):
@@ -224,7 +226,8 @@ def screened(K, y, m0, m1, status, tube, lam, anchor, displacement, kept, room):
     all_of_them = Kept(False, K, kept.store, n, 0, kept.reference, NO_LIMIT, NO_DISPLACEMENT, 0)
     if kept.moves < 2:  # too little is known of what is to come
         return all_of_them
-    times = room.ahead / kept.moves  # as many moves are to come as were made since the last screening
+    # So many moves are to come, relative to those since the last screening.
+    times = (HORIZON_OF_TUBE if tube.is_two_sided else HORIZON) / kept.moves
     # With every event lam falls about as much as of late.  Departures grow from event to event, so that their sum grows
     # like the square of the number of events.
     allowed = Displacement(

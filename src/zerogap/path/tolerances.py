@@ -19,7 +19,10 @@ AT_CAP = (
 )  # by which a coefficient at its cap may be off, scaled from C to lam: that is a division and a product
 
 # How good the lines are.  An update adds a few roundings to them; a solution afresh reads all kernel rows of the elbow.
-FRESH_EVERY = 25  # events after which they are solved for afresh: that is then a small part of all work
+FRESH_EVERY = 25  # events after which those of two classes are solved for afresh: that is then a small part of all work
+# Events after which any lines are: of other families that takes longer, as how good they have to be follows from the objective.
+# Whether they still are is tested at every event.
+STALE = 75
 LEFT_OVER = 1e-11  # what they may leave of p_E = 0 and q_E = y_E, relative to lam
 # Part of the objective that this may cost, the promise: where it would be more they may leave less.  They leave a hundredth of
 # what they may as a rule.  Where even their rounding may cost more they are exact at every event: that takes ten times as long.
