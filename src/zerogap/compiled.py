@@ -14,19 +14,18 @@ import pickle
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
-from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from numba import config, njit, types
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 from zerogap import compiler
-from zerogap.compiler import FunctionLibrary, HelperCompiler, HelperLibrary, Origin, QuickCompiler, made_as
+from zerogap.compiler import HelperCompiler, HelperLibrary, QuickCompiler, made_as
 
 HUGE = 1e300  # stands for infinity where fast-math flags forbid the real one
 NO_POINT = -2  # no index: a search that found none.  Not -1, which is the origin of the pair solvers.
@@ -100,33 +99,6 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     return dispatcher
 
 
-class _Entries(CompileResultCacheImpl):
-    """What the cache keeps of a function: with it the functions that it calls where they are."""
-
-    def reduce(self, result: Any) -> Any:
-        library = result.library
-        return [needed.origin for needed in library.needs], getattr(library, "stays_apart", False), super().reduce(result)
-
-    def rebuild(self, target_context: Any, payload: Any) -> Any:
-        origins, stays_apart, rest = payload
-        needs = [_library_of(origin) for origin in origins]
-        if any(library.origin != origin for library, origin in zip(needs, origins, strict=True)):
-            return None  # another process has compiled a callee at the same time, and called it otherwise: compile again
-        result = super().rebuild(target_context, rest)
-        result.library.needs.update(dict.fromkeys(needs))
-        if isinstance(result.library, FunctionLibrary):
-            result.library.tell_origin(result.fndesc, stays_apart)
-        return result
-
-
-def _library_of(origin: Origin) -> FunctionLibrary:
-    """Load the machine code of a function for given arguments."""
-    dispatcher = attrgetter(origin.name)(import_module(origin.module))
-    dispatcher.compile(origin.args)
-    library: FunctionLibrary = dispatcher.overloads[origin.args].library
-    return library
-
-
 class _DiskCache(FunctionCache):
     """Numba's cache, except that a disk that fails costs time only, and that the code of callees counts.
 
@@ -134,8 +106,7 @@ class _DiskCache(FunctionCache):
     constants it reads and the places of the fields it uses, from other modules: they are part of the question here.
     """
 
-    library_class: type = FunctionLibrary
-    _impl_class = _Entries
+    library_class: type = JITCodeLibrary
 
     def __init__(self, function: Callable[..., Any]):
         super().__init__(function)
