@@ -568,3 +568,20 @@ def test_the_worst_of_all_lines_is_kept(path):
     at = path.certificate_at(path.largest.C)
     assert at.gap <= path.largest_gap_ * at.primal
     assert at.relative_gap >= 0.5 * path.largest_gap_  # its own bias is a little better than the line's
+
+
+@pytest.mark.parametrize(("excess", "most"), [(1e-13, 1), (0.05, 40), (20.0, 200)])
+def test_the_sum_of_a_start_is_put_right_by_few_points(path, excess, most):
+    """Points at a bound stay there, and so do most others: each that moves may take a kernel row."""
+    walk = approximate.Walk(path, 1e-9)
+    y, w = walk.y, walk.w
+    a = 0.5 * w
+    a[::5], a[1::5] = 0.0, w[1::5]
+    is_free = (a > 0.0) & (a < w)
+    a[is_free & (y > 0)] += (excess - y @ a) / np.count_nonzero(is_free & (y > 0))
+    assert (np.abs(a - 0.5 * w)[is_free] < 0.5 * w[is_free]).all()
+    found = walk._feasible(y * a)
+    assert abs(found.sum()) <= 1e-15 * y.size * w.sum()
+    np.testing.assert_array_equal(np.clip(y * found, 0.0, w), y * found)
+    np.testing.assert_array_equal(found[~is_free], (y * a)[~is_free])
+    assert np.count_nonzero(found != y * a) <= min(most, np.count_nonzero(is_free))

@@ -9,6 +9,7 @@ from sklearn.datasets import make_classification, make_moons
 
 from zerogap import DualProblem, Gram, RelativeGap, Status, run, solve
 from zerogap.solvers import Auto, auto
+from zerogap.solvers.smo import working_set
 
 X, y = make_classification(240, 6, n_informative=4, flip_y=0.15, random_state=0)
 y = 2.0 * y - 1.0
@@ -236,3 +237,19 @@ def test_what_a_solver_tells_of_its_residual_counts(small_parts, monkeypatch):
     assert solution.status is Status.CONVERGED
     free = np.count_nonzero((solution.beta != 0.0) & (np.abs(solution.beta) < 2.0))
     assert solution.certificate.rounding >= 1e-5 * free  # a free point may cost a slope of one, at least, times that
+
+
+def test_a_part_is_solved_further_than_asked(monkeypatch):
+    """Each part that follows would take the rows of all points that have moved."""
+    monkeypatch.setattr(auto, "SAMPLE", 60)
+    monkeypatch.setattr(auto, "LARGEST_PART", 600)
+    A, b = make_moons(2000, noise=0.2, random_state=0)
+    problem = DualProblem.hinge(Gram(A, gamma=8.0, cache_size=6.0), 2.0 * b - 1.0, 10.0)
+    state = Auto().init(problem, solve(problem, Auto(), stop=RelativeGap(1e-2)).beta)
+    opened, asked = [], 0.5 * auto._violation(problem, state)
+    monkeypatch.setattr(auto.smo, "working_set", lambda *of: opened.append(working_set(*of)) or opened[-1])
+    Auto().step(problem, state, 10_000, asked)
+    (points,) = opened
+    assert state.memory.has_all_free
+    above, below = (state.residual + state.up_offset)[points], (state.residual + state.low_offset)[points]
+    assert above.max() - below.min() <= 0.101 * asked

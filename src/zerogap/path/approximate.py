@@ -42,6 +42,7 @@ SHORTER = 0.1  # a line is cut into so many parts at most, as a share of it
 FAR_OFF = 10.0  # times the gap: a line with more is no place to start from
 KNOWN = 1e-3  # of the gap: by how much of a margin a product may be off that is not computed anew
 ENOUGH = 0.75  # of the gap: where rounding keeps solutions themselves above this, lines need not be much better than they are
+NUDGE = 0.01  # of the room a coefficient has in its box: what it takes of a sum that is put right, if others can take the rest
 SHORTEST = 1e-6  # relative: lines are not cut any shorter
 
 
@@ -310,16 +311,22 @@ class Walk:
         return self._solved(lam, self._feasible(b), (b, product, error))
 
     def _feasible(self, b: np.ndarray) -> np.ndarray:
-        """Return b in the box, with its sum put right by the points between their bounds: those at one stay there."""
+        """Return b in the box, with its sum put right by a few points between their bounds: all others stay where they are.
+
+        Of each that is changed a kernel row may have to be computed.
+        """
         a = np.clip(self.y * b, 0.0, self.w)
         excess = float(self.y @ a)
         if excess == 0.0:
             return self.y * a
         rises = self.y * excess < 0.0  # whose a has to grow
         room = np.where((a > 0.0) & (a < self.w), np.where(rises, self.w - a, a), 0.0)
-        all_room = float(room.sum())
-        if all_room > abs(excess):
-            a += np.where(rises, 1.0, -1.0) * (abs(excess) / all_room) * room
+        most = np.argsort(-room, kind="stable")
+        all_room = np.cumsum(room[most])
+        if all_room[-1] > abs(excess):
+            most = most[: np.searchsorted(all_room, abs(excess) / NUDGE) + 1]
+            share = abs(excess) / float(room[most].sum())
+            a[most] += np.where(rises[most], share, -share) * room[most]
         return self.y * np.clip(a, 0.0, self.w)
 
     def _solved(self, lam: float, b: np.ndarray | None, known: tuple[np.ndarray, ...] | None = None) -> Anchor:

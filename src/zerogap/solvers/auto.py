@@ -53,6 +53,9 @@ SMALLEST_PART, LARGEST_PART = 64, 6000  # points that are solved for alone
 HELD_PART = 5000  # points of a part, for which memory is left when rows are kept
 # To this share of the violation that chose them; to that where no others violate as much, or all free points are among them.
 PART, LAST_PART = 0.1, 0.01
+# Of the violation asked for, to which a part is solved at most: pairs cost little beside the rows of all that have moved, which
+# every further part takes.
+TIGHTER = 0.1
 
 SWEPT = 2.0  # times what the kernel values of sparse points cost: so long sweeps are tried before
 
@@ -305,7 +308,7 @@ class Auto:
             points = smo.working_set(problem, state, b_up, b_low, most)
         memory.has_all_free = points.size < most
         is_last = memory.has_all_free or b_up - b_low <= 1.5 * memory.target
-        memory.target = max(kkt_target, (LAST_PART if is_last else PART) * (b_up - b_low))
+        memory.target = max(TIGHTER * kkt_target, (LAST_PART if is_last else PART) * (b_up - b_low))
         part, part_state = smo.restrict(problem, state, points)
         part.gram.full()
         if problem.total:  # exchanges compare objectives, in which the others have their part of the sum
