@@ -831,6 +831,10 @@ def test_a_transformer_sees_the_points_as_they_are(cancer):
     assert list(mixed.feature_names_in_) == ["a", "b", "kind"]
     with pytest.raises(TypeError, match=r"transformer must be one of scikit-learn's.*got str"):
         SVCPathCV(transformer="standard").fit(X, y)
+    with pytest.raises(TypeError, match=r"got the class StandardScaler. Make one of it: StandardScaler\(\)"):
+        SVCPathCV(transformer=StandardScaler).fit(X, y)
+    with pytest.raises(TypeError, match=r"a pipeline that ends in SVC, .*SVCPathCV is the model itself"):
+        SVCPathCV(transformer=make_pipeline(StandardScaler(), sklearn.svm.SVC())).fit(X, y)
 
 
 def test_a_curve_ends_where_its_paths_do(cancer):
@@ -843,7 +847,10 @@ def test_a_curve_ends_where_its_paths_do(cancer):
 
 
 def test_a_choice_at_the_end_of_the_range_is_told(cancer):
-    assert "at the end of the range" in SVCPathCV(C_max=0.02, cv=3).fit(*cancer).in_words()
+    model = SVCPathCV(C_max=0.02, cv=3).fit(*cancer)
+    assert " at the end of the range" in model.in_words()
+    model.selection, model.C_ = "one_se", 0.015  # smaller than the best, which is what the end may cut off
+    assert "C=0.015 (the best at the end of the range), accuracy" in model.in_words()
 
 
 def test_a_gap_is_checked_before_any_fold_and_gamma_may_be_an_array_of_none(cancer):

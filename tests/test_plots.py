@@ -399,11 +399,19 @@ def test_other_kernels_have_neither_the_colour_of_the_best_nor_of_the_grid(searc
         assert others.isdisjoint({look.GREEN, look.ORANGE, look.VERMILLION, look.palette(ax)[0]})
 
 
+def test_candidates_are_named_by_what_they_have_and_the_grid_in_two_lines():
+    """A linear kernel has no gamma; a long line in the legend would leave little of the picture."""
+    model = SVCPathCV(kernel=["linear", "rbf"], gamma=[0.1, 1.0], cv=3, C_min=1.0, C_max=2.0).fit(X, Y)
+    names = [text.split(",\nmean")[0] for text in texts(model.plot(grid=3))]
+    assert {"kernel = linear", "kernel = rbf, gamma = 0.1", "kernel = rbf, gamma = 1"} <= set(names)
+    assert any(name.startswith("grid of 3 with the same kernel,\nbest ") for name in names)
+
+
 def test_scores_are_called_by_their_names(searched):
     model = SVCPath(gamma=1.0, C_max=10.0).fit(X, Y)
     assert model.score_curve(X, Y).plot().get_ylabel() == "accuracy"
     assert model.score_curve(X, Y, scoring="balanced_accuracy").plot().get_ylabel() == "balanced accuracy"
-    assert model.score_curve(X, Y, scoring="roc_auc").plot().get_ylabel() == "roc auc"
+    assert model.score_curve(X, Y, scoring="roc_auc").plot().get_ylabel() == "ROC AUC"
     assert searched.cv_curve_.plot().get_ylabel() == "accuracy"
     assert pickle.loads(pickle.dumps(model.score_curve(X, Y))).name == "accuracy"
 

@@ -353,6 +353,14 @@ def _mean_cost(y_true: Any, y_pred: Any, *, costs: np.ndarray, labels: np.ndarra
     return float(np.average(costs[tuple(cells)], weights=sample_weight))
 
 
+def scoring_name(scoring: Any) -> str:
+    """Return the name of a score: of ``make_scorer`` that of its function, with "neg_" if it turns the sign."""
+    if isinstance(scoring, str):
+        return scoring
+    name = getattr(getattr(scoring, "_score_func", scoring), "__name__", "score").strip("_")
+    return f"neg_{name}" if getattr(scoring, "_sign", 1) < 0 else name.replace("<lambda>", "score")
+
+
 def cost_matrix_scorer(costs: Any, labels: Any) -> Any:
     """Return a scorer of predictions: minus their mean cost.
 

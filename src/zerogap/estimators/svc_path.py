@@ -12,12 +12,13 @@ from zerogap.estimators.base import Outcome
 from zerogap.estimators.class_paths import ClassPaths
 from zerogap.estimators.pairs import check_present, check_ties, chosen, class_factors, each, pairs_of, shaped
 from zerogap.estimators.path_machine import check_pair
-from zerogap.estimators.scoring import Held, curve_of
+from zerogap.estimators.scoring import Held, curve_of, scoring_name
 from zerogap.estimators.svc import SVC
 from zerogap.limits import limits
 from zerogap.path import ApproximatePath, Path, ScoreCurve
 from zerogap.path._svm_path import _check_gap, _gap_as_read, _options, check_limits
 from zerogap.solution import Status, Trace
+from zerogap.wording import score_in_words
 
 
 class SVCPath(ClassifierMixin, ClassPaths):
@@ -235,6 +236,7 @@ class SVCPath(ClassifierMixin, ClassPaths):
             A model of its own.
         """
         check_is_fitted(self)
+        validation.check_single("C", C)
         self._check_not_empty()
         gamma = getattr(self._kernel, "gamma", self.gamma) if isinstance(self.kernel, str) else self.gamma
         model = SVC(
@@ -391,8 +393,8 @@ class SVCPath(ClassifierMixin, ClassPaths):
             each=lambda work, number: each(work, number, self.n_jobs),
             samples=samples,
         )
-        if isinstance(scoring, str):
-            curve.name = scoring.replace("_", " ")
+        if scoring is not None:
+            curve.name = score_in_words(scoring_name(scoring))
         return curve
 
     def plot(self, show: str = "all", *, pair: Any = None, rows: Any = None, ax: Any = None) -> Any:
