@@ -691,3 +691,11 @@ def test_without_matplotlib_every_picture_says_what_to_install(followed, monkeyp
     for draw in (followed["nu"].plot, CURVE.plot, solution.plot, lambda: plots.decision_boundary(model, X, Y)):
         with pytest.raises(ImportError, match=r'pip install "zerogap\[plots\]"'):
             draw()
+
+
+def test_whole_numbers_that_are_floats_name_classes_without_a_point():
+    """Labels of a file are floats."""
+    classes = np.tile([0.0, 1.0, 3.0], len(X) // 3 + 1)[: len(X)]
+    model = SVCPath(gamma=1.0, C_max=1.0).fit(X, classes)
+    assert texts(model.plot()) == ["0 against 1", "0 against 3", "1 against 3"]
+    assert "class 1" in texts(model.plot(pair=(0.0, 1.0))[0])

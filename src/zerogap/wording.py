@@ -29,6 +29,11 @@ def number(value: float, digits: int = LEAST_DIGITS) -> str:
     return f"{float(f'{value:.{digits}g}'):.{max(digits, WRITTEN_OUT)}g}"
 
 
+def label(value: object) -> str:
+    """Return a class by its label: 1, whether it is stored as 1 or as 1.0."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def share(number: float) -> str:
     """Return a share in words: per cent if it is worth it."""
     return f"{100.0 * number:.3g} %" if number >= SMALL else f"{number:.1e}"

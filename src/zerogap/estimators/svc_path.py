@@ -18,7 +18,7 @@ from zerogap.limits import limits
 from zerogap.path import ApproximatePath, Path, ScoreCurve
 from zerogap.path._svm_path import _check_gap, _gap_as_read, _options, check_limits
 from zerogap.solution import Status, Trace
-from zerogap.wording import score_in_words
+from zerogap.wording import label, score_in_words
 
 
 class SVCPath(ClassifierMixin, ClassPaths):
@@ -427,7 +427,7 @@ class SVCPath(ClassifierMixin, ClassPaths):
                 raise ValueError(
                     f"With {self.classes_.size} classes show={show!r} needs a pair of them, such as {pairs[0]}."
                 )
-            return plot_pairs(self.paths_, (f"{a} against {b}" for a, b in pairs), ax)
+            return plot_pairs(self.paths_, (f"{label(a)} against {label(b)}" for a, b in pairs), ax)
         wanted = pairs[0] if pair is None else tuple(pair)
         if wanted not in pairs and wanted[::-1] not in pairs:
             raise ValueError(f"pair must be two of the classes {self.classes_.tolist()}; got {pair!r}.")
