@@ -35,7 +35,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import zerogap
-from zerogap import SVC, SVR, SVCPath, SVCPathCV, SVRPathCV
+from zerogap import SVC, SVR, SVCPath, SVCPathCV, SVRPathCV, cost_matrix_scorer
 from zerogap.estimators import fold_paths, workers
 from zerogap.estimators.cv_curve import cv_curve
 from zerogap.estimators.fold_paths import FoldPath
@@ -858,3 +858,17 @@ def test_a_gap_is_checked_before_any_fold_and_gamma_may_be_an_array_of_none(canc
         with pytest.raises(ValueError, match=r"^gap must be below 1"):
             SVCPathCV(gap=gap).fit(*cancer)
     assert SVCPathCV(gamma=np.array(0.5), C_max=1.0, cv=2).fit(*cancer).gamma_ == 0.5
+
+
+def test_numbers_that_are_no_classes_are_told_where_to_go(cancer):
+    X, _ = cancer
+    with pytest.raises(
+        ValueError, match=r"number of members in each class. y has 20 classes in 60 rows: .*use SVRPathCV"
+    ):
+        SVCPathCV().fit(X[:60], np.repeat(np.arange(20), 3))
+    with pytest.raises(ValueError, match=r"members in each class\.$"):
+        SVCPathCV(cv=9).fit(X[:16], np.tile([0, 1], 8))
+
+
+def test_a_search_by_costs_is_printed_in_one_line():
+    assert "\n" not in repr(SVCPathCV(scoring=cost_matrix_scorer([[0, 10], [1, 0]], labels=[0, 1])))

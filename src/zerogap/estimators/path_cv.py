@@ -29,6 +29,7 @@ from zerogap.path.pairwise import CACHE
 from zerogap.wording import count, number, score_in_words
 
 SELECTIONS = ("best", "one_se")
+MEMBERS = 5  # rows a class, on average: with fewer y is hardly one of classes
 INEXACT = 1e-6  # a relative gap that an exact path has nowhere, whatever rounding does to kernel values
 
 
@@ -157,7 +158,16 @@ class PathCV(KernelMachine):
     def _folds(self, rows: Rows, groups: Any, *, stratified: bool) -> list[Fold]:
         splitter = check_cv(self.cv, rows.y, classifier=stratified)
         _, _, groups = indexable(rows.X, rows.y, groups)
-        splits = list(splitter.split(rows.X, rows.y, groups))
+        try:
+            splits = list(splitter.split(rows.X, rows.y, groups))
+        except ValueError as error:
+            classes = np.unique(rows.y).size
+            if stratified and classes > max(2, rows.y.size // MEMBERS):
+                raise ValueError(
+                    f"{error} y has {count(classes)} classes in {count(rows.y.size, 'row')}: if it is a number to be "
+                    "estimated, use SVRPathCV."
+                ) from error
+            raise
         if not splits:
             raise ValueError(
                 f"cv={self.cv!r} gives no fold. Use a number of at least 2, or a splitter of scikit-learn's."
