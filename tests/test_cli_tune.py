@@ -168,7 +168,7 @@ def test_a_score_is_of_the_class_that_the_user_names(run, tmp_path, name):
     options = (*QUICK, "--gamma", "1", "--scoring", name, "--class-weight", "balanced", "--json", "out.json")
     code, out, _ = run("tune", "data.csv", *options, "--pos-label", "no", "--save", "m")
     assert code == 0
-    assert f"best {name.replace('_', ' ')} of no " in out
+    assert f"best {'F1' if name == 'f1' else 'average precision'} of no " in out
     found = json.loads((tmp_path / "out.json").read_text())
     response = "decision_function" if name == "average_precision" else "predict"
     scoring = make_scorer(getattr(metrics, f"{name}_score"), response_method=response, pos_label="no")
@@ -193,7 +193,7 @@ def test_what_a_score_lacks_is_told_in_what_can_be_typed(run, tmp_path):
         "tune", "digits.csv", *QUICK, "--gamma", "1", "--scoring", "f1", "--pos-label", "7.0", "--no-peer"
     )
     assert code == 0
-    assert "best f1 of 7.0" in out
+    assert "best F1 of 7.0" in out
     (tmp_path / "three.csv").write_text("a,b,kind\n" + rows_of(X.T, np.arange(60) % 3))
     _, _, err = run("tune", "three.csv", *QUICK, "--scoring", "f1", "--pos-label", "2")
     assert "--scoring f1 is of two classes, and there are 3" in err
@@ -204,8 +204,8 @@ def test_a_choice_at_the_end_of_the_range_is_told(run):
     said = "the best C reaches an end of the range: beyond it the score may be better still; "
     options = ("--gamma", "1", "--cv", "3", "--no-peer")
     low = run("tune", "data.csv", "--C-min", "1e-4", "--C-max", "1e-3", *options)[1]  # as if every C were the same
-    assert said + "lower --C-min 0.0001\n" in low
-    assert said + "raise --C-max 0.001\n" in low
+    assert said + "lower --C-min, now 0.0001\n" in low
+    assert said + "raise --C-max, now 0.001\n" in low
     assert said not in run("tune", "data.csv", "--C-min", "0.01", "--C-max", "1e3", *options)[1]
 
 

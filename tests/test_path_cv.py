@@ -385,6 +385,10 @@ def test_a_transformer_sees_the_points_as_they_are(cancer):
     assert list(mixed.feature_names_in_) == ["a", "b", "kind"]
     with pytest.raises(TypeError, match=r"transformer must be one of scikit-learn's.*got str"):
         SVCPathCV(transformer="standard").fit(X, y)
+    with pytest.raises(TypeError, match=r"got the class StandardScaler. Make one of it: StandardScaler\(\)"):
+        SVCPathCV(transformer=StandardScaler).fit(X, y)
+    with pytest.raises(TypeError, match=r"a pipeline that ends in SVC, .*SVCPathCV is the model itself"):
+        SVCPathCV(transformer=make_pipeline(StandardScaler(), sklearn.svm.SVC())).fit(X, y)
 
 
 # As one of scikit-learn's.

@@ -11,7 +11,7 @@ from sklearn.metrics import f1_score, make_scorer, matthews_corrcoef
 from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold, cross_val_score
 from sklearn.preprocessing import StandardScaler
 
-from zerogap import SVCPathCV, SVRPathCV
+from zerogap import SVCPathCV, SVRPathCV, cost_matrix_scorer
 from zerogap.kernels import RBF
 
 
@@ -139,7 +139,10 @@ def test_a_curve_ends_where_its_paths_do(cancer):
 
 
 def test_a_choice_at_the_end_of_the_range_is_told(cancer):
-    assert "at the end of the range" in SVCPathCV(C_max=0.02, cv=3).fit(*cancer).in_words()
+    model = SVCPathCV(C_max=0.02, cv=3).fit(*cancer)
+    assert " at the end of the range" in model.in_words()
+    model.selection, model.C_ = "one_se", 0.015  # smaller than the best, which is what the end may cut off
+    assert "C=0.015 (the best at the end of the range), accuracy" in model.in_words()
 
 
 def test_a_gap_is_checked_before_any_fold_and_gamma_may_be_an_array_of_none(cancer):
@@ -147,3 +150,17 @@ def test_a_gap_is_checked_before_any_fold_and_gamma_may_be_an_array_of_none(canc
         with pytest.raises(ValueError, match=r"^gap must be below 1"):
             SVCPathCV(gap=gap).fit(*cancer)
     assert SVCPathCV(gamma=np.array(0.5), C_max=1.0, cv=2).fit(*cancer).gamma_ == 0.5
+
+
+def test_numbers_that_are_no_classes_are_told_where_to_go(cancer):
+    X, _ = cancer
+    with pytest.raises(
+        ValueError, match=r"number of members in each class. y has 20 classes in 60 rows: .*use SVRPathCV"
+    ):
+        SVCPathCV().fit(X[:60], np.repeat(np.arange(20), 3))
+    with pytest.raises(ValueError, match=r"members in each class\.$"):
+        SVCPathCV(cv=9).fit(X[:16], np.tile([0, 1], 8))
+
+
+def test_a_search_by_costs_is_printed_in_one_line():
+    assert "\n" not in repr(SVCPathCV(scoring=cost_matrix_scorer([[0, 10], [1, 0]], labels=[0, 1])))

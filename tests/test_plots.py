@@ -407,11 +407,19 @@ def test_other_kernels_have_neither_the_colour_of_the_best_nor_of_the_grid(searc
         assert others.isdisjoint({look.GREEN, look.ORANGE, look.VERMILLION, look.palette(ax)[0]})
 
 
+def test_candidates_are_named_by_what_they_have_and_the_grid_in_two_lines():
+    """A linear kernel has no gamma; a long line in the legend would leave little of the picture."""
+    model = SVCPathCV(kernel=["linear", "rbf"], gamma=[0.1, 1.0], cv=3, C_min=1.0, C_max=2.0).fit(X, Y)
+    names = [text.split(",\nmean")[0] for text in texts(model.plot(grid=3))]
+    assert {"kernel = linear", "kernel = rbf, gamma = 0.1", "kernel = rbf, gamma = 1"} <= set(names)
+    assert any(name.startswith("grid of 3 with the same kernel,\nbest ") for name in names)
+
+
 def test_scores_are_called_by_their_names(searched):
     model = SVCPath(gamma=1.0, C_max=10.0).fit(X, Y)
     assert model.score_curve(X, Y).plot().get_ylabel() == "accuracy"
     assert model.score_curve(X, Y, scoring="balanced_accuracy").plot().get_ylabel() == "balanced accuracy"
-    assert model.score_curve(X, Y, scoring="roc_auc").plot().get_ylabel() == "roc auc"
+    assert model.score_curve(X, Y, scoring="roc_auc").plot().get_ylabel() == "ROC AUC"
     assert searched.cv_curve_.plot().get_ylabel() == "accuracy"
     assert pickle.loads(pickle.dumps(model.score_curve(X, Y))).name == "accuracy"
 
@@ -691,3 +699,11 @@ def test_without_matplotlib_every_picture_says_what_to_install(followed, monkeyp
     for draw in (followed["nu"].plot, CURVE.plot, solution.plot, lambda: plots.decision_boundary(model, X, Y)):
         with pytest.raises(ImportError, match=r'pip install "zerogap\[plots\]"'):
             draw()
+
+
+def test_whole_numbers_that_are_floats_name_classes_without_a_point():
+    """Labels of a file are floats."""
+    classes = np.tile([0.0, 1.0, 3.0], len(X) // 3 + 1)[: len(X)]
+    model = SVCPath(gamma=1.0, C_max=1.0).fit(X, classes)
+    assert texts(model.plot()) == ["0 against 1", "0 against 3", "1 against 3"]
+    assert "class 1" in texts(model.plot(pair=(0.0, 1.0))[0])

@@ -6,7 +6,19 @@ import sklearn.svm
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from zerogap import SVC, SVR, DualProblem, Gram, compare, iterate, leave_one_out, solve
+from zerogap import (
+    SVC,
+    SVR,
+    DualProblem,
+    Gram,
+    OneClassSVMPath,
+    SVCPath,
+    SVRPath,
+    compare,
+    iterate,
+    leave_one_out,
+    solve,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((20, 2))
@@ -130,3 +142,15 @@ def test_labels_of_a_problem_are_numbers():
         DualProblem.hinge(Gram(X), labels, C=1.0)
     with pytest.raises(TypeError, match=r"it begins with '(yes|no)'\.$"):
         DualProblem.epsilon_insensitive(Gram(X), labels, C=1.0)
+
+
+def test_a_model_of_several_values_is_refused_with_what_takes_several():
+    points = X[:12]
+    for path, name in (
+        (SVCPath(C_max=10.0).fit(points, np.tile([0, 1], 6)), "C"),
+        (SVRPath(C_max=10.0).fit(points, np.arange(12.0)), "C"),
+        (SVRPath(over="epsilon").fit(points, np.arange(12.0)), "epsilon"),
+        (OneClassSVMPath().fit(points), "nu"),
+    ):
+        with pytest.raises(ValueError, match=rf"one {name}; got 2 of them. .*predict\(X, {name}=...\)"):
+            path.at([0.5, 0.6])

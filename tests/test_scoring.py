@@ -23,6 +23,7 @@ from zerogap import SVCPath, cost_matrix_scorer, score_curve
 from zerogap.estimators import formulas
 from zerogap.estimators import scoring as scoring_module
 from zerogap.path import SampledScoreCurve, ScoreCurve
+from zerogap.wording import number, score_in_words
 
 WORDS = np.array(["no", "yes", "maybe"])
 
@@ -187,7 +188,11 @@ def test_formulas_are_scikit_learns_scores(k, weighted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_area_under_the_roc_curve_is_scikit_learns(weighted):
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [(formulas.area_under_roc, roc_auc_score), (formulas.average_precision, average_precision_score)],
+)
+def test_formulas_of_decision_values_are_scikit_learns(weighted, formula, expected):
     """Values of three sizes, so that many are equal."""
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -196,9 +201,46 @@ def test_the_area_under_the_roc_curve_is_scikit_learns(weighted):
         weight = rng.choice([0.0, 0.5, 3.0], 12) if weighted else None
         if weight is not None:
             weight[:2] = 1.0
-        found = formulas.area_under_roc(values, y == 1, weight)
-        assert found == pytest.approx(roc_auc_score(y, values, sample_weight=weight), rel=4e-15)
+        found = formula(values, y == 1, weight)
+        assert found == pytest.approx(expected(y, values, sample_weight=weight), rel=4e-15)
     assert formulas.area_under_roc(values, np.ones(12, dtype=bool), None) is None
+    assert formulas.average_precision(values, np.zeros(12, dtype=bool), None) is None
+
+
+def test_average_precision_by_its_name_is_a_formula(models, monkeypatch):
+    calls = []
+    call = scoring_module._Score._call
+    monkeypatch.setattr(scoring_module._Score, "_call", lambda *a: calls.append(1) or call(*a))
+    X, y = data(2, 40, seed=1)
+    path = SVCPath(C_min=0.1, C_max=10.0, gamma=1.0).fit(X, y == "yes")
+    curve = path.score_curve(X, y == "yes", scoring="average_precision")
+    assert len(calls) == 1 < curve.score.size
+    at = float(curve.samples[curve.samples.size // 2])
+    assert curve(at) == pytest.approx(get_scorer("average_precision")(path.at(at), X, y == "yes"), abs=1e-12)
+
+
+def test_the_best_C_is_in_the_middle_of_the_widest_interval():
+    curve = ScoreCurve(np.array([0.1, 0.2, 1.0, 9.0, 10.0]), np.array([0.9, 0.5, 0.9, 0.7]))
+    assert curve.best_C == pytest.approx(3.0, rel=1e-15)
+    samples = SampledScoreCurve.at(np.array([0.1, 1.0, 2.0, 10.0]), np.array([0.5, 0.75, 0.75, 0.6]))
+    assert len(samples.best_intervals) == 1  # neighbours with one score are one
+    assert samples.best_C == 1.0  # where the score is known; the middle is at about 1.19
+    with pytest.raises(ValueError, match="not defined"):
+        _ = ScoreCurve(np.array([0.1, 1.0]), np.array([np.nan])).best_C
+
+
+def test_scores_have_names():
+    costs = cost_matrix_scorer([[0, 10], [1, 0]], labels=[0, 1])
+    assert scoring_module.scoring_name("roc_auc") == "roc_auc"
+    assert scoring_module.scoring_name(costs) == "neg_mean_cost"
+    assert scoring_module.scoring_name(accuracy_score) == "accuracy_score"
+    assert scoring_module.scoring_name(lambda y, p: 0.0) == "score"
+    assert [score_in_words(name) for name in ("roc_auc", "neg_mean_cost", "f1_macro")] == [
+        "ROC AUC",
+        "minus mean cost",
+        "f1 macro",
+    ]
+    assert [number(value, 2) for value in (134.0, 0.00456, 1.34e7)] == ["130", "0.0046", "1.3e+07"]
 
 
 def test_no_scorer_is_called_a_thousand_times(models, monkeypatch):

@@ -192,6 +192,7 @@ def test_bad_input():
         ({"y": y_test[:-1]}, "one number for each of the 30 points"),
         ({"y": np.where(NEW == 3, np.nan, y_test)}, "NaN or infinity at row 3"),
         ({"scoring": "accuracy"}, "Unknown scoring 'accuracy'. Choose one of 'neg_mean_squared_error'"),
+        ({"scoring": "neg_root_mean_squared_error"}, "smallest where that is"),
         ({"sample_weight": np.ones(3)}, "weight"),
         ({"X": X_test[:, :2]}, "features"),
         ({"scoring": "r2", "y": np.ones(30)}, "the variance of y, which is zero"),

@@ -35,6 +35,15 @@ def check_positive(name: str, value: Any, *, advice: str = "", infinite: bool = 
     return number
 
 
+def check_single(name: str, value: Any) -> None:
+    """Refuse several values where a model is of one."""
+    if np.ndim(value) != 0:
+        raise ValueError(
+            f"at({name}) is the model of one {name}; got {np.size(value)} of them. Use "
+            f"[model.at({name}) for {name} in ...], or predict(X, {name}=...), which takes several."
+        )
+
+
 def check_nu(nu: Any) -> float:
     """Return a share of the points, above zero and at most one, as a float."""
     nu = check_positive("nu", nu, advice="It is a share of the points, at most 1.")
@@ -64,10 +73,11 @@ def check_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+def check_choice(name: str, value: Any, choices: tuple[str, ...], advice: str = "") -> str:
     """Return a name that is one of the known ones."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"Unknown {name} {value!r}. Choose one of {', '.join(map(repr, choices))}.")
+        more = f" {advice}" if advice else ""
+        raise ValueError(f"Unknown {name} {value!r}. Choose one of {', '.join(map(repr, choices))}.{more}")
     return str(value)
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from zerogap.problem import DualProblem
 
 LEAST_DIGITS, MOST_DIGITS = 4, 15
+WRITTEN_OUT = 6  # digits before the point without an exponent
 SMALL = 1e-3  # below it a share is not told in per cent
 
 
@@ -22,12 +23,15 @@ def count(number: int, noun: str = "", nouns: str = "") -> str:
 
 
 def number(value: float, digits: int = LEAST_DIGITS) -> str:
-    """Return a number with a few digits."""
-    return (
-        f"{value:.{digits}g}"
-        if math.isfinite(value)
-        else {math.inf: "infinite", -math.inf: "-infinite"}.get(value, "?")
-    )
+    """Return a number with a few digits: 134 with two of them is 130, not 1.3e+02."""
+    if not math.isfinite(value):
+        return {math.inf: "infinite", -math.inf: "-infinite"}.get(value, "?")
+    return f"{float(f'{value:.{digits}g}'):.{max(digits, WRITTEN_OUT)}g}"
+
+
+def label(value: object) -> str:
+    """Return a class by its label: 1, whether it is stored as 1 or as 1.0."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def share(number: float) -> str:
@@ -150,7 +154,16 @@ SCORES = {
     "neg_mean_squared_error": "minus mean squared error",
     "neg_mean_absolute_error": "minus mean absolute error",
     "r2": "R²",
+    "roc_auc": "ROC AUC",
+    "f1": "F1",
 }
+
+
+def score_in_words(name: str) -> str:
+    """Return what a score of scikit-learn's is called in pictures."""
+    return SCORES.get(name, name.replace("neg_", "minus ", name.startswith("neg_")).replace("_", " "))
+
+
 SET_WORDS = {  # of paths, from the lowest code on, by a name that only sets of that kind have
     "elbow": ("outside", "on the margin", "inside the margin"),
     "upper margin": ("below the tube", "on its lower edge", "inside", "on its upper edge", "above the tube"),

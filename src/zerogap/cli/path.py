@@ -190,7 +190,7 @@ def _shown(
         report.say(f"  pairs of classes       {len(paths):>9}")
     report.say(f"  breakpoints            {len(C):>9}")
     report.say(f"  events                 {model.n_events_:>9}")
-    report.say(f"  largest elbow          {max(path.n_free.max() for path in paths):>9}")
+    report.say(f"  most on the margin     {max(path.n_free.max() for path in paths):>9}")
     report.say(f"  largest certified gap  {gap:>9.1e}  over every C")
     report.say(f"  {score:<22} {curve.best_score:>9.4f}  for C in {best}")
     report.say(f"  seconds                {seconds:>9.3f}")

@@ -124,7 +124,7 @@ def _shown(
     )
     report.say(f"  breakpoints            {len(values):>9}")
     report.say(f"  events                 {path.n_events:>9}")
-    report.say(f"  largest elbow          {path.n_free.max():>9}")
+    report.say(f"  most on the margin     {path.n_free.max():>9}")
     report.say(f"  largest certified gap  {gap:>9.1e}  over every {over}")
     score = f"best {which} R²"
     report.say(f"  {score:<22} {curve.best_score:>9.4f}  at {over} = {folds.in_words(curve.best_intervals)}")

@@ -17,7 +17,7 @@ from zerogap.cli.data import Data, label_text, load, source_of, split
 from zerogap.cli.features import Preparation
 from zerogap.cli.report import Report, check_output
 from zerogap.tables import TableError
-from zerogap.wording import count, number
+from zerogap.wording import count, number, score_in_words
 
 EXAMPLES = """\
   zerogap tune                                                 breast cancer, which ships with scikit-learn
@@ -292,7 +292,7 @@ def _grid(options: argparse.Namespace, tuning: Tuning, report: Report) -> dict[s
 
 def _score_name(options: argparse.Namespace) -> str:
     of = "" if options.pos_label is None else f" of {options.pos_label}"
-    return _scoring(options).replace("_", " ").replace("neg ", "minus ") + of
+    return score_in_words(_scoring(options)) + of
 
 
 def _show_candidates(report: Report, model: Any) -> None:
@@ -356,7 +356,7 @@ def _ends_reached(options: argparse.Namespace, model: Any) -> list[str]:
     found = model.cv_curve_.best_intervals
     least = min(low for low, _ in found) <= options.C_min
     most = max(high for _, high in found) >= options.C_max
-    return [f"lower --C-min {options.C_min:g}"] * least + [f"raise --C-max {options.C_max:g}"] * most
+    return [f"lower --C-min, now {options.C_min:g}"] * least + [f"raise --C-max, now {options.C_max:g}"] * most
 
 
 def _others(model: Any) -> str:

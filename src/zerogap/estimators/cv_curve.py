@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zerogap.path.curve import SampledScoreCurve, ScoreCurve
+from zerogap.path.curve import SampledScoreCurve, ScoreCurve, middle, runs, widest
 from zerogap.path.error_curve import ErrorCurve
 from zerogap.path.predictions import NO_LENGTH
 from zerogap.wording import count, number
@@ -171,14 +171,12 @@ class CVCurve:
     @property
     def best_intervals(self) -> list[tuple[float, float]]:
         """All C that have it."""
-        if isinstance(self.mean, ErrorCurve):
-            return self.mean.best_intervals
-        return _runs(self.mean.C, self.mean.score == self.best_score)
+        return self.mean.best_intervals
 
     @property
     def widest(self) -> tuple[float, float]:
         """The widest, in log C, of the intervals that have the best score; the first of equally wide ones."""
-        return max(self.best_intervals, key=lambda ends: ends[1] / ends[0])
+        return widest(self.best_intervals)
 
     @property
     def width(self) -> float:
@@ -189,8 +187,7 @@ class CVCurve:
     @property
     def best_C(self) -> float:
         """The middle, in log C, of the widest interval that has the best score; of equally wide ones that of the smallest C."""
-        low, high = self.widest
-        return self._known(float(np.clip(np.sqrt(low) * np.sqrt(high), low, high)))
+        return self._known(middle(*self.widest))
 
     @property
     def one_se_C(self) -> float:
@@ -202,15 +199,12 @@ class CVCurve:
         least = self.best_score - float(self.std_error(self.best_C))
         if isinstance(self.mean, ErrorCurve):
             return _first_above(self.mean, least)
-        low, high = _runs(self.mean.C, self.mean.score >= least)[0]
+        low, high = runs(self.mean.C, self.mean.score >= least)[0]
         return self._known(low if low == self.edges[0] else min(low * (1.0 + INSIDE), float(np.sqrt(low * high))))
 
     def _known(self, C: float) -> float:
         """Return C, or of samples the nearest: the score is known there only."""
-        if self.is_exact:
-            return C
-        samples = self.mean.samples
-        return float(samples[np.abs(np.log(samples / C)).argmin()])
+        return C if self.is_exact else self.mean.nearest(C)
 
     def table(self) -> dict[str, np.ndarray]:
         """Return the curve as columns, a row for every interval between two edges; pandas makes a data frame of it.
@@ -382,10 +376,3 @@ def _first_above(curve: ErrorCurve, least: float) -> float:
     spare, slope, curvature = (float(values[k]) for values in (curve.top - least, curve.slope, curve.curvature))
     distance = 2.0 * spare / (slope + np.sqrt(slope**2 + 4.0 * curvature * spare)) if spare > 0.0 else 0.0
     return float(np.clip(curve.at[k] - distance, curve.edges[k], curve.at[k]))
-
-
-def _runs(edges: np.ndarray, holds: np.ndarray) -> list[tuple[float, float]]:
-    """Return the intervals between edges in which something holds, neighbours as one."""
-    steps = np.diff(np.concatenate([[False], holds, [False]]).astype(np.int8))
-    first, last = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
-    return [(float(edges[a]), float(edges[b])) for a, b in zip(first, last, strict=True)]

@@ -38,9 +38,11 @@ def of_cells(scorer: Any, classes: np.ndarray) -> Cells | None:
 
 def of_values(scorer: Any) -> Values | None:
     """Return the formula of a scorer of the decision values of two classes; None if it has none here."""
-    if scorer._score_func is not metrics.roc_auc_score or scorer._kwargs:
+    known = {metrics.roc_auc_score: area_under_roc, metrics.average_precision_score: average_precision}
+    formula = known.get(scorer._score_func)
+    if formula is None or scorer._kwargs:
         return None
-    return lambda values, is_positive, weight: _signed(scorer, area_under_roc(values, is_positive, weight))
+    return lambda values, is_positive, weight: _signed(scorer, formula(values, is_positive, weight))
 
 
 def is_of_order(scorer: Any) -> bool:
@@ -57,6 +59,18 @@ def area_under_roc(values: np.ndarray, is_positive: np.ndarray, weight: np.ndarr
     if not pairs > 0.0:
         return None
     return float(positive @ (np.cumsum(negative) - 0.5 * negative) / pairs)
+
+
+def average_precision(values: np.ndarray, is_positive: np.ndarray, weight: np.ndarray | None) -> float | None:
+    """Return the precision at the value of every positive point, averaged over them; equal values come in together."""
+    _, place = np.unique(values, return_inverse=True)
+    w = np.ones(values.size) if weight is None else weight
+    positive, every = np.bincount(place, w * is_positive)[::-1], np.bincount(place, w)[::-1]
+    found, seen = np.cumsum(positive), np.cumsum(every)
+    if not found[-1] > 0.0:
+        return None
+    is_there = seen > 0.0
+    return float(positive[is_there] @ (found[is_there] / seen[is_there]) / found[-1])
 
 
 def _signed(scorer: Any, value: float | None) -> float | None:

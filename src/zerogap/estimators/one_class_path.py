@@ -159,6 +159,7 @@ class OneClassSVMPath(OutlierMixin, OnePath):
             A model of its own.
         """
         check_is_fitted(self)
+        validation.check_single("nu", nu)
         path, model = self.path_, self._model(nu)
         certificate = path.certificate_at(nu)
         # Where no plane is between the origin and the points the objective is zero: a gap is measured as that of the path is.

@@ -19,15 +19,17 @@ from zerogap import validation
 from zerogap.estimators.base import KernelMachine
 from zerogap.estimators.cv_curve import CVCurve, cv_curve, spread
 from zerogap.estimators.fold_paths import Fold, FoldPath, Rows, Task, transformed
+from zerogap.estimators.scoring import scoring_name
 from zerogap.estimators.workers import run
 from zerogap.kernels import as_kernel, is_precomputed
 from zerogap.limits import interruptible
 from zerogap.path import ScoreCurve
 from zerogap.path.checks import check_gap, check_limits, check_range
 from zerogap.path.pairwise import CACHE
-from zerogap.wording import count, number
+from zerogap.wording import count, number, score_in_words
 
 SELECTIONS = ("best", "one_se")
+MEMBERS = 5  # rows a class, on average: with fewer y is hardly one of classes
 INEXACT = 1e-6  # a relative gap that an exact path has nowhere, whatever rounding does to kernel values
 
 
@@ -119,11 +121,7 @@ class PathCV(KernelMachine):
         check_limits(None, self.max_time)
         validation.check_flag("fit_intercept", self.fit_intercept)
         check_gap(self.gap, CACHE, "single", None, None, self.fit_intercept)
-        if self.transformer is not None and not hasattr(self.transformer, "fit_transform"):
-            raise TypeError(
-                "transformer must be one of scikit-learn's, such as StandardScaler() or a pipeline of several; got "
-                f"{type(self.transformer).__name__}."
-            )
+        _check_transformer(self.transformer, type(self).__name__)
         if self.transformer is not None and self._is_precomputed:
             raise ValueError("transformer= transforms points; with kernel='precomputed' there are none. Leave it out.")
         return self._candidates()
@@ -160,7 +158,16 @@ class PathCV(KernelMachine):
     def _folds(self, rows: Rows, groups: Any, *, stratified: bool) -> list[Fold]:
         splitter = check_cv(self.cv, rows.y, classifier=stratified)
         _, _, groups = indexable(rows.X, rows.y, groups)
-        splits = list(splitter.split(rows.X, rows.y, groups))
+        try:
+            splits = list(splitter.split(rows.X, rows.y, groups))
+        except ValueError as error:
+            classes = np.unique(rows.y).size
+            if stratified and classes > max(2, rows.y.size // MEMBERS):
+                raise ValueError(
+                    f"{error} y has {count(classes)} classes in {count(rows.y.size, 'row')}: if it is a number to be "
+                    "estimated, use SVRPathCV."
+                ) from error
+            raise
         if not splits:
             raise ValueError(
                 f"cv={self.cv!r} gives no fold. Use a number of at least 2, or a splitter of scikit-learn's."
@@ -383,7 +390,7 @@ class PathCV(KernelMachine):
         for data in payload["paths"]:
             data["curve"] |= {"of": "cross-validated"}
             if data["curve"]["name"] == ScoreCurve.name:  # a mean has none
-                data["curve"] |= dict.fromkeys(("name", "short"), self._scoring_name.replace("_", " "))
+                data["curve"] |= dict.fromkeys(("name", "short"), score_in_words(self._scoring_name))
         return payload
 
     @property
@@ -410,6 +417,8 @@ class PathCV(KernelMachine):
         error = "" if self.n_splits_ == 1 else f" ± {number(self.best_std_error_, 2)}"
         folds = count(self.n_splits_, "fold")
         end = "" if self._ends_well else " at the end of the range"
+        if end and self.selection == "one_se" and self.C_min < self.C_:
+            end = " (the best at the end of the range)"
         return f"C={number(self.C_)}{end}{kernel}, {self._scoring_name} {number(self.best_score_)}{error} over {folds}"
 
     @property
@@ -444,7 +453,23 @@ class PathCV(KernelMachine):
 
     @property
     def _scoring_name(self) -> str:
-        return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
+        return scoring_name(self.scoring)
+
+
+def _check_transformer(transformer: Any, search: str) -> None:
+    """Refuse what does not transform points, such as a pipeline that ends in a model."""
+    if transformer is None or (hasattr(transformer, "fit_transform") and not isinstance(transformer, type)):
+        return
+    expected = "transformer must be one of scikit-learn's, such as StandardScaler() or a pipeline of several; got"
+    if isinstance(transformer, type):
+        raise TypeError(f"{expected} the class {transformer.__name__}. Make one of it: {transformer.__name__}().")
+    if hasattr(transformer, "steps"):
+        last = type(transformer.steps[-1][1]).__name__
+        raise TypeError(
+            f"{expected} a pipeline that ends in {last}, which transforms nothing. {search} is the model itself: pass the "
+            "steps before it."
+        )
+    raise TypeError(f"{expected} {type(transformer).__name__}.")
 
 
 def _is_list(value: Any) -> bool:

@@ -340,7 +340,7 @@ def _sampled(held: Held, score: _Score, shape: str, samples: np.ndarray | None) 
     return SampledScoreCurve.at(samples, np.array(found))
 
 
-def _mean_cost(y_true: Any, y_pred: Any, *, costs: np.ndarray, labels: np.ndarray, sample_weight: Any = None) -> float:
+def _mean_cost(y_true: Any, y_pred: Any, *, costs: Any, labels: np.ndarray, sample_weight: Any = None) -> float:
     order = np.argsort(labels)
     sorted_labels = labels[order]
     cells = []
@@ -350,7 +350,15 @@ def _mean_cost(y_true: Any, y_pred: Any, *, costs: np.ndarray, labels: np.ndarra
             wrong = y[sorted_labels[place] != y][0]
             raise ValueError(f"The costs are of labels {sorted_labels.tolist()}; {name} is {wrong!r}.")
         cells.append(order[place])
-    return float(np.average(costs[tuple(cells)], weights=sample_weight))
+    return float(np.average(np.asarray(costs)[tuple(cells)], weights=sample_weight))
+
+
+def scoring_name(scoring: Any) -> str:
+    """Return the name of a score: of ``make_scorer`` that of its function, with "neg_" if it turns the sign."""
+    if isinstance(scoring, str):
+        return scoring
+    name = getattr(getattr(scoring, "_score_func", scoring), "__name__", "score").strip("_")
+    return f"neg_{name}" if getattr(scoring, "_sign", 1) < 0 else name.replace("<lambda>", "score")
 
 
 def cost_matrix_scorer(costs: Any, labels: Any) -> Any:
@@ -386,4 +394,5 @@ def cost_matrix_scorer(costs: Any, labels: Any) -> Any:
             f"costs must be finite numbers of shape (n, n) for n different labels; got shape {costs.shape} for labels "
             f"{labels.tolist()}."
         )
-    return make_scorer(_mean_cost, greater_is_better=False, costs=costs, labels=labels)
+    # A list is printed in one line.
+    return make_scorer(_mean_cost, greater_is_better=False, costs=costs.tolist(), labels=labels)

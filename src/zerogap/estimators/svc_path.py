@@ -12,13 +12,14 @@ from zerogap.estimators.base import Outcome
 from zerogap.estimators.class_paths import ClassPaths
 from zerogap.estimators.pairs import check_present, check_ties, chosen, class_factors, each, pairs_of, shaped
 from zerogap.estimators.path_machine import check_pair
-from zerogap.estimators.scoring import Held, curve_of
+from zerogap.estimators.scoring import Held, curve_of, scoring_name
 from zerogap.estimators.svc import SVC
 from zerogap.limits import limits
 from zerogap.path import ApproximatePath, Path, ScoreCurve
 from zerogap.path.checks import check_gap, check_limits, engine_of
 from zerogap.path.exactness import gap_as_read
 from zerogap.solution import Status, Trace
+from zerogap.wording import label, score_in_words
 
 
 class SVCPath(ClassifierMixin, ClassPaths):
@@ -236,6 +237,7 @@ class SVCPath(ClassifierMixin, ClassPaths):
             A model of its own.
         """
         check_is_fitted(self)
+        validation.check_single("C", C)
         self._check_not_empty()
         gamma = getattr(self._kernel, "gamma", self.gamma) if isinstance(self.kernel, str) else self.gamma
         model = SVC(
@@ -392,8 +394,8 @@ class SVCPath(ClassifierMixin, ClassPaths):
             each=lambda work, number: each(work, number, self.n_jobs),
             samples=samples,
         )
-        if isinstance(scoring, str):
-            curve.name = scoring.replace("_", " ")
+        if scoring is not None:
+            curve.name = score_in_words(scoring_name(scoring))
         return curve
 
     def plot(self, show: str = "all", *, pair: Any = None, rows: Any = None, ax: Any = None) -> Any:
@@ -426,7 +428,7 @@ class SVCPath(ClassifierMixin, ClassPaths):
                 raise ValueError(
                     f"With {self.classes_.size} classes show={show!r} needs a pair of them, such as {pairs[0]}."
                 )
-            return plot_pairs(self.paths_, (f"{a} against {b}" for a, b in pairs), ax)
+            return plot_pairs(self.paths_, (f"{label(a)} against {label(b)}" for a, b in pairs), ax)
         wanted = pairs[0] if pair is None else tuple(pair)
         if wanted not in pairs and wanted[::-1] not in pairs:
             raise ValueError(f"pair must be two of the classes {self.classes_.tolist()}; got {pair!r}.")

@@ -13,7 +13,7 @@ from zerogap.estimators.base import Outcome
 from zerogap.estimators.path_machine import OnePath, check_pair
 from zerogap.estimators.svr import SVR
 from zerogap.path import ErrorCurve, error_curve, svr_path
-from zerogap.path.error_curve import SCORINGS
+from zerogap.path.error_curve import check_scoring
 from zerogap.path.regression import smallest_idle_tube
 from zerogap.solution import Status, Trace
 
@@ -205,6 +205,7 @@ class SVRPath(RegressorMixin, OnePath):
         """
         check_is_fitted(self)
         path = self.path_
+        validation.check_single(path.parameter, value)
         gamma = getattr(self._kernel, "gamma", self.gamma) if isinstance(self.kernel, str) else self.gamma
         C, epsilon = (value, path.epsilon) if path.parameter == "C" else (path.cost, value)
         model = SVR(
@@ -288,7 +289,7 @@ class SVRPath(RegressorMixin, OnePath):
         UserWarning
             If the points are plainly on another scale than the training points, as those are that a pipeline has yet to scale.
         """
-        validation.check_choice("scoring", scoring, SCORINGS)
+        check_scoring(scoring)
         now = self._twin()
         check_is_fitted(now)
         now._warn_of_other_scale(X)

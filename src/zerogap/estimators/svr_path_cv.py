@@ -13,7 +13,7 @@ from zerogap.estimators.path_cv import Candidate, PathCV
 from zerogap.estimators.svr import SVR
 from zerogap.estimators.svr_path import SVRPath
 from zerogap.path import ErrorCurve, Single
-from zerogap.path.error_curve import SCORINGS
+from zerogap.path.error_curve import check_scoring
 from zerogap.path.following import follow
 from zerogap.path.regression import Regression
 
@@ -194,7 +194,7 @@ class SVRPathCV(RegressorMixin, PathCV):
         return self._become(self._twin()._fit(X, y, sample_weight, groups))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> "SVRPathCV":
-        validation.check_choice("scoring", self._error, SCORINGS)
+        check_scoring(self._error)
         X, y = self._checked(X, y, y_numeric=True)
         return self._fit_rows(X, np.array(y, dtype=np.float64), sample_weight, groups, stratified=False)
 

@@ -30,6 +30,8 @@ class ScoreCurve(_Steps):
         The largest score.
     best_intervals : list of tuple
         The intervals of C that have it.
+    best_C : float
+        The middle, in log C, of the widest of these: far from where predictions change.
     is_exact : bool
         Whether every C has the score of its interval; that of a :class:`SampledScoreCurve` is known at some C only.
     name : str
@@ -40,8 +42,8 @@ class ScoreCurve(_Steps):
     >>> import numpy as np
     >>> from zerogap.path import ScoreCurve
     >>> curve = ScoreCurve(np.array([0.1, 1.0, 10.0]), np.array([0.5, 0.75]))
-    >>> float(curve(2.0)), curve.best_intervals
-    (0.75, [(1.0, 10.0)])
+    >>> float(curve(2.0)), curve.best_intervals, round(curve.best_C, 3)
+    (0.75, [(1.0, 10.0)], 3.162)
     """
 
     name = "score"
@@ -69,7 +71,14 @@ class ScoreCurve(_Steps):
     @property
     def best_intervals(self) -> list[tuple[float, float]]:
         """The intervals of C that have it."""
-        return [(float(self.C[k]), float(self.C[k + 1])) for k in np.flatnonzero(self.score == self.best_score)]
+        return runs(self.C, self.score == self.best_score)
+
+    @property
+    def best_C(self) -> float:
+        """The middle, in log C, of the widest interval that has the best score, the first of equally wide ones."""
+        if not self.best_intervals:
+            raise ValueError("The score is not defined, NaN, at any C: there is no best one. Use another score.")
+        return middle(*widest(self.best_intervals))
 
     def __repr__(self) -> str:
         return (
@@ -171,6 +180,26 @@ class SampledScoreCurve(ScoreCurve):
         return False
 
     @property
+    def best_C(self) -> float:
+        """The sample nearest, in log C, to the middle of the widest interval that has the best score."""
+        return self.nearest(super().best_C)
+
+    def nearest(self, C: float) -> float:
+        """Return the sample that is nearest in log C.
+
+        Parameters
+        ----------
+        C : float
+            Any.
+
+        Returns
+        -------
+        float
+            One of ``samples``.
+        """
+        return float(self.samples[np.abs(np.log(self.samples / C)).argmin()])
+
+    @property
     def _extent(self) -> str:
         return f"sampled at {count(self.score.size)} C, not exact in between"
 
@@ -231,3 +260,20 @@ def joined(edges: np.ndarray, scores: np.ndarray) -> ScoreCurve:
     """Return the curve of scores between edges; neighbours with one score are one interval."""
     keep = np.concatenate([[True], np.diff(scores) != 0])
     return ScoreCurve(np.append(edges[:-1][keep], edges[-1]), scores[keep])
+
+
+def runs(edges: np.ndarray, holds: np.ndarray) -> list[tuple[float, float]]:
+    """Return the intervals between edges in which something holds, neighbours as one."""
+    steps = np.diff(np.concatenate([[False], holds, [False]]).astype(np.int8))
+    first, last = np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
+    return [(float(edges[a]), float(edges[b])) for a, b in zip(first, last, strict=True)]
+
+
+def widest(intervals: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the widest, in log C; the first of equally wide ones."""
+    return max(intervals, key=lambda ends: ends[1] / ends[0])
+
+
+def middle(low: float, high: float) -> float:
+    """Return the middle in log C, between the two whatever rounding does."""
+    return float(np.clip(np.sqrt(low) * np.sqrt(high), low, high))

@@ -197,6 +197,14 @@ class ErrorCurve(NamedTuple):
         return of_error_curve(self)
 
 
+def check_scoring(scoring: Any) -> str:
+    """Return the name of a score whose best value over a whole path has a closed form."""
+    advice = (
+        "The root of the mean squared error is smallest where that is; other scores need a grid of models path.at(C)."
+    )
+    return validation.check_choice("scoring", scoring, SCORINGS, advice)
+
+
 def error_curve(
     path: RegressionPath | EpsilonPath,
     K: np.ndarray,
@@ -235,7 +243,7 @@ def error_curve(
     >>> bool(abs(error_curve(path, K, np.array([2.0, 4.0])).best_score) < 1e-20)
     True
     """
-    validation.check_choice("scoring", scoring, SCORINGS)
+    check_scoring(scoring)
     path.check_not_empty()
     weight = np.ones(y.size) if weight is None else weight
     weight = weight / weight.sum()

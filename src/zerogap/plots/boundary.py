@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zerogap import validation
+from zerogap import validation, wording
 from zerogap.plots import look
 from zerogap.wording import number
 
@@ -236,7 +236,7 @@ def _draw_points(
 
 
 def _class_name(label: Any) -> str:
-    return f"class {label:g}" if isinstance(label, float) else f"class {label}"
+    return f"class {wording.label(label)}"
 
 
 def _of_sets(ax: Any, sets: np.ndarray) -> dict[str, Any]:

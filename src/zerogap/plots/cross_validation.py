@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zerogap.plots import curves, look
-from zerogap.wording import SCORES, count, number, within
+from zerogap.wording import SCORES, count, number, score_in_words, within
 
 if TYPE_CHECKING:
     from zerogap.estimators.cv_curve import CVCurve
@@ -40,7 +40,11 @@ def plot_cv_curve(curve: "CVCurve", grid: Any = None, *, ax: Any = None, label: 
     ax = look.new_axes(WIDTH) if ax is None else ax
     _draw_mean(ax, curve, f"{curves.extent(curve.mean)},\nmean over {count(curve.n_folds, 'fold')}")
     curves.finish(
-        ax, curve.mean, _title(curve, getattr(curve.mean, "name", "score") if label is None else label), values
+        ax,
+        curve.mean,
+        _title(curve, getattr(curve.mean, "name", "score") if label is None else label),
+        values,
+        apart="\n",
     )
     look.legend_beside(ax)
     return ax
@@ -75,7 +79,7 @@ def plot_cv(model: "PathCV", grid: Any = None, *, ax: Any = None) -> Any:
     if model.selection == "one_se":
         _draw_limit(ax, chosen)
     of = " with the same kernel" if len(names) > 1 else ""
-    curves.finish(ax, chosen.mean, _title(chosen, model._scoring_name), values, of)
+    curves.finish(ax, chosen.mean, _title(chosen, score_in_words(model._scoring_name)), values, of, "\n")
     others = [k for k in range(len(names)) if k != model.best_index_]
     for k, style in zip(others, look.line_styles(ax, len(others), look.other_colours(ax)), strict=True):
         name = names[k] if len(others) <= MOST_NAMED else ""
@@ -106,11 +110,15 @@ def _leave_out_the_worst(ax: Any, chosen: "CVCurve") -> None:
 
 
 def candidate_names(model: "PathCV") -> list[str]:
-    """Return what candidates differ in, a name for each; one alone has none."""
+    """Return what candidates differ in, a name for each; one alone has none, and a linear kernel no gamma."""
     results, n = model.cv_results_, len(model.cv_curves_)
     names = [name for name in NAMES if f"param_{name}" in results]
     told = [name for name in names if len({str(value) for value in results[f"param_{name}"]}) > 1]
-    return [", ".join(f"{name} = {_value(results[f'param_{name}'][k])}" for name in told) for k in range(n)]
+    values = [{name: results[f"param_{name}"][k] for name in told} for k in range(n)]
+    return [
+        ", ".join(f"{name} = {_value(value)}" for name, value in one.items() if value is not np.ma.masked)
+        for one in values
+    ]
 
 
 def _value(value: Any) -> str:

@@ -110,18 +110,6 @@ def is_sampled(curve: Any) -> bool:
     return hasattr(getattr(curve, "mean", curve), "samples")
 
 
-def _together(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return intervals, those that touch as one."""
-    ordered = sorted(spans)
-    found = ordered[:1]
-    for low, high in ordered[1:]:
-        if low <= found[-1][1]:
-            found[-1] = (found[-1][0], max(high, found[-1][1]))
-        else:
-            found.append((low, high))
-    return found
-
-
 def draw_curve(ax: Any, curve: Any, **style: Any) -> None:
     """Draw a curve: a staircase, a line through samples, or pieces of parabolas."""
     x = shown_points(curve)
@@ -157,7 +145,7 @@ def mark_best(
     if is_sampled(
         curve
     ):  # scores of decision values go up and down in the last digit: the widest interval stands for all
-        best = sorted(_together(best), key=lambda ends: ends[0] / ends[1])
+        best = sorted(best, key=lambda ends: ends[0] / ends[1])
         said = f"best: {number(curve.best_score)}{more}{apart}{_where(best, parameter, apart)}"
         look.shade(ax, best[:1], look.GREEN, said)
         return
@@ -168,11 +156,11 @@ def mark_best(
         ax.plot(at, [curve.best_score] * len(at), "*", color=look.GREEN, markersize=11, zorder=4, label=said)
 
 
-def finish(ax: Any, curve: Any, title: str, grid: np.ndarray | None, of: str = "") -> None:
+def finish(ax: Any, curve: Any, title: str, grid: np.ndarray | None, of: str = "", apart: str = " ") -> None:
     """Add the grid, and say of what it is; name the axes."""
     parameter = parameter_of(curve)
     if grid is not None:
-        _draw_grid(ax, grid, curve(grid), parameter, of)
+        _draw_grid(ax, grid, curve(grid), parameter, of, apart)
     look.dress(ax, parameter, title, is_log=parameter == "C")
     ax.set_xlim(*edges_of(curve)[[0, -1]])
 
@@ -186,11 +174,11 @@ def _where(best: list[tuple[float, float]], parameter: str, apart: str) -> str:
     return words + (f"{apart}and {count(len(best) - 1, 'other interval')}" if len(best) > 1 else "")
 
 
-def _draw_grid(ax: Any, values: np.ndarray, scores: np.ndarray, parameter: str, of: str) -> None:
+def _draw_grid(ax: Any, values: np.ndarray, scores: np.ndarray, parameter: str, of: str, apart: str) -> None:
     """Mark what a grid sees."""
     colour = look.ORANGE if look.is_dark(ax) else look.VERMILLION
     best = int(np.nanargmax(scores)) if np.isfinite(scores).any() else None
-    found = "" if best is None else f", best {number(scores[best])} at {parameter} = {number(values[best])}"
+    found = "" if best is None else f",{apart}best {number(scores[best])} at {parameter} = {number(values[best])}"
     ax.plot(
         values, scores, "o", markersize=4.5, markerfacecolor="none", color=colour, zorder=3,
         label=f"grid of {count(values.size)}{of}{found}",

@@ -7,7 +7,7 @@ import numpy as np
 
 from zerogap import validation
 from zerogap.plots import look
-from zerogap.wording import APPROXIMATE_SETS, count, set_words, within
+from zerogap.wording import APPROXIMATE_SETS, count, label, set_words, within
 
 if TYPE_CHECKING:
     from zerogap.path.result import Path
@@ -172,7 +172,7 @@ def _sides(lines: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def _side_names(path: "Path", classes: Sequence[Any] | None) -> tuple[str, str]:
     if classes is not None:
-        return f"class {classes[1]}", f"class {classes[0]}"
+        return f"class {label(classes[1])}", f"class {label(classes[0])}"
     if path.family.is_hinge:
         return "y = +1", "y = −1"
     if path.parameter == "nu":
