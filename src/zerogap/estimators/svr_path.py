@@ -257,8 +257,8 @@ class SVRPath(RegressorMixin, OnePath):
             )
         values = getattr(now, path.parameter) if asked is None else asked
         several = [float(value) for value in np.atleast_1d(values)]
-        found = np.atleast_2d([path.beta_at(value) for value in several]) @ K
-        found += np.array([[path.bias_in_gram(value)] for value in several])
+        betas, biases = zip(*map(path.solution_at, several), strict=True)
+        found = np.stack(betas) @ K + np.array(biases)[:, None]
         return found[0] if np.ndim(values) == 0 else found
 
     def score_curve(

@@ -302,8 +302,8 @@ def _pieces(
     for first in range(0, values.size, BREAKPOINTS):
         limits.check()
         some = values[first : first + BREAKPOINTS]
-        bias = np.array([[path.bias_in_gram(value)] for value in some])
-        residuals = (np.stack([path.beta_at(value) for value in some]) @ K + bias) - y
+        betas, biases = zip(*(path.solution_at(value) for value in some), strict=True)
+        residuals = (np.stack(betas) @ K + np.array(biases)[:, None]) - y
         for x_next, r_next in zip(some, residuals, strict=True):
             if r is not None:
                 yield from pieces_of(x, x_next, r, r_next, weight)

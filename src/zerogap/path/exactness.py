@@ -134,7 +134,7 @@ def gap_as_read(path: Path, C: float, *, from_data: bool = True) -> float:
     ``from_data``: with kernel values in twice the precision, where they are not too many.
     """
     assert path.gram is not None
-    problem, beta, bias = path.problem_at(C), path.beta_at(C), path.bias_in_gram(C)
+    problem, (beta, bias) = path.problem_at(C), path.solution_at(C)
     error = path.gram.dot_error(beta)
     rows = np.flatnonzero((beta != 0) | (path.excess_at(C)[0] < error))
     from_data = from_data and path.gram.precise_work(int(np.count_nonzero(beta)), rows.size) <= SOME_COORDINATES

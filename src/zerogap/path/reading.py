@@ -73,12 +73,12 @@ class Readable(Record):
 
     def _coefficients_at(self, C: float, *, on_few: bool = False) -> np.ndarray:
         """Return coefficients over the rows: duplicates share theirs by weight, or as few as may be have them."""
-        points, beta, scale = self.points, self.beta_at(C), self.scale_at(C)
+        points, (beta, bias), scale = self.points, self.solution_at(C), self.scale_at(C)
         cap = scale * np.where(points.group >= 0, points.share * self.family.w[points.group], 0.0)
         rows = points.on_few(beta, cap) if on_few else points.spread(beta, C if self.family.is_over_C else 0.0)
         if not self.fit_intercept:
             return rows
-        return with_sum_zero(rows, cap, *self._visibility(C, points.group), total=self._total_at(C))
+        return with_sum_zero(rows, cap, *self._visibility(bias, points.group), total=self._total_at(C))
 
     def _total_at(self, C: float) -> float:
         """Return what the coefficients sum to."""
@@ -86,8 +86,13 @@ class Readable(Record):
 
     def beta_at(self, C: float) -> np.ndarray:
         """Return beta over the distinct points, within the box; what rounding left of sum(beta) is put right."""
+        return self.solution_at(C)[0]
+
+    def solution_at(self, C: float) -> tuple[np.ndarray, float]:
+        """Return beta over the distinct points, as ``beta_at`` does, and the bias that goes with ``gram.kernel``."""
         lam, scale, family = self._lam(C), self.scale_at(C), self.family
         segment, status = self._segments[k := self._position(lam)], self.sets_at(k)
+        bias = float(segment.bias(lam)) * scale + self.shift()
         beta = scale * family.at_rest(status)
         # On the last segment u is zero and beta is v itself, without any rounding, however large C is.
         is_plain = segment.anchor == 0.0 and family.is_over_C
@@ -95,22 +100,20 @@ class Readable(Record):
             scale * segment.u + self.value_of(1.0) * segment.v if is_plain else scale * segment.coefficients(lam)
         )
         lower, upper = family.box
-        if (
-            family.is_two_sided
-        ):  # on its own side of zero: past it by rounding, a coefficient would cost the width of the tube
+        if family.is_two_sided:  # on its own side of zero: past it by rounding it would cost the width of the tube
             lower, upper = np.where(status > 0, 0.0, lower), np.where(status < 0, 0.0, upper)
         beta = np.clip(beta, scale * lower, scale * upper)
         if not self.fit_intercept:
-            return beta
+            return beta, bias
         is_elbow = np.zeros(beta.size, dtype=bool)  # on their margins, where a change of a coefficient costs nothing
         is_elbow[segment.points] = True
         cap, total = scale * family.w, self._total_at(C)
-        return with_sum_zero(beta, cap, *self._visibility(C), total=total, rather=is_elbow)
+        return with_sum_zero(beta, cap, *self._visibility(bias), total=total, rather=is_elbow), bias
 
-    def _visibility(self, C: float, points: Any = slice(None)) -> tuple[np.ndarray, float]:
+    def _visibility(self, bias: float, points: Any = slice(None)) -> tuple[np.ndarray, float]:
         """Return by how much a decision value changes with the coefficient of some points, and with the sum of all, at most."""
         largest = float(self.norm.max(initial=0.0))
-        return largest * self.norm[points], 1.0 + abs(self.bias_in_gram(C)) + math.sqrt(self.squared_centre) * largest
+        return largest * self.norm[points], 1.0 + abs(bias) + math.sqrt(self.squared_centre) * largest
 
     def share_error_at(self, C: float) -> np.ndarray:
         """Return what the rows of each point have, summed exactly, less what the point has: rounding, if they share it."""
