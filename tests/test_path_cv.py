@@ -499,6 +499,21 @@ def test_a_score_that_is_nowhere_defined():
     assert "no score is defined" in repr(curve)
 
 
+def test_equal_folds_have_no_standard_error_and_infinite_scores_are_no_best():
+    edges = np.array([0.1, 1.0, 10.0])
+    equal = cv_curve([ScoreCurve(edges, np.array([0.4, 0.7]))] * 3)
+    assert equal.std_error(np.array([0.5, 5.0])).tolist() == [0.0, 0.0]
+    some = cv_curve([ScoreCurve(edges, np.array([score, 2.5])) for score in (-np.inf, 0.5, 0.5)])
+    assert (some.best_score, some.best_intervals, some(0.5)) == (2.5, [(1.0, 10.0)], -np.inf)
+    assert np.isnan(some.std_error(0.5))
+
+
+def test_a_range_of_hundreds_of_decades(cancer):
+    X, y = (part[::5] for part in cancer)
+    found = SVCPathCV(cv=2, C_min=1e-200, C_max=1e110).fit(X, y)
+    np.testing.assert_allclose(found.cv_curve_.edges[[0, -1]], [1e-200, 1e110], rtol=1e-14)
+
+
 def test_a_single_fold_has_no_standard_error(cancer):
     ours = SVCPathCV(cv=ShuffleSplit(1, random_state=0), C_max=1.0).fit(*cancer)
     assert np.isnan(ours.best_std_error_)
@@ -782,8 +797,23 @@ def test_folds_that_cannot_be_learned_from_are_named():
     )
     with pytest.raises(ValueError, match="Fold 2 of 2 has no test point with a weight above zero"):
         SVCPathCV(cv=halves).fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="Fold 2 of 2 has no test point"):
+        SVCPathCV(cv=[halves[0], (np.arange(12), [])]).fit(X, y)
     with pytest.raises(ValueError, match="Fold 1 of 12: scoring='r2' compares with the variance"):
         SVRPathCV(cv=LeaveOneOut(), scoring="r2").fit(X, X[:, 0])
+
+
+def test_what_a_score_raises_tells_where():
+    def score(y, found):
+        if y.size == 3:
+            raise ZeroDivisionError("no such score")
+        return 1.0
+
+    X, y = np.arange(12.0)[:, None], np.tile([0, 1], 6)
+    folds = [(np.arange(6), np.arange(6, 12)), (np.arange(6), np.arange(3))]
+    with pytest.raises(ZeroDivisionError, match="no such score") as caught:
+        SVCPathCV(cv=folds, scoring=score, gamma=0.5).fit(X, y)
+    assert caught.value.__notes__ == ["In fold 2 of 2, 'rbf', gamma=0.5."]
 
 
 def test_bad_data_are_refused(cancer):
