@@ -142,13 +142,13 @@ def _in_processes(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iter
     backend, _ = get_active_backend()
     is_lazy = getattr(backend, "supports_return_generator", False)
     options: dict[str, Any] = {"return_as": "generator"} if is_lazy else {}
-    config, told = get_config(), {}  # type: ignore[var-annotated]
+    config, told = get_config(), dict[Any, int]()
     try:
         for found, said in Parallel(n_jobs=n_jobs, **options)(delayed(_work)(config, task, *rows) for task in tasks):
             if isinstance(backend, BACKENDS["loky"]):
                 _started.use()
-            for one in said:
-                warnings.warn_explicit(*one, registry=told)
+            for message, category, file, line in said:
+                warnings.warn_explicit(message, category, file, line, registry=told)
             yield found
     except BaseException:
         _started.forget()
