@@ -169,7 +169,7 @@ class ApproximatePath(Path):
         return np.flatnonzero(is_used)
 
     def is_optimal_at_end(self) -> bool:
-        """Whether the gap where the path ends is what it was proved to be; a proof may count less rounding than a certificate."""
+        """Whether the gap where the path ends is what it was proved to be; of rounding a proof may count less."""
         now = self.certificate_at(self.C[-1])
         return bool(now.gap - now.rounding <= self.proved.gap * (1.0 + 1e-6) * abs(now.primal))
 
