@@ -562,6 +562,19 @@ def test_a_model_is_stored_without_pickle(loader, tmp_path):
     assert same.paths_[0].certificate_at(2.0).relative_gap <= 1e-2
 
 
+def test_a_proof_that_counts_less_rounding_than_a_certificate_is_no_other_matrix(moons, monkeypatch):
+    path = svm_path(*moons, C_min=0.1, C_max=1.0, gap=1e-2)
+    end = path.certificate_at(path.C[-1])
+    end = replace(end, rounding=0.05 * end.gap)
+    monkeypatch.setattr(ApproximatePath, "certificate_at", lambda self, C: end)
+    # What is proved may be as small as the gap itself, where the worst C is the last.
+    path._largest = LargestGap(end.gap / end.primal, float(path.C[-1]))
+    assert path.proved.gap < end.relative_gap
+    assert path.is_optimal_at_end()
+    path._largest = LargestGap(0.9 * path.proved.gap, float(path.C[-1]))
+    assert not path.is_optimal_at_end()
+
+
 def test_the_worst_of_all_lines_is_kept(path):
     assert path._largest == max(path._largest, LargestGap(0.0, 1.0))
     assert path.C[0] <= path.largest.C <= path.C[-1]

@@ -68,3 +68,12 @@ def test_a_curve_that_is_sampled_keeps_the_samples_all_folds_have():
     curve = cv_curve(folds)
     np.testing.assert_array_equal(curve.mean.samples, samples[:6])
     assert curve.best_C == samples[5]
+
+
+def test_equal_folds_have_no_standard_error_and_infinite_scores_are_no_best():
+    edges = np.array([0.1, 1.0, 10.0])
+    equal = cv_curve([ScoreCurve(edges, np.array([0.4, 0.7]))] * 3)
+    assert equal.std_error(np.array([0.5, 5.0])).tolist() == [0.0, 0.0]
+    some = cv_curve([ScoreCurve(edges, np.array([score, 2.5])) for score in (-np.inf, 0.5, 0.5)])
+    assert (some.best_score, some.best_intervals, some(0.5)) == (2.5, [(1.0, 10.0)], -np.inf)
+    assert np.isnan(some.std_error(0.5))

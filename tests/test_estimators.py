@@ -2,6 +2,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
@@ -15,7 +16,20 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from tqdm import tqdm
 
-from zerogap import SVC, SVR, DualProblem, GaussianProcessRegressor, Gram, Status, validation
+from zerogap import (
+    SVC,
+    SVR,
+    DualProblem,
+    GaussianProcessRegressor,
+    Gram,
+    LinearSVC,
+    NuSVC,
+    OneClassSVM,
+    Status,
+    SVCPath,
+    SVCPathCV,
+    validation,
+)
 
 
 def is_refused(estimator, check):
@@ -542,6 +556,29 @@ def test_data_far_from_zero_is_data_all_the_same(shift, C):
     f = (X + shift).astype(np.longdouble) @ far.coef_[0].astype(np.longdouble) + far.intercept_[0]
     np.testing.assert_allclose(far.decision_function(X + shift), f.astype(float), atol=4e-16 * abs(shift) * scale * 10)
     np.testing.assert_allclose(SVR(C=C, kernel="linear").fit(X + shift, X[:, 0]).predict(X + shift), X[:, 0], atol=0.11)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [SVC(), SVR(), LinearSVC(), NuSVC(), OneClassSVM(), SVCPath(C_max=1.0), SVCPathCV(cv=2, C_max=1.0)],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_fit_forgets_the_names_of_the_one_before(model):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = (X[:, 0] > 0.0).astype(int)
+    named = clone(model).fit(pd.DataFrame(X, columns=["a", "b"]), y)
+    assert named.feature_names_in_.tolist() == ["a", "b"]
+    named.fit(X, y)
+    assert not hasattr(named, "feature_names_in_")
+    named.predict(X)  # without a warning of names
+
+
+def test_objects_have_no_features_of_the_fit_before():
+    words, y = ["a", "aa", "aaa", "aaaa"], [0, 0, 1, 1]
+    kernel = lambda A, B: np.array([[float(np.shape(a)[0] if np.ndim(a) else len(a)) for a in A]]).T  # noqa: E731
+    model = SVC(kernel=lambda A, B: kernel(A, A) @ kernel(B, B).T).fit(np.eye(4), y)
+    assert model.n_features_in_ == 4
+    assert not hasattr(model.fit(words, y), "n_features_in_")
 
 
 def test_a_warning_counts_pairs_of_classes_where_there_are_several():

@@ -469,3 +469,9 @@ def test_all_that_is_known_at_one_C(found):
     assert at.folds.shape == (5,)
     assert at.mean == pytest.approx(at.folds.mean(), abs=1e-12)
     assert at.std_error == pytest.approx(at.folds.std(ddof=1) / np.sqrt(5))
+
+
+def test_a_range_of_hundreds_of_decades(cancer):
+    X, y = (part[::5] for part in cancer)
+    found = SVCPathCV(cv=2, C_min=1e-200, C_max=1e110).fit(X, y)
+    np.testing.assert_allclose(found.cv_curve_.edges[[0, -1]], [1e-200, 1e110], rtol=1e-14)

@@ -107,6 +107,8 @@ def test_folds_that_cannot_be_learned_from_are_named():
     )
     with pytest.raises(ValueError, match="Fold 2 of 2 has no test point with a weight above zero"):
         SVCPathCV(cv=halves).fit(X, y, sample_weight=weight)
+    with pytest.raises(ValueError, match="Fold 2 of 2 has no test point"):
+        SVCPathCV(cv=[halves[0], (np.arange(12), [])]).fit(X, y)
     with pytest.raises(ValueError, match="Fold 1 of 12: scoring='r2' compares with the variance"):
         SVRPathCV(cv=LeaveOneOut(), scoring="r2").fit(X, X[:, 0])
 
@@ -164,3 +166,16 @@ def test_numbers_that_are_no_classes_are_told_where_to_go(cancer):
 
 def test_a_search_by_costs_is_printed_in_one_line():
     assert "\n" not in repr(SVCPathCV(scoring=cost_matrix_scorer([[0, 10], [1, 0]], labels=[0, 1])))
+
+
+def test_what_a_score_raises_tells_where():
+    def score(y, found):
+        if y.size == 3:
+            raise ZeroDivisionError("no such score")
+        return 1.0
+
+    X, y = np.arange(12.0)[:, None], np.tile([0, 1], 6)
+    folds = [(np.arange(6), np.arange(6, 12)), (np.arange(6), np.arange(3))]
+    with pytest.raises(ZeroDivisionError, match="no such score") as caught:
+        SVCPathCV(cv=folds, scoring=score, gamma=0.5).fit(X, y)
+    assert caught.value.__notes__ == ["In fold 2 of 2, 'rbf', gamma=0.5."]

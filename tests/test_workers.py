@@ -1,14 +1,20 @@
 """Where the tasks of a search run: here, in threads, or in processes, and that it does not change what they find."""
 
+import multiprocessing
 import os
 import signal
+import sys
 import threading
+import types
+import warnings
+from concurrent.futures import BrokenExecutor
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from joblib import parallel_config
 from joblib.externals.loky import get_reusable_executor
+from sklearn import config_context, get_config
 from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.preprocessing import scale
@@ -97,6 +103,34 @@ def test_what_cannot_be_sent_stays_here(sent):
     assert sent == []
 
 
+class Uncopied:
+    def __reduce__(self):
+        raise RuntimeError("there is one of me")
+
+
+def test_what_says_so_itself_stays_here(sent):
+    search(1.0, holds=Uncopied())
+    assert sent == []
+
+
+def test_a_forked_process_has_no_others(sent):
+    workers._started.use()
+    workers._started._process = -1  # that of another
+    search(1.0)
+    assert sent == []
+
+
+def test_what_processes_leave_undone_is_done_here(sent, monkeypatch):
+    def work(tasks, rows, n_jobs):
+        yield from workers._one_by_one(tasks[:3], rows)
+        raise BrokenExecutor("one has ended.\nIts exit code is -9")
+
+    monkeypatch.setattr(workers, "_in_processes", work)
+    with pytest.warns(RuntimeWarning, match=r"\(one has ended\.\) The other 35 paths are followed in this one") as told:
+        search(1.0)
+    assert told[0].filename == __file__
+
+
 @pytest.mark.parametrize("n_jobs", [None, 1])
 def test_one_job_has_no_others(n_jobs, sent):
     tasks = [Pretended(k, 1.0) for k in range(40)]
@@ -108,6 +142,58 @@ def test_who_chooses_threads_gets_them(sent):
     with parallel_config("threading"):
         search(1.0)
     assert sent == []
+
+
+class Raises(Pretended):
+    def on(self, rows):
+        raise ZeroDivisionError
+
+
+class Warns(Pretended):
+    def on(self, rows):
+        for _ in range(3):
+            warnings.warn("of little use", stacklevel=1)
+        return super().on(rows)
+
+
+class Configured(Pretended):
+    def on(self, rows):
+        assert get_config()["transform_output"] == "pandas"
+        return super().on(rows)
+
+
+def test_processes_are_gone_once_a_task_fails(monkeypatch):
+    monkeypatch.setattr(workers, "_started", workers._Started())
+    workers._started.use()
+    with parallel_config("sequential"), pytest.raises(ZeroDivisionError):
+        list(workers._in_processes([Raises(0, 1.0)], ROWS, 2))
+    assert not workers._started.pay(1.0)
+
+
+@pytest.mark.parametrize("action", ["always", "default", "ignore", "error"])
+def test_what_others_warn_of_is_told_here(action):
+    tasks = [Warns(k, 1.0) for k in range(3)]
+    with parallel_config("sequential"), warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter(action)
+        if action == "error":
+            with pytest.raises(UserWarning, match="of little use"):
+                list(workers._in_processes(tasks, ROWS, 2))
+        else:
+            assert len(list(workers._in_processes(tasks, ROWS, 2))) == 3
+    assert len(told) == {"always": 3, "default": 1, "ignore": 0, "error": 0}[action]  # once a task at most
+    assert all(one.filename == __file__ for one in told)
+
+
+def test_scikit_learns_configuration_holds_in_threads_and_processes(monkeypatch):
+    monkeypatch.setattr(workers, "WORTH_THREADS", 0)
+    tasks = [Configured(k, 1.0) for k in range(3)]
+    with config_context(transform_output="pandas"):
+        config = get_config()
+        with parallel_config("threading"):
+            assert len(workers.run(tasks, ROWS, 2, verbose=False)) == 3
+    found, said = workers._work(config, tasks[0], *ROWS)
+    assert (found.number, said) == (0, [])
+    assert get_config()["transform_output"] == "default"
 
 
 # Real processes.
@@ -149,6 +235,47 @@ def test_a_score_that_cannot_be_sent(cancer, processes):
 
     options = {"C_max": 10.0, "gamma": [0.01, 0.03], "cv": 3, "scoring": make_scorer(score)}
     assert SVCPathCV(**options, n_jobs=2).fit(*cancer).best_score_ == SVCPathCV(**options).fit(*cancer).best_score_
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("ends", ["killed", "unreadable"])
+def test_processes_that_end_before_their_time(ends, cancer, processes, monkeypatch):
+    """Out of memory they are killed; and a function of a module that was made, not imported, is sent by its name."""
+    made, main = types.ModuleType("made_for_this_test"), os.getpid()
+
+    def killed(y, predicted):
+        if os.getpid() != main:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return accuracy_score(y, predicted)
+
+    exec("def score(y, predicted):\n    return float((y == predicted).mean())\n", made.__dict__)
+    monkeypatch.setitem(sys.modules, made.__name__, made)
+    score = killed if ends == "killed" else made.score
+    options = {"C_max": 10.0, "gamma": [0.01, 0.03], "cv": 3}
+    with pytest.warns(RuntimeWarning, match="are followed in this one"):
+        found = SVCPathCV(**options, scoring=score, n_jobs=2).fit(*cancer)
+    assert found.best_score_ == SVCPathCV(**options).fit(*cancer).best_score_
+
+
+def _fit_in_child(X, y, found):
+    found.put(SVCPathCV(C_max=10.0, cv=3, gamma=[0.01, 0.03], n_jobs=2).fit(X, y).best_score_)
+
+
+@pytest.mark.long
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
+def test_a_forked_process_does_not_wait_for_those_of_its_parent(cancer, processes):
+    here = SVCPathCV(C_max=10.0, cv=3, gamma=[0.01, 0.03], n_jobs=2).fit(*cancer)
+    assert workers._started.pay(1.0)
+    context = multiprocessing.get_context("fork")
+    found = context.Queue()
+    child = context.Process(target=_fit_in_child, args=(*cancer, found))
+    child.start()
+    try:
+        assert found.get(timeout=120) == here.best_score_
+    finally:
+        child.kill()
+        child.join()
 
 
 @pytest.mark.long

@@ -132,8 +132,8 @@ class KernelMachine(BaseEstimator):
         return twin
 
     def _become(self, twin: Any) -> Any:
-        """Take over a twin at once, so that no other thread predicts with half of it."""
-        self.__dict__.update(twin.__dict__)
+        """Take over a twin at once, so that no other thread predicts with half of it: what it has lost is gone, too."""
+        self.__dict__ = twin.__dict__
         return self
 
     def _check_options(self) -> None:

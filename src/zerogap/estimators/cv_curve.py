@@ -313,8 +313,16 @@ def cv_curve(folds: Sequence[ScoreCurve | ErrorCurve]) -> CVCurve:
 
 def spread(scores: np.ndarray, ddof: int) -> Any:
     """Return the standard deviation of the scores of folds, (folds, ...); errors of 1e200 have no squares, but a deviation."""
-    power = int(np.frexp(np.fmax.reduce(np.abs(scores), axis=None, initial=0.0))[1])
-    return np.ldexp(np.ldexp(scores, -power).std(axis=0, ddof=ddof), power)
+    power = int(np.frexp(_size(scores))[1])
+    with np.errstate(invalid="ignore"):  # a score may be infinite
+        scaled = np.ldexp(scores, -power)
+        # About one of them: those of equal scores are zero, to the last digit.
+        return np.ldexp((scaled - scaled[0]).std(axis=0, ddof=ddof), power)
+
+
+def _size(scores: np.ndarray) -> float:
+    """Return the size of the largest that is a number."""
+    return float(np.abs(scores[np.isfinite(scores)]).max(initial=0.0))
 
 
 def _merged(edges: Sequence[np.ndarray]) -> np.ndarray:
@@ -328,7 +336,7 @@ def _merged(edges: Sequence[np.ndarray]) -> np.ndarray:
 
 def _rounded(means: np.ndarray) -> np.ndarray:
     """Return means without the digits that depend on the order of summation, so that equal ones are equal."""
-    size = float(np.fmax.reduce(np.abs(means), initial=0.0))
+    size = _size(means)
     return np.round(means, DIGITS - int(np.ceil(np.log10(size))) if size > 1.0 else DIGITS)
 
 

@@ -75,6 +75,9 @@ class Task(NamedTuple):
             model, curve, scoring = self._followed(rows)
         except ValueError as error:
             raise ValueError(f"{self.fold}: {error}") from error
+        except Exception as error:  # of a user's function, as a rule, whose message is not ours to change
+            error.add_note(f"In {str(self.fold).lower()}, {self.model.kernel!r}, gamma={self.model.gamma!r}.")
+            raise
         short = [path.status for path in paths_of(model) if path.status != "complete"]
         gap = max(gap_of(path) for path in paths_of(model))
         status = short[0] if short else "complete"

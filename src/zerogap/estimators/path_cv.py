@@ -172,7 +172,7 @@ class PathCV(KernelMachine):
             raise ValueError(
                 f"cv={self.cv!r} gives no fold. Use a number of at least 2, or a splitter of scikit-learn's."
             )
-        return [Fold(k + 1, len(splits), *map(np.asarray, split)) for k, split in enumerate(splits)]
+        return [Fold(k + 1, len(splits), *map(_as_rows, split)) for k, split in enumerate(splits)]
 
     def _follow(
         self, candidates: Sequence[Candidate], rows: Rows, folds: Sequence[Fold], began: float
@@ -470,6 +470,12 @@ def _check_transformer(transformer: Any, search: str) -> None:
             "steps before it."
         )
     raise TypeError(f"{expected} {type(transformer).__name__}.")
+
+
+def _as_rows(rows: Any) -> np.ndarray:
+    """Return rows of a fold as an array; of none NumPy makes one of floats, which is no index."""
+    found = np.asarray(rows)
+    return found if found.size else found.astype(np.intp)
 
 
 def _is_list(value: Any) -> bool:

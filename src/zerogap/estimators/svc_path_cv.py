@@ -277,7 +277,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
         )
 
     def _reader(self) -> Reader:
-        decades = np.log10(self.C_max / self.C_min)
+        decades = np.log10(self.C_max) - np.log10(self.C_min)
         return Reader(
             self.scoring, np.geomspace(self.C_min, self.C_max, int(np.ceil(decades * SAMPLES_PER_DECADE)) + 1)
         )

@@ -4,22 +4,29 @@ What a task finds does not depend on it, to the last digit; how long all of them
 once, but wait for each other wherever the time goes into Python.  Processes do not, and take seconds to start: they pay in long
 searches, and in all that follow, as joblib keeps them for a while.  So the first tasks are run here, and tell how long the
 others will take.
+
+Wherever they run, tasks work under scikit-learn's configuration of whoever asked, and what they warn of is told here.
 """
 
-import pickle
+import os
+import threading
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextvars import copy_context
 from typing import Any
 
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.externals.loky.backend import reduction
 from joblib.parallel import BACKENDS, get_active_backend
+from sklearn import config_context, get_config
 from tqdm.auto import tqdm
 
-from zerogap import threads
+from zerogap import threads, validation
 from zerogap.estimators.fold_paths import FoldPath, Rows, Task
 from zerogap.progress import FORM, bar_delay
+from zerogap.wording import count
 
 WORTH_THREADS = 500  # points of a fold: of fewer most of the time is Python's, in which threads wait for each other
 # Seconds of one core that are worth processes which are there, and those that are not: these take about three to start.
@@ -32,15 +39,25 @@ class _Started:
 
     def __init__(self) -> None:
         self._last_used, self._searched = -KEPT, 0.0
+        self._process = os.getpid()
 
     def pay(self, seconds: float) -> bool:
-        """Whether work of so many seconds is worth them.  Who has searched for long will search again."""
+        """Whether work of so many seconds is worth them.  Who has searched for long will search again.
+
+        A forked process has none: joblib there waits for those of its parent, for ever.
+        """
+        if os.getpid() != self._process:
+            return False
         are_there = time.monotonic() - self._last_used < KEPT
         return seconds > WORTH_WORKERS if are_there else self._searched + seconds > WORTH_STARTING
 
     def use(self) -> None:
         """Note that they are at work."""
         self._last_used = time.monotonic()
+
+    def forget(self) -> None:
+        """Note that they are gone: joblib ends them where a task fails, and at Ctrl-C."""
+        self._last_used = -KEPT
 
     def note(self, seconds: float) -> None:
         """Note work that was done without them."""
@@ -78,25 +95,45 @@ def _results(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[
 def _where_it_pays(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[FoldPath]:
     """Run tasks in this process, a few at first, and the rest in others as soon as it is long enough."""
     yield tasks[0].on(rows)  # it may have code to load, and tells nothing of the others
-    tasks, count = tasks[1:], 1
+    tasks, size = tasks[1:], 1
     while tasks:
-        some, tasks = tasks[:count], tasks[count:]
+        some, tasks = tasks[:size], tasks[size:]
         seconds = 0.0
         for found in _here(some, rows, n_jobs):
             seconds += found.seconds
             yield found
         _started.note(seconds)
         if tasks and _started.pay(len(tasks) * seconds / len(some)) and _can_be_sent(tasks[0]):
-            yield from _in_processes(tasks, rows, n_jobs)
+            yield from _in_processes_or_here(tasks, rows, n_jobs)
             return
-        count *= 2
+        size *= 2
+
+
+def _in_processes_or_here(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[FoldPath]:
+    """Run tasks in processes that nobody asked for; if these end before their time the rest is done without them."""
+    done = 0
+    try:
+        for found in _in_processes(tasks, rows, n_jobs):
+            done += 1
+            yield found
+        return
+    except BrokenExecutor as error:
+        left = tasks[done:]
+        warnings.warn(
+            f"Processes for a long search ended, or could not read what was sent to them ({str(error).splitlines()[0]}) The "
+            f"other {count(len(left), 'path')} are followed in this one. joblib.parallel_config('threading') starts no others.",
+            RuntimeWarning,
+            stacklevel=validation.callers_level(),
+        )
+    yield from _here(left, rows, n_jobs)
 
 
 def _here(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[FoldPath]:
     if max(task.fold.train.size for task in tasks) < WORTH_THREADS:
         return _one_by_one(tasks, rows)
     # Compiled code lets other threads run.  Limits, and Ctrl-C, hold in all of them.
-    calls = [delayed(copy_context().run)(task.on, rows) for task in tasks]
+    config = get_config()
+    calls = [delayed(copy_context().run)(_configured, config, task.on, rows) for task in tasks]
     return iter(Parallel(n_jobs=n_jobs, require="sharedmem", return_as="generator")(calls))
 
 
@@ -105,20 +142,47 @@ def _in_processes(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iter
     backend, _ = get_active_backend()
     is_lazy = getattr(backend, "supports_return_generator", False)
     options: dict[str, Any] = {"return_as": "generator"} if is_lazy else {}
-    for found in Parallel(n_jobs=n_jobs, **options)(delayed(_work)(task, *rows) for task in tasks):
-        if isinstance(backend, BACKENDS["loky"]):
-            _started.use()
-        yield found
+    config, told = get_config(), dict[Any, int]()
+    try:
+        for found, said in Parallel(n_jobs=n_jobs, **options)(delayed(_work)(config, task, *rows) for task in tasks):
+            if isinstance(backend, BACKENDS["loky"]):
+                _started.use()
+            for message, category, file, line in said:
+                warnings.warn_explicit(message, category, file, line, registry=told)
+            yield found
+    except BaseException:
+        _started.forget()
+        raise
 
 
 def _one_by_one(tasks: Sequence[Task], rows: Rows) -> Iterator[FoldPath]:
     return (task.on(rows) for task in tasks)
 
 
-def _work(task: Task, *rows: Any) -> FoldPath:
-    """Do a task in another process, or on another machine; arrays are arguments of their own, which clusters send once."""
+Said = tuple[Any, type[Warning], str, int]  # a warning: its message, category, file and line
+
+
+def _work(config: dict[str, Any], task: Task, *rows: Any) -> tuple[FoldPath, list[Said]]:
+    """Do a task in another process, or on another machine; arrays are arguments of their own, which clusters send once.
+
+    Return what it finds, and what it warns of: here nobody would see that, nor has anybody said what is an error.
+    """
     with threads.several_at_once():
-        return task.on(Rows(*rows))
+        if (
+            threading.current_thread() is not threading.main_thread()
+        ):  # a cluster's: warnings are those of all its threads
+            return _configured(config, task.on, Rows(*rows)), []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = _configured(config, task.on, Rows(*rows))
+    said = {(str(one.message), one.filename, one.lineno): one for one in caught}
+    return found, [(one.message, one.category, one.filename, one.lineno) for one in said.values()]
+
+
+def _configured(config: dict[str, Any], work: Callable[..., Any], *arguments: Any) -> Any:
+    """Do some work under scikit-learn's configuration of another thread, or process."""
+    with config_context(**config):
+        return work(*arguments)
 
 
 def _shares_memory(backend: Any) -> bool:
@@ -129,6 +193,6 @@ def _can_be_sent(task: Task) -> bool:
     """Whether a task can go to another process: functions of a user's, such as kernels and scores, may hold what cannot."""
     try:
         reduction.dumps(task)
-    except (pickle.PicklingError, TypeError, AttributeError, ValueError):
+    except Exception:  # their own code says how they are copied
         return False
     return True
