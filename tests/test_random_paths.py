@@ -20,11 +20,8 @@ HARD = {
     (
         "epsilon",
         32397,
-    ): "a box so small that a coefficient crosses a visible part of it between two events that nearly tie",
-    (
-        "epsilon without a bias",
-        13837,
-    ): "lines that are steep near their anchor leave their rounding in all slopes behind",
+    ): "in so small a box a coefficient crosses a visible part of it between two events that nearly tie",
+    ("epsilon without a bias", 13837): "steep lines near their anchor leave their rounding in all slopes behind",
     ("C", 10090): "no event: only the last digit of the sum counts, times the middle of the targets",
     ("C", 13573): "the same",
 }

@@ -168,9 +168,8 @@ def _work(config: dict[str, Any], task: Task, *rows: Any) -> tuple[FoldPath, lis
     Return what it finds, and what it warns of: here nobody would see that, nor has anybody said what is an error.
     """
     with threads.several_at_once():
-        if (
-            threading.current_thread() is not threading.main_thread()
-        ):  # a cluster's: warnings are those of all its threads
+        # In a thread of a cluster's: warnings would be those of all its threads.
+        if threading.current_thread() is not threading.main_thread():
             return _configured(config, task.on, Rows(*rows)), []
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

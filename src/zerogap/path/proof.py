@@ -629,12 +629,8 @@ def _sum_shares(block, tube, total_at_zero, floors, largest_norm, h0, h1):
         largest1 = farthest0 + end * farthest1 + abs(tube.eps0) + end * abs(tube.eps1)
         before, behind = abs(bias0) + largest0, abs(bias1) + largest1
         s0, s1 = _sums_off(block, k, total_at_zero + lam * tube.total1, total_at_zero + end * tube.total1)
-        shift0, shift1, moved, has_room = (
-            0.0,
-            0.0,
-            0.0,
-            True,
-        )  # of one coefficient, which makes the sum right; and its norm
+        # Of one coefficient, which makes the sum right; its norm, and whether one has the room.
+        shift0, shift1, moved, has_room = 0.0, 0.0, 0.0, True
         if largest_norm >= 0.0:
             shift0, shift1 = s0 + block.reading[k, LOST], s1 + block.reading[k, LOST_END]
             has_room = block.reading[k, ROOM] > NEGLIGIBLE_FACTOR * max(shift0, shift1)
@@ -688,11 +684,8 @@ def _sum_shares(block, tube, total_at_zero, floors, largest_norm, h0, h1):
         if largest_norm >= 0.0 and not has_room:
             farthest = max(before, behind) + largest_norm * reach
         _add_product(N[k], farthest, farthest, shift0, shift1)
-        last, centre0, centre1 = (
-            UNIT * block.reading[k, LARGEST],
-            block.reading[k, CENTRE],
-            block.reading[k, CENTRE_END],
-        )
+        last = UNIT * block.reading[k, LARGEST]
+        centre0, centre1 = block.reading[k, CENTRE], block.reading[k, CENTRE_END]
         if not has_room:  # then the one that moves may be any, or none
             last = UNIT * block.reading[k, LARGEST_CAP]
             _add_product(N[k], centre0, centre1, shift0, shift1)
