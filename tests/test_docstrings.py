@@ -51,9 +51,9 @@ INTERNAL = {
     ),
     "Path": (
         "is_at", "add", "add_all", "note", "seal", "prove", "beta_at", "solution_at", "share_error_at", "segment_at",
-        "bias_in_gram", "certificates", "scaled_at", "sets_at", "segments", "check_not_empty", "value_of", "lam_of", "scale_at", "shift",
-        "problem_at", "floor_at", "relative_gap", "words", "constant_from", "constant_segment", "excess_at",
-        "is_optimal_at_end",
+        "bias_in_gram", "certificates", "scaled_at", "sets_at", "segments", "check_not_empty", "value_of", "lam_of",
+        "scale_at", "shift", "problem_at", "floor_at", "relative_gap", "words", "constant_from", "constant_segment",
+        "excess_at", "is_optimal_at_end",
     ),
 }  # fmt: skip
 INTERNAL |= dict.fromkeys(("path.RegressionPath", "path.EpsilonPath", "path.NuPath"), INTERNAL["Path"])
