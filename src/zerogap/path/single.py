@@ -50,6 +50,7 @@ from zerogap.path.tolerances import (
     NOISE,
     OUTSIDE,
     REFRESH_EVERY,
+    SAME_LAM,
     SHORTENED,
     START,
     SUM_ERROR,
@@ -287,14 +288,18 @@ class SingleEngine(Engine):
         lines = self.lines
         first = lines.first_end(self.lam, lam_end)
         lam, position, point, tied = first.lam, first.position, first.point, NOBODY
-        width = TIE * lam  # of where they are: the way there may be long
-        if first.second >= lam - width:
+        # Relative to lam: the way there may be long.  Where one made early would be seen, only those at one lam tie.
+        for width in (TIE * lam, SAME_LAM * lam):
+            if first.second < lam - width:
+                break
             # lam stays that of the first, or of the first that leaves: beyond it a coefficient would be outside its box.
             k, i, others, leaves_at = lines.choose_among_tied(lam - width, self.lam)
             made_at = lam if k == NO_POINT else min(lam, leaves_at)
-            if not self._is_early(made_at, k, i):
+            if width == SAME_LAM * lam or not self._is_early(made_at, k, i):
                 lam, position, point, tied = made_at, k, i, others
-        if point != NO_POINT and lam > (1.0 - TIE) * self.lam and not self._is_early(self.lam, position, point):
+                break
+        is_near, is_here = lam > (1.0 - TIE) * self.lam, lam > (1.0 - SAME_LAM) * self.lam
+        if point != NO_POINT and (is_here or (is_near and not self._is_early(self.lam, position, point))):
             # What is left of the way is rounding.  As no way at all it counts among the degenerate steps, so that a circle of
             # ties is noticed, and leaves no segment whose two ends differ by rounding alone.
             lam = self.lam

@@ -48,6 +48,8 @@ REFRESH_BELOW = 0.5  # of the lam at which that was done last
 # Which event is next.
 SLOW = 1e-13  # part of the fastest rate that may be rounding: such a point does not move, or by this part of a box
 TIE = 1e-10  # events nearer than this, relative to lam or to the box, happen at once: their order is not known
+# Two lam nearer than this, relative, are the same: that of an event is a quotient, known but for some last digits.
+SAME_LAM = 2e-14
 OUTSIDE = 1e-14  # a coefficient beyond its bound by more than this part of its box is not there by rounding alone
 # Where lines are so steep that the last digit of lam moves a coefficient by more, that much, if it costs no more of the
 # objective than this part of the promise.
