@@ -30,7 +30,7 @@ from zerogap.path.screening import (
     evaluate,
     screened,
 )
-from zerogap.path.tolerances import FRESH_EVERY, LONG, ROUGH, SLOW, STALE, TIE
+from zerogap.path.tolerances import LONG, ROUGH, SLOW, STALE, TIE
 
 NEVER = -HUGE  # no lam, about whatever anchor
 ROUNDED = 1e-15  # more than a product and a quotient round
@@ -351,7 +351,7 @@ def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scal
     moves, count, is_special, work = np.empty((max_events, 3), dtype=np.int64), 0, False, 0
     is_evaluated = False  # whether all points have just been, on lines that were not solved for
     while count < max_events and lam >= scale.least and edges[count] + m <= size_of_log and work < WORK:
-        if age >= (FRESH_EVERY if whole.is_hinge else STALE):
+        if age >= whole.lasting:
             age = STALE
             if not whole.is_hinge:
                 break  # their anchor moves, and their tolerances with it

@@ -94,7 +94,13 @@ class Lines:
     @property
     def is_stale(self) -> bool:
         """Whether the lines have to be solved for before they are used."""
-        return self.age >= (FRESH_EVERY if self.sets.family.is_hinge else STALE)
+        return self.age >= self._lasting
+
+    @property
+    def _lasting(self) -> int:
+        """Number of events after which they are: where the origin takes up the sum, rounding gathers sooner."""
+        family = self.sets.family
+        return FRESH_EVERY if family.is_hinge or family.has_origin else STALE
 
     @property
     def points(self) -> np.ndarray:
@@ -154,7 +160,7 @@ class Lines:
     @cached_property
     def _whole(self) -> Whole:
         family = self.sets.family
-        return Whole(family.total0, family.total1, family.is_hinge)
+        return Whole(family.total0, family.total1, family.is_hinge, self._lasting)
 
     # Solving for them.
 

@@ -21,6 +21,7 @@ class Whole(NamedTuple):
     total0: float  # what they sum to
     total1: float
     is_hinge: bool
+    lasting: int  # events after which lines are solved for afresh
 
 
 class Renewed(NamedTuple):

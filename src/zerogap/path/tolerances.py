@@ -21,7 +21,7 @@ AT_CAP = (
 # How good the lines are.  An update adds a few roundings to them; a solution afresh reads all kernel rows of the elbow.
 FRESH_EVERY = 25  # events after which those of two classes are solved for afresh: that is then a small part of all work
 # Events after which any lines are: of other families that takes longer, as how good they have to be follows from the objective.
-# Whether they still are is tested at every event.
+# Whether they still are is tested at every event.  Without a bias ``FRESH_EVERY`` holds for all.
 STALE = 75
 LEFT_OVER = 1e-11  # what they may leave of p_E = 0 and q_E = y_E, relative to lam
 # Part of the objective that this may cost, the promise: where it would be more they may leave less.  They leave a hundredth of
