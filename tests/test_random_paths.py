@@ -22,7 +22,10 @@ HARD = {
         32397,
     ): "in so small a box a coefficient crosses a visible part of it between two events that nearly tie",
     ("epsilon without a bias", 13837): "steep lines near their anchor leave their rounding in all slopes behind",
-    ("epsilon without a bias", 52067): "lines that last for 75 events gather rounding where the origin takes up the sum",
+    (
+        "epsilon without a bias",
+        52067,
+    ): "lines that last for 75 events gather rounding where the origin takes up the sum",
     ("epsilon without a bias", 52293): "the same",
     ("epsilon without a bias", 55586): "the same",
     ("C", 10090): "no event: only the last digit of the sum counts, times the middle of the targets",
