@@ -26,7 +26,6 @@ HARD = {
         "epsilon without a bias",
         52067,
     ): "lines that last for 75 events gather rounding where the origin takes up the sum",
-    ("epsilon without a bias", 52293): "the same",
     ("epsilon without a bias", 55586): "the same",
     ("C", 10090): "no event: only the last digit of the sum counts, times the middle of the targets",
     ("C", 13573): "the same",
