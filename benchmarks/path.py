@@ -147,18 +147,15 @@ def speed(options) -> None:
 
 
 def classes(options) -> None:
-    """Seconds are of the CPU, one after the other in each round, the least of all rounds."""
+    """Seconds of the processor and by the clock, one after the other in each round, the least of all rounds."""
     columns = f"{'set':<10}{'n':>6}{'pairs':>6}{'events':>8} {'gap':>8} {'random C':>8} {'path s':>7} {'grid s':>7}"
-    print(f"{columns} {'wrong scores':>13}")
+    print(f"{columns} {'clock':>7} {'grid':>7} {'wrong scores':>13}")
     for name, load in (("iris", load_iris), ("wine", load_wine), ("digits", load_digits)):
         X, y = load(return_X_y=True)
         X = X if name == "digits" else scaled(X)
         model = SVCPath(C_min=1e-2).fit(X, y)
-        rounds = [
-            (cpu_seconds_of(SVCPath(C_min=1e-2).fit, X, y), cpu_seconds_of(fit_grid, X, y))
-            for _ in range(options.repeats)
-        ]
-        ours, grid = np.min(rounds, axis=0)
+        rounds = [(spent(SVCPath(C_min=1e-2).fit, X, y), spent(fit_grid, X, y)) for _ in range(options.repeats)]
+        (ours, clock), (grid, grid_clock) = np.min(rounds, axis=0)
         C = 10 ** np.random.default_rng(0).uniform(-2, 3, options.random)
         random = max(path.worst_certificate(C).relative_gap for path in model.paths_)
         half = SVCPath(C_min=1e-2).fit(X[::2], y[::2])
@@ -166,15 +163,16 @@ def classes(options) -> None:
         wrong = sum(curve(c) != half.at(c).score(X[1::2], y[1::2]) for c in some)
         print(
             f"{name:<10}{y.size:>6}{len(model.paths_):>6}{model.n_events_:>8} {model.largest_gap_:8.1e} {random:8.1e} "
-            f"{ours:7.3f} {grid:7.3f} {f'{wrong} of {some.size}':>13}",
+            f"{ours:7.3f} {grid:7.3f} {clock:7.3f} {grid_clock:7.3f} {f'{wrong} of {some.size}':>13}",
             flush=True,
         )
 
 
-def cpu_seconds_of(function, *arguments) -> float:
-    began = time.process_time()
+def spent(function, *arguments) -> tuple[float, float]:
+    """Return seconds of the processor, and by the clock."""
+    began, clock = time.process_time(), time.perf_counter()
     function(*arguments)
-    return time.process_time() - began
+    return time.process_time() - began, time.perf_counter() - clock
 
 
 def integers(options) -> None:
@@ -196,28 +194,30 @@ def integers(options) -> None:
 
 
 def losses(options) -> None:
-    """The other paths, each beside a 25-point grid of scikit-learn over its range; processor time, whatever else runs."""
+    """The other paths, each beside a 25-point grid of scikit-learn over its range; by the processor, and by the clock."""
     rows = []
     print(
-        f"{'set':<14} {'over':<8}{'n':>5}{'events':>8}{'elbow':>7} {'path s':>8} {'grid s':>8} {'ratio':>6} {'proved':>8} "
-        f"{'at all':>8} {'random':>8} backups"
+        f"{'set':<14} {'over':<8}{'n':>5}{'events':>8}{'elbow':>7} {'path s':>8} {'grid s':>8} {'ratio':>6} {'clock':>6} "
+        f"{'proved':>8} {'at all':>8} {'random':>8} backups"
     )
     for name, over, follow, grid_of_fits in loss_paths(options.names):
         path = follow()
-        ours, grid = (processor_seconds(run, options.repeats) for run in (follow, grid_of_fits))
+        (ours, clock), (grid, grid_clock) = (least(run, options.repeats) for run in (follow, grid_of_fits))
         lam = np.random.default_rng(0).uniform(size=options.random)
         ends = path.value_of(path.lam[[0, -1]])
         some = ends[0] * (ends[1] / ends[0]) ** lam if over == "C" else ends[0] + lam * (ends[1] - ends[0])
         rows.append({
             "set": name, "over": over, "n": path.points.group.size, "events": path.n_events,
             "largest_elbow": int(path.n_free.max()), "path_seconds": ours, "grid_seconds": grid, "ratio": grid / ours,
-            "proved_gap": path.largest_gap_, "breakpoint_gap": worst_gap(path, path.value_of(path.lam)),
+            "clock_ratio": grid_clock / clock, "proved_gap": path.largest_gap_,
+            "breakpoint_gap": worst_gap(path, path.value_of(path.lam)),
             "random_gap": worst_gap(path, some), "backups": path.n_backups,
         })  # fmt: skip
         r = rows[-1]
         print(
             f"{name:<14} {over:<8}{r['n']:>5}{r['events']:>8}{r['largest_elbow']:>7} {ours:8.3f} {grid:8.3f} {r['ratio']:6.2f} "
-            f"{r['proved_gap']:8.1e} {r['breakpoint_gap']:8.1e} {r['random_gap']:8.1e} {r['backups']:>7}",
+            f"{r['clock_ratio']:6.2f} {r['proved_gap']:8.1e} {r['breakpoint_gap']:8.1e} {r['random_gap']:8.1e} "
+            f"{r['backups']:>7}",
             flush=True,
         )
     if not options.names:
@@ -264,16 +264,14 @@ def worst_gap(path, values) -> float:
     return worst
 
 
-def processor_seconds(run, repeats) -> float:
-    """Return the least of several times; what takes long is measured once."""
-    least = np.inf
-    for _ in range(repeats):
-        began = time.process_time()
-        run()
-        least = min(least, time.process_time() - began)
-        if least > 10.0:
+def least(run, repeats) -> np.ndarray:
+    """Return the least of several times, of the processor and by the clock; what takes long is measured once."""
+    found = np.array(spent(run))
+    for _ in range(repeats - 1):
+        if found[0] > 10.0:
             break
-    return least
+        found = np.minimum(found, spent(run))
+    return found
 
 
 def libsvm(options) -> None:

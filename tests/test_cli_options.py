@@ -94,6 +94,7 @@ WRONG = [
     ),
     ("tune --selection worst", "--selection: invalid choice: 'worst'"),
     ("tune --epsilon 1", "--epsilon is for --regression"),
+    ("tune --kernel linear --gamma 1", "--gamma is for --kernel rbf, poly and sigmoid; leave it out with linear"),
     ("tune --pos-label a", "--pos-label is for --scoring f1, precision, recall, jaccard, average_precision"),
     ("tune --scoring roc_auc --pos-label a", "roc_auc is the same whichever class is called positive"),
     ("tune --regression --pos-label a", "--pos-label is for --scoring f1"),

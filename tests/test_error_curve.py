@@ -49,6 +49,7 @@ def test_no_sample_is_better_and_all_are_on_the_curve(model, scoring):
     assert sampled(model, np.array([best]), scoring)[0] == pytest.approx(curve.best_score, abs=1e-10)
     assert curve.worst_score == pytest.approx(min(curve(curve.edges)), abs=1e-13)
     assert curve.worst_score <= scores.min() + 1e-10
+    assert curve.is_exact
 
 
 @pytest.mark.covering

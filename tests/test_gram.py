@@ -262,6 +262,24 @@ def test_subtract_takes_rows_off_a_residual(cache_size):
     np.testing.assert_allclose(residual, expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("n", [1024, 2500])
+def test_long_sums_and_copies_are_the_same_on_all_threads(n, monkeypatch):
+    rng = np.random.default_rng(n)
+    gram, found = Gram(rng.standard_normal((n, 3)), cache_size=1000), []
+    gram.full()
+    points, change, target = rng.permutation(n)[:501], rng.standard_normal(501), rng.standard_normal(n)
+    beta = np.zeros(n)
+    beta[points] = change
+    for worth in (10**12, 0):
+        monkeypatch.setattr(helpers, "WORTH_THREADS", worth)
+        residual = target.copy()
+        gram.subtract(points, change, residual)
+        found.append((residual, gram.dot(beta), gram.submatrix(points)))
+    for alone, shared in zip(*found, strict=True):
+        np.testing.assert_array_equal(alone, shared)
+    np.testing.assert_array_equal(found[0][2], gram.full()[np.ix_(points, points)])
+
+
 @pytest.mark.parametrize("tau", [1e155, 1e200])
 def test_a_constant_feature_beyond_float64_is_refused(tau):
     with pytest.raises(ValueError, match="float64"):

@@ -105,3 +105,13 @@ def test_points_are_centred_only_if_they_are_far_from_zero_whatever_their_unit(s
     X = np.array([[-1.0, 2.0], [1.0, -2.0], [0.5, 0.0]])
     assert centre_of(scale * (X + 10.0)) is None
     np.testing.assert_allclose(centre_of(scale * (X + 1e4)), scale * 1e4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.3), Polynomial(3, 0.5, 1.0)], ids=lambda k: k.name)
+def test_entries_of_a_feature_that_is_there_twice_are_summed_up(kernel):
+    twice = sp.csr_matrix((np.ones(5), [2, 0, 0, 1, 1], [0, 3, 5]), shape=(2, 3))
+    once, X = twice.toarray(), np.eye(3)
+    np.testing.assert_allclose(kernel(X, twice), kernel(X, once), rtol=1e-14)
+    np.testing.assert_allclose(kernel(twice, X), kernel(once, X), rtol=1e-14)
+    np.testing.assert_allclose(kernel(twice, twice), kernel(once, once), rtol=1e-14)
+    assert twice.nnz == 5

@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from zerogap import SVC, SVR, SVCPath, SVRPath, svm_path, svr_path
 from zerogap.path.middle import envelope
+from zerogap.path.proof import Proof
+from zerogap.path.record import Record, _bridged
 
 KINDS = ("two classes", "three classes", "C", "epsilon")
 QUICK, LONG = (3, 4, 5), 200  # seeds; those have a bias that is not unique
@@ -128,3 +131,31 @@ def test_the_envelope_is_the_largest_of_all_lines():
             a, b = found.from_lam(lam)
             assert a + lam * b == pytest.approx((constant + lam * slope).max(), abs=1e-13)
         assert (np.diff(found.slope) < 0).all()
+
+
+def test_what_is_between_two_level_segments_is_gone_along(monkeypatch):
+    """Else b jumps from one to the next, so that no decision value but those of the points that move is known well enough."""
+    X, y = load_digits(return_X_y=True)
+    is_asked, (X, y) = [], (X[y < 2], y[y < 2])
+    few = min(np.count_nonzero(y == 0), np.count_nonzero(y == 1))
+    rows = np.concatenate([np.flatnonzero(y == k)[:few] for k in (0, 1)])  # as many of either: at first all are capped
+    again, sharpened = Record._prove_anew, Proof._sharpened
+
+    def prove_anew(self, some):
+        with monkeypatch.context() as patch:
+            patch.setattr(Proof, "_sharpened", lambda *of: is_asked.append(of) or sharpened(*of))
+            again(self, some)
+        proved.append(some)
+
+    proved = []
+    monkeypatch.setattr(Record, "_prove_anew", prove_anew)
+    path = svm_path(X[rows], y[rows], C_min=1e-2)
+    assert len(proved[0]) > 10
+    assert np.diff(proved[0]).max() > 1
+    assert not is_asked
+    assert path.largest_gap_ <= 1e-9
+
+
+def test_far_from_each_other_level_segments_are_not_joined():
+    assert list(_bridged([3, 4, 7, 80, 82])) == [3, 4, 5, 6, 7, 80, 81, 82]
+    assert list(_bridged([5])) == [5]

@@ -133,6 +133,27 @@ def test_awkward_targets(y):
             assert least <= objective(epsilon) + 1e-5
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_where_nu_jumps_epsilon_is_where_it_does(seed):
+    """With rows that agree but for their targets nu is a step function of epsilon: between two steps it is constant."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 2, (40, 2)).astype(float), rng.integers(0, 4, 40).astype(float)
+    path = svr_path(X, y, over="epsilon", kernel="linear")
+    for nu in (0.1, 0.5, 0.8):
+        ours = NuSVR(nu=nu, kernel="linear").fit(X, y)
+        peer = sklearn.svm.NuSVR(nu=nu, kernel="linear", tol=1e-9).fit(X, y)
+        of_ours, of_peer = ours.predict(X), peer.predict(X)
+        np.testing.assert_allclose(of_ours, of_peer, atol=1e-6)
+        if ours.epsilon_ > 0.0:  # else nu may be less
+            assert ours.nu_ == pytest.approx(nu, rel=1e-9)  # coefficients that make the same model may have another sum
+        assert zerogap.certify(ours, X, y).relative_gap <= 1e-9
+        epsilon = ours.epsilon_
+        assert path.epsilon_of_nu(nu) >= epsilon * (1.0 - 1e-9)  # of several the largest; the model has the middle
+        # No more than a share of nu is outside its tube, and no less outside of one a little narrower.
+        outside = np.abs(y - of_ours)
+        assert np.mean(outside > epsilon + 1e-6) <= nu <= np.mean(outside > epsilon - 1e-6)
+
+
 def test_limits_leave_the_model_they_have_come_to(data):
     X, y = data
     for limit in ({"max_iter": 20}, {"max_time": 1e-6}):

@@ -29,7 +29,7 @@ from zerogap.path.rows import ElbowLines, add_exactly
 from zerogap.path.screening import Candidates, Reference, Screening, departure
 from zerogap.path.single import SingleEngine
 from zerogap.path.tie import entering_points
-from zerogap.path.tolerances import FRESH_EVERY, REFRESH_EVERY
+from zerogap.path.tolerances import FRESH_EVERY, LONG, REFRESH_BELOW, REFRESH_EVERY
 
 
 @pytest.fixture(scope="module")
@@ -331,7 +331,7 @@ def test_resume_extends_a_stored_path(cancer, tmp_path, cancer_path):
 
 
 def test_ctrl_c_keeps_the_part_computed(monkeypatch):
-    X, y = make_moons(300, noise=0.3, random_state=0)
+    X, y = make_moons(800, noise=0.3, random_state=0)
     steps = SingleEngine.steps
 
     def pressed(self, lam_end, max_events):
@@ -343,7 +343,7 @@ def test_ctrl_c_keeps_the_part_computed(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         path = svm_path(X, y)
     assert path.status == "interrupted"
-    assert 100 <= path.n_events <= REFRESH_EVERY  # so many events are passed at a time, or fewer if each takes long
+    assert 100 <= path.n_events <= 2 * REFRESH_EVERY  # so many are passed at a time, or fewer if each takes long
     assert path.worst_certificate().relative_gap <= 1e-9
 
 
@@ -377,6 +377,36 @@ def test_the_compiled_loop_passes_the_same_events_as_single_steps(kind, kernel, 
     assert path.counts.events == slow.counts.events
     assert path.counts.largest_elbow == slow.counts.largest_elbow
     np.testing.assert_array_equal(path.engine.status, slow.engine.status)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_compiled_loop_sums_what_is_at_rest_on_its_way(cancer, fit_intercept, monkeypatch):
+    """lam falls to less than half in one pass; what the capped points add is then as it is summed afresh."""
+    begun, passed = [], []
+
+    def watched(*arguments):
+        log, count, moving, is_special = pass_ordinary(*arguments)
+        passed.append((arguments[-2].lam / moving.lam, moving.summed_at / moving.lam))
+        return log, count, moving, is_special
+
+    def taken(self, moving):
+        take(self, moving)
+        sets, at_rest = self.sets, self.sets.at_rest
+        size = np.abs(self.K) @ np.abs(at_rest)
+        # As many roundings as terms, and an update for each event since they were summed.
+        assert (np.abs(sets.g - self.K @ at_rest) <= 2.0**-53 * (at_rest.size + REFRESH_EVERY) * (size + 1.0)).all()
+        assert sets.capped_sum == at_rest.sum()  # whole numbers
+        assert sets.n_capped == np.count_nonzero(at_rest)
+        begun.append(sets.summed_at)
+
+    take = lines_module.Lines._take_moving
+    monkeypatch.setattr(lines_module, "pass_ordinary", watched)
+    monkeypatch.setattr(lines_module.Lines, "_take_moving", taken)
+    svm_path(*cancer, C_min=1e-2, fit_intercept=fit_intercept)
+    fall, since = map(np.array, zip(*passed, strict=True))
+    assert fall.max() > 4.0
+    assert since.max() <= 1.0 / (REFRESH_BELOW * LONG)  # the last event may be as far as ``LONG`` allows
+    assert len(set(begun)) > 1
 
 
 @pytest.mark.parametrize("gamma", [0.5, 1.0])

@@ -475,3 +475,20 @@ def test_a_range_of_hundreds_of_decades(cancer):
     X, y = (part[::5] for part in cancer)
     found = SVCPathCV(cv=2, C_min=1e-200, C_max=1e110).fit(X, y)
     np.testing.assert_allclose(found.cv_curve_.edges[[0, -1]], [1e-200, 1e110], rtol=1e-14)
+
+
+def test_set_params_changes_the_next_search_and_not_what_this_one_tells(cancer):
+    X, y = cancer
+    model = SVCPathCV(gamma=[0.001, 0.01], C_max=1.0, cv=3).fit(X, y)
+    said, page = model.in_words(), model._result_html()
+    model.set_params(scoring="f1", selection="one_se", C_min=1e-5, C_max=1e5, gamma=0.1, transformer=StandardScaler())
+    assert model.in_words() == said
+    assert model._result_html() == page
+    assert repr(model).endswith(said)
+    assert "scoring='f1'" in repr(model)
+    np.testing.assert_array_equal(model.predict(X), model.best_estimator_.predict(X))
+    with_transformer = SVCPathCV(C_max=1.0, cv=3, transformer=StandardScaler()).fit(X, y)
+    found = with_transformer.predict(X)
+    np.testing.assert_array_equal(with_transformer.set_params(transformer=None).predict(X), found)
+    with pytest.raises(AttributeError, match="coef_"):
+        with_transformer.coef_  # noqa: B018

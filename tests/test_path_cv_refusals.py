@@ -143,7 +143,7 @@ def test_a_curve_ends_where_its_paths_do(cancer):
 def test_a_choice_at_the_end_of_the_range_is_told(cancer):
     model = SVCPathCV(C_max=0.02, cv=3).fit(*cancer)
     assert " at the end of the range" in model.in_words()
-    model.selection, model.C_ = "one_se", 0.015  # smaller than the best, which is what the end may cut off
+    model._asked["selection"], model.C_ = "one_se", 0.015  # smaller than the best, which is what the end may cut off
     assert "C=0.015 (the best at the end of the range), accuracy" in model.in_words()
 
 

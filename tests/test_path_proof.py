@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from conftest import KINDS, points
+from naive import UNIT, from_python
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
@@ -13,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from zerogap import SVC, Gram, Path, SVCPath, svm_path
 from zerogap.kernels import as_kernel
 from zerogap.limits import Exceeded
-from zerogap.path import LP, Single, proof, proving
+from zerogap.path import LP, Single, block, proof, proving
 from zerogap.path.data import TwoClasses
 from zerogap.path.engine import Segment, Transition
 from zerogap.path.family import Family
@@ -232,8 +233,8 @@ def test_blocks_and_chunks_do_not_matter(plain, monkeypatch):
     X, y, _ = plain
     path = approximate(svm_path(X, y, C_max=10.0), 1e-4)
     whole = proved_again(path).gap
-    for block, chunk in ((1, 3), (7, 5), (1000, 1000)):
-        monkeypatch.setattr(proof, "BLOCK", block)
+    for length, chunk in ((1, 3), (7, 5), (1000, 1000)):
+        monkeypatch.setattr(proof, "BLOCK", length)
         monkeypatch.setattr(proof, "CHUNK", chunk)
         assert proved_again(path).gap == pytest.approx(whole, rel=1e-9)
 
@@ -275,7 +276,7 @@ def test_the_maximum_of_a_piecewise_ratio_is_that_of_a_fine_grid():
             ratio, where = maximum(N, D, h0, h1, weight)
             assert ratio >= (values / (D @ powers)).max() * (1.0 - 1e-12)
             ends = [weight @ np.maximum(h, 0.0) for h in (h0, h1)]
-            assert proof._bound.py_func((N[0] + ends[0], N[1] + 0.5 * sum(ends), N[2] + ends[1]), tuple(D)) >= ratio * (
+            assert block._bound.py_func((N[0] + ends[0], N[1] + 0.5 * sum(ends), N[2] + ends[1]), tuple(D)) >= ratio * (
                 1.0 - 1e-12
             )
             if np.isfinite(where):
@@ -287,14 +288,15 @@ def test_the_maximum_of_a_piecewise_ratio_is_that_of_a_fine_grid():
 def test_the_product_of_a_block(size):
     rng = np.random.default_rng(size)
     K, x = rng.standard_normal((size, 30)), rng.standard_normal((5, size))
-    found, rounding = proof._product(x, K), proof._roundings(size) * proof.UNIT
+    found, rounding = np.zeros((5, 30)), block._roundings.py_func(size) * UNIT
+    from_python(block._add_product_of)(x, K, found)
     exact = [[sum(Fraction(a) * Fraction(b) for a, b in zip(row, column, strict=True)) for column in K.T] for row in x]
     off = np.array(
         [[float(abs(Fraction(a) - b)) for a, b in zip(*rows, strict=True)] for rows in zip(found, exact, strict=True)]
     )
     assert (off <= rounding * (np.abs(x) @ np.abs(K))).all()
     if size:
-        assert (off <= proof._spread(x, K, rounding)).all()
+        assert (off <= from_python(block._spread)(x, K, rounding)).all()
 
 
 def test_what_rounding_leaves_in_the_decision_values_of_a_block():
@@ -308,11 +310,11 @@ def test_what_rounding_leaves_in_the_decision_values_of_a_block():
         np.array([[3.0, 2.0, 0.0, 0.0, 0.0], [2.0, 1.5, 0.0, 0.0, 0.5]]),
         np.zeros((0, 2), dtype=np.int64),
     )
-    stacked = proof.Stacked(np.ascontiguousarray(numbers.T), edges, E, u, v, np.zeros(3, dtype=np.int64), nothing)
+    stacked = block.Stacked(np.ascontiguousarray(numbers.T), edges, E, u, v, np.zeros(3, dtype=np.int64), nothing)
     status, b = np.array([2, 0, 2, 0]), rng.standard_normal(4)
     none = np.zeros(4)
-    side, way, start, stop, ends, jumps, radius, outside = proof._rows_of(
-        stacked, np.arange(4), status, proof.PointConstants(y, w, none, none, y, norm), b, rounding
+    side, way, start, stop, ends, jumps, radius, outside = from_python(block._rows_of)(
+        stacked, np.arange(4), status, block.PointConstants(y, w, none, none, y, norm), b, rounding
     )
     np.testing.assert_array_equal(way, [y, y])
     for k, (lam, end, *_, anchor) in enumerate(numbers):
@@ -335,30 +337,39 @@ def test_what_rounding_leaves_in_the_decision_values_of_a_block():
 def test_points_that_are_not_near_stay_on_their_side(cancer, kernel_error, monkeypatch):
     """At every breakpoint of a block the decision values of all points, in comparison with those that were looked at."""
     path, seen = svm_path(*cancer, C_max=10.0), []
-    whole = Proof._with_near
+    whole = Proof._note
 
-    def found(self, block, F_end):
-        with_near = whole(self, block, F_end)
-        near = with_near.points[block.n_own :]
-        seen.append(
-            (block, set(near.tolist()) | set(block.points.tolist()), path._proof.b.copy(), path._proof.status.copy())
-        )
-        return with_near
+    def note(self, block, bounds):
+        seen.append((block, set(block.points.tolist()), self.b.copy(), self.status.copy()))
+        whole(self, block, bounds)
 
-    monkeypatch.setattr(Proof, "_with_near", found)
+    monkeypatch.setattr(Proof, "_note", note)
     path._proof, path._proved = None, 0
     path._proof = path._begin_proof(0)
     path._proof.kernel_error = kernel_error
     path.prove()
     K, y, shares = path.gram.full(), path.y, []
-    for block, looked_at, b, status in seen:
+    for laid_out, looked_at, b, status in seen:
         others = np.array(sorted(set(range(y.size)) - looked_at), dtype=int)
         shares.append(others.size / y.size)
-        for lam, bias, stop in zip(block.end, block.bias[:, 1], block.stop, strict=True):
-            b[block.points[: block.n_own]] = stop[: block.n_own]
+        for lam, bias, stop in zip(laid_out.end, laid_out.bias[:, 1], laid_out.stop, strict=True):
+            b[laid_out.points[: laid_out.n_own]] = stop[: laid_out.n_own]
             excess = y * (K @ b + bias) - lam
             assert (np.where(status == 2, -excess, excess)[others] > 0.0).all()
     assert np.mean(shares) > (0.5 if kernel_error < 1.0 else 0.0)
+
+
+def test_a_point_that_is_near_counts_if_it_is_on_the_wrong_side(cancer, monkeypatch):
+    path, seen = svm_path(*cancer, C_max=10.0), []
+    monkeypatch.setattr(Proof, "_note", lambda self, laid_out, bounds: seen.append((laid_out, bounds)))
+    proved_again(path)
+    laid_out, bounds = next(one for one in seen if one[0].points.size > one[0].n_own)
+    for j in range(laid_out.n_own, laid_out.points.size):
+        at_begins, at_ends = laid_out.at_begins.copy(), laid_out.at_ends.copy()
+        is_capped = laid_out.status_near[j - laid_out.n_own] == 2
+        at_begins[:, j] = at_ends[:, j] = (1.0 if is_capped else -1.0) * path.y[laid_out.points[j]] * 100.0
+        wrong = laid_out._replace(at_begins=at_begins, at_ends=at_ends)
+        assert (path._proof._sums(wrong, proof.NOTHING, proof.NOTHING)[2] > np.maximum(1e3 * bounds, 1e-3)).all()
 
 
 def test_only_the_first_two_segments_are_ever_joined(cancer):
@@ -386,7 +397,7 @@ def test_the_maximum_of_a_ratio_whose_derivative_has_one_root():
 def test_where_the_dual_may_be_negative_there_is_no_ratio(D):
     nothing = np.zeros(0)
     assert maximum(np.ones(3), D, nothing, nothing, nothing)[0] == np.inf
-    assert proof._bound.py_func((1.0, 1.0, 1.0), D) == np.inf
+    assert block._bound.py_func((1.0, 1.0, 1.0), D) == np.inf
 
 
 def test_a_dual_that_is_not_positive_proves_nothing():

@@ -58,6 +58,34 @@ def test_what_is_put_in_the_place_of_a_segment_is_read(log, k):
     assert_same(segments, expected)
 
 
+def test_segments_by_place_and_by_slice(log):
+    segments, expected = Segments(), [*(log.segment(k) for k in range(4)), alone(5), *(log.segment(k) for k in (2, 3))]
+    segments.extend_by(log, 0)
+    segments.append(alone(5))
+    segments.extend_by(log, 2)
+    segments.extend_by(log, 4)  # nothing
+    segments.insert(1, alone(8))
+    expected.insert(1, alone(8))
+    assert_same(segments, expected)
+    for part in (slice(2, 7), slice(3, 3), slice(-2, None), slice(None, None, 3), slice(6, 1, -2)):
+        assert [s.points.tolist() for s in segments[part]] == [s.points.tolist() for s in expected[part]]
+    for k in range(-len(expected), len(expected)):
+        assert segments[k].points.tolist() == expected[k].points.tolist()
+    for k in (len(expected), -len(expected) - 1):
+        with pytest.raises(IndexError, match="There are 8 segments"):
+            segments[k]
+    for begin in range(9):
+        for stop in range(begin, 9):
+            found = segments.stack(begin, stop)
+            assert found.points.tolist() == [i for s in expected[begin:stop] for i in s.points.tolist()]
+            assert np.diff(found.edges).tolist() == [s.points.size for s in expected[begin:stop]]
+    del segments[2:5], expected[2:5]
+    segments[-1] = expected[-1] = alone(3)
+    assert_same(segments, expected)
+    segments[1:3] = expected[1:3] = [alone(4)]
+    assert_same(segments, expected)
+
+
 def test_the_first_of_a_log_and_its_steps(log):
     for count in (1, 4):
         first = log.first(count)

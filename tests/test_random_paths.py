@@ -27,6 +27,10 @@ HARD = {
         52067,
     ): "lines that last for 75 events gather rounding where the origin takes up the sum",
     ("epsilon without a bias", 55586): "the same",
+    ("epsilon without a bias", 54773): "an event is found late, by rounding that lines have gathered: followed again",
+    ("epsilon without a bias", 52293): "the same, and below the promise but for what is read, on some processors",
+    ("epsilon", 53901): "the same where the tube begins to get narrower",
+    ("epsilon", 61048): "the same",
     ("C", 10090): "no event: only the last digit of the sum counts, times the middle of the targets",
     ("C", 13573): "the same",
 }

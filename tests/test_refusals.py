@@ -154,3 +154,42 @@ def test_a_model_of_several_values_is_refused_with_what_takes_several():
     ):
         with pytest.raises(ValueError, match=rf"one {name}; got 2 of them. .*predict\(X, {name}=...\)"):
             path.at([0.5, 0.6])
+
+
+# Values that a path is asked for.
+
+PATHS = {
+    "C": lambda: SVCPath(C_max=10.0).fit(X, Y),
+    "C of pairs": lambda: SVCPath(C_max=1.0).fit(X, np.arange(20) % 3),
+    "C of a regression": lambda: SVRPath(C_max=10.0).fit(X, X[:, 0]),
+    "epsilon": lambda: SVRPath(over="epsilon").fit(X, X[:, 0]),
+    "nu": lambda: OneClassSVMPath().fit(X),
+}
+
+
+@pytest.mark.parametrize("kind", PATHS)
+def test_a_value_that_is_no_number_has_no_model(kind):
+    model, name = PATHS[kind](), kind.split()[0]
+    for value, words in (
+        ("a", "'a' of type str"),
+        ("0.5", "'0.5' of type str"),
+        (True, "True"),
+        (1j, "1j"),
+        (None, "None"),
+    ):
+        with pytest.raises(ValueError, match=f"{name} must be a number; got {words}.* within the range of the path"):
+            model.at(value)
+        if value is not None:  # the model's own
+            with pytest.raises(ValueError, match=f"{name} must be a number, or several in a row; got {words}"):
+                model.predict(X, **{name: [value]})
+    with pytest.raises(ValueError, match=rf"{name} must be a number, or several in a row; got .* shape \(1, 1\)"):
+        model.predict(X, **{name: [[0.5]]})
+    np.testing.assert_array_equal(model.at(np.array(0.5)).predict(X), model.at(0.5).predict(X))
+
+
+@pytest.mark.parametrize("read", ["coefficients_at", "bias_at", "certificate_at", "worst_certificate"])
+def test_a_value_that_is_no_number_has_no_solution(read):
+    path = PATHS["C"]().path_
+    for value in ("a", [0.5, "a"]):
+        with pytest.raises(ValueError, match=r"C must be a number, or several in a row; got .* of type str\. Use one"):
+            getattr(path, read)(value)

@@ -17,7 +17,9 @@ from sklearn.preprocessing import StandardScaler
 from zerogap import SVC, SVCPath, certify, limits, score_curve, svm_path
 from zerogap.gram import values_of_square
 from zerogap.path import predictions
-from zerogap.path.single import SingleEngine
+from zerogap.path.approximate import Walk
+from zerogap.path.pairwise import PairPath
+from zerogap.path.single import Single, SingleEngine
 from zerogap.progress import PathProgress, several_paths
 
 WORDS = np.array(["once", "Twice", "", "thrice"])
@@ -264,7 +266,7 @@ def test_a_time_limit_is_shared_by_the_pairs(monkeypatch):
     steps = SingleEngine.steps
 
     def slowly(engine, *args):
-        time.sleep(0.02)
+        time.sleep(0.1)  # a path has some ten of them
         return steps(engine, *args)
 
     monkeypatch.setattr(SingleEngine, "steps", slowly)
@@ -281,6 +283,32 @@ def test_a_time_limit_is_shared_by_the_pairs(monkeypatch):
     assert path.at(C).duality_gap_ <= 1e-9
     with pytest.raises(ValueError, match=r"path runs from .* ended early \(max_time\)"):
         path.predict(X, C=1e9)
+
+
+@pytest.mark.parametrize("gap", [None, 1e-3])
+def test_a_short_limit_leaves_every_pair_a_segment(gap, monkeypatch):
+    """On a clock where starts, steps and what comes behind them take a second each: limits are asked for in between."""
+    clock, steps, advance, start = [0.0], SingleEngine.steps, Walk.advance, Single.start
+
+    def second_of(work):
+        def slow(*args):
+            clock[0] += 1.0
+            return work(*args)
+
+        return slow
+
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(Single, "start", second_of(start))
+    monkeypatch.setattr(SingleEngine, "steps", second_of(lambda engine, end, most: steps(engine, end, min(most, 1))))
+    monkeypatch.setattr(Walk, "advance", second_of(advance))
+    monkeypatch.setattr(PairPath, "release", second_of(PairPath.release))
+    X, y = blobs()
+    with pytest.warns(ConvergenceWarning, match=r"6 of 6 pairs of classes have no whole path, and one of them ends at"):
+        path = SVCPath(max_time=20.0, gap=gap).fit(X, y)
+    assert clock[0] < 22.0
+    assert all(one.has_segments for one in path.paths_)
+    assert path.breakpoints_[0] < path.breakpoints_[-1]
+    assert path.predict(X, C=path.breakpoints_[-1]).shape == y.shape
 
 
 def test_a_limit_before_the_first_segment():

@@ -513,22 +513,22 @@ def test_a_run_that_rounding_leads_astray_returns_the_start_if_that_is_better():
 
 
 def test_resuming_a_converged_run_changes_nothing_though_rounding_decides():
-    """Kernel values of one outlier swamp the others: the gap is that of twice the precision."""
-    few, many, rare = (
-        329.75176992927476,
-        [1776.3247668121508, 397.1549497453665],
-        [4815.165849305791, 251.91249259302543],
-    )
-    X = np.array([many, rare, [few, 104.56719377851032], [few, -11638800000.0]])
-    X = X[[0, 0, 1, 0, 2, 0, 2, 1, 1, 1, 3, 0]]
-    y = np.where(np.arange(12) == 6, -1.0, 1.0)
-    problem = DualProblem.hinge(Gram(X, "poly", degree=5, coef0=100.0), y, 37.9)
-    first = solve(problem, stop=RelativeGap(2.22e-7))
-    assert first.status is Status.CONVERGED
-    assert problem.certify(first.beta).relative_gap > 2.22e-7  # as float64 has it
-    again = solve(problem, stop=RelativeGap(2.22e-7), resume=first)
-    np.testing.assert_array_equal(again.beta, first.beta)
-    assert again.certificate == first.certificate
+    """Kernel values of one outlier swamp the others: the gap is that of twice the precision.  Some runs stall there."""
+    y, count = np.where(np.arange(12) == 6, -1.0, 1.0), 0
+    for seed in range(12):
+        few, *rest = np.array([330.0, 1776.0, 397.0, 4815.0, 252.0]) * (
+            1.0 + 0.01 * np.random.default_rng(seed).random(5)
+        )
+        X = np.array([rest[:2], rest[2:], [few, 105.0], [few, -1.16e10]])[[0, 0, 1, 0, 2, 0, 2, 1, 1, 1, 3, 0]]
+        problem = DualProblem.hinge(Gram(X, "poly", degree=5, coef0=100.0), y, 37.9)
+        first = solve(problem, stop=RelativeGap(2.22e-7))
+        if first.status is not Status.CONVERGED or problem.certify(first.beta).relative_gap <= 2.22e-7:
+            continue
+        count += 1  # the gap as float64 has it is too large
+        again = solve(problem, stop=RelativeGap(2.22e-7), resume=first)
+        np.testing.assert_array_equal(again.beta, first.beta)
+        assert again.certificate == first.certificate
+    assert count >= 6
 
 
 def test_shrinking_survives_a_start_in_which_a_class_is_missing():

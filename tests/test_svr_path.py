@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from zerogap import DualProblem, Gram, Path, RelativeGap, limits, one_class_path, solve, svm_path, svr_path
+from zerogap import DualProblem, Gram, NuSVR, Path, RelativeGap, limits, one_class_path, solve, svm_path, svr_path
+from zerogap.kernels import RBF
 from zerogap.path import EpsilonEvent, EpsilonPath, Event, NuEvent, NuPath, RegressionPath
 from zerogap.path import lines as lines_module
 from zerogap.path.events import pass_ordinary
@@ -237,6 +238,23 @@ def test_targets_of_any_size_and_place(over):
         large.coefficients_at(1024.0 * value), 1024.0 * plain.coefficients_at(value), rtol=1e-10, atol=1e-9
     )
     assert large.bias_at(1024.0 * value) == pytest.approx(1024.0 * (plain.bias_at(value) + 64.0), rel=1e-12)
+
+
+def test_targets_whose_squares_are_beyond_float64():
+    huge, usual = 2.0**996, over_epsilon(fit_intercept=False)
+    path = over_epsilon(y=huge * y, fit_intercept=False)
+    assert path.largest_gap_ <= 1e-9
+    assert path.floor_at(0.3 * huge) == pytest.approx(huge * usual.floor_at(0.3), rel=1e-14)
+    assert path.relative_gap(path.certificate_at(0.3 * huge), 0.3 * huge) <= 1e-9
+
+
+def test_nu_of_targets_whose_squares_are_beyond_float64():
+    """With a kernel of the same unit coefficients have none."""
+    huge = 2.0**520
+    usual, model = (NuSVR(kernel=unit * RBF(0.5)).fit(X, unit * y) for unit in (1.0, huge))
+    assert model.duality_gap_ <= model.tol
+    assert model.nu_ == pytest.approx(usual.nu_)
+    assert model.epsilon_ == pytest.approx(huge * usual.epsilon_)
 
 
 def test_both_paths_of_a_regression_meet():

@@ -8,7 +8,7 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold
 
 from zerogap import SVR, SVRPathCV
-from zerogap.kernels import RBF
+from zerogap.kernels import RBF, Linear
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,20 @@ def test_targets_of_any_size(size):
         assert ours.best_std_error_ == pytest.approx(plain.best_std_error_ * unit**power, rel=1e-6, abs=0)
     with pytest.raises(ValueError, match=r"Targets of \de\+\d+ have errors whose .* too large for float64. Divide y"):
         search(unit)
+
+
+def test_one_standard_error_where_the_score_is_steep():
+    """With a kernel of the same unit a score of squares rises by its square, whose square is beyond float64."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    y = X[:, 0] + 0.1 * rng.normal(size=30)
+    plain, steep = (
+        SVRPathCV(kernel=unit * Linear(), epsilon=0.1 * unit, C_min=1e-4, C_max=100.0, selection="one_se").fit(
+            X, unit * y
+        )
+        for unit in (1.0, 2.0**330)
+    )
+    assert pytest.approx(plain.C_, rel=1e-9) == steep.C_
 
 
 def test_one_standard_error_of_a_regression():

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import zerogap
-from zerogap import SVR, Status, SVRPath, certify, score_curve, svr_path
+from zerogap import SVR, NuSVR, OneClassSVMPath, Status, SVRPath, certify, score_curve, svr_path
 from zerogap.path import EpsilonPath, RegressionPath
 
 RNG = np.random.default_rng(1)
@@ -168,6 +168,28 @@ def test_a_limit_is_told(either):
     options = {"C_max": 50.0} if either.over == "C" else {"C": 2.0}
     path = svr_path(X, y, over=either.over, epsilon=0.05, resume=model.path_, **options)
     np.testing.assert_allclose(path.coefficients_at(0.7), either.path_.coefficients_at(0.7), rtol=0, atol=1e-9)
+
+
+SAME_POINT, CONFLICT = np.ones((2, 1)), np.array([0.0, 1.0])
+THROUGH_THE_ORIGIN = np.array([[1.0], [-1.0]])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: NuSVR().fit(SAME_POINT, CONFLICT),
+        lambda: NuSVR(nu=0.9).fit(SAME_POINT, CONFLICT),
+        lambda: SVRPath(over="epsilon").fit(SAME_POINT, CONFLICT).at(0.5),
+        lambda: SVRPath(over="epsilon").fit(SAME_POINT, CONFLICT).at(0.5 - 1e-10),
+        lambda: OneClassSVMPath(kernel="linear").fit(THROUGH_THE_ORIGIN).at(0.9),
+        lambda: OneClassSVMPath(kernel="linear").fit(np.zeros((3, 1))).at(0.9),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of no plane
+def test_gap_of_a_converged_model_is_within_tol_where_the_objective_is_zero(model):
+    found = model()
+    assert found.status_ is Status.CONVERGED
+    assert 0.0 <= found.duality_gap_ <= found.tol
 
 
 def test_bad_input():

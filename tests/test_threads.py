@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from zerogap import (
     SVC,
@@ -18,6 +19,7 @@ from zerogap import (
     SVCPath,
     leave_one_out,
     solve,
+    threads,
 )
 
 THREADS = 4
@@ -186,3 +188,37 @@ def test_a_matrix_is_not_copied_while_its_rows_are_moved():
         gram._keep_all(K)
     other.join()
     np.testing.assert_allclose(found[0], K @ beta, rtol=1e-12)
+
+
+def test_any_thread_holds_blas_to_one_thread_and_lets_it_go():
+    """Of threadpoolctl 3.8 the first thread that sets a number of threads is the only one that can."""
+    blas = threads._blas()
+    with threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(1) as pool:
+        before = blas._found()
+
+        def held():
+            with threads.several_at_once():
+                return blas._found()
+
+        with threads.several_at_once():
+            pass
+        assert pool.submit(held).result() == [1] * len(before)
+        assert blas._found() == before
+
+
+def test_who_lets_go_of_blas_last_need_not_be_who_held_it_first():
+    blas, is_held, may_go = threads._blas(), threading.Event(), threading.Event()
+    with threadpool_limits(2, user_api="blas"), ThreadPoolExecutor(1) as pool:
+        before = blas._found()
+
+        def held():
+            with threads.several_at_once():
+                is_held.set()
+                assert may_go.wait(60.0)
+
+        with threads.several_at_once():
+            longer = pool.submit(held)
+            assert is_held.wait(60.0)
+        may_go.set()
+        longer.result()
+        assert blas._found() == before

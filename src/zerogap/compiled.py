@@ -181,6 +181,10 @@ if config.DISABLE_JIT:
     def prefetch(address: int) -> None:
         """Nothing to be done: memory is read when it is."""
 
+    def popcount(word: Any) -> Any:
+        """Return how many bits of a word of 64 are set."""
+        return type(word)(int(word).bit_count())
+
     def fma(a: float, b: float, c: float) -> float:
         """Return a b + c, rounded once."""
         return float(Fraction(a) * Fraction(b) + Fraction(c)) if math.isfinite(a * b + c) else a * b + c
@@ -203,6 +207,11 @@ else:  # the compiled ones cannot be stepped through, hence the plain ones above
     fmax = _intrinsic("llvm.maxnum", 2, ("nnan", "ninf", "nsz", "reassoc"))
     fmin = _intrinsic("llvm.minnum", 2, ("nnan", "ninf", "nsz", "reassoc"))
     fma = _intrinsic("llvm.fma", 3)
+
+    @intrinsic
+    def popcount(typing_context: Any, word: Any) -> Any:
+        """Return how many bits of a word of 64 are set."""
+        return types.uint64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])
 
     @intrinsic
     def prefetch(typing_context: Any, address: Any) -> Any:

@@ -29,13 +29,17 @@ from zerogap.kernels import (
     dense_if_cheap,
     values_of_square,
 )
+from zerogap.row_sums import COLUMN_BLOCK, combine
 from zerogap.wording import kernel_in_words, memory_in_words, points_in_words, work_in_words
 
 MIN_ROWS = 64  # kept in memory however small the budget: a pair step needs two at once, a fetch brings a few more
 TILE_ROWS = 128  # of the full matrix: only the squares on the diagonal are computed twice
+QUICK = 16  # multiplications that take hardly longer than to read a number that is in no cache
 STREAMED = 8  # more rows than the capacity divided by this are not kept: they would drive out too many
 SAMPLE = 300  # points on which a kernel is tried that need not be positive semidefinite
 EVERYWHERE = slice(None)
+WORTH_THREADS = 1_000_000  # numbers of the matrix: to read so many takes longer than to wake a thread
+STRETCH = COLUMN_BLOCK  # of a sum of rows that a thread adds up at a time
 SAMPLE_ROWS = 16  # of them between two questions whether the limit is over
 MAX_PRECISE_WORK = 2_000_000_000  # coordinates read to compute kernel values in twice the precision: some seconds
 
@@ -421,6 +425,11 @@ class Gram:
         return self._complete is not None
 
     @property
+    def is_quick(self) -> bool:
+        """Whether a kernel value takes hardly longer to compute than to read from memory, so that rows need not be kept."""
+        return bool(self._columns.cost <= QUICK)
+
+    @property
     def features(self) -> Any:
         """The points relative to the centre of a linear kernel, whose matrix is X X'; None for any other kernel."""
         return self._prepared.X if self.kernel.is_linear else None
@@ -496,7 +505,33 @@ class Gram:
             A copy, or ``out``.
         """
         out = memory.matrix(points.size, points.size) if out is None else out
-        return copy_submatrix(self._rows, self._slot[points], points, out)
+        slots, m = self._slot[points], points.size
+        if m**2 < WORTH_THREADS:
+            return copy_submatrix(self._rows, slots, points, out)
+
+        def copy(a: int) -> None:
+            copy_submatrix(self._rows, slots[a : a + TILE_ROWS], points, out[a : a + TILE_ROWS])
+
+        with limits.unlimited():
+            threads.share(copy, range(0, m, TILE_ROWS))
+        return out
+
+    def values_between(self, points: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return the matrix of some points against others.
+
+        Parameters
+        ----------
+        points : array of shape (m,)
+            Their numbers; their rows must be in memory.
+        others : array of shape (k,)
+            Those of the others.
+
+        Returns
+        -------
+        array of shape (m, k)
+            A copy.
+        """
+        return copy_submatrix(self._rows, self._slot[points], others, np.empty((points.size, others.size)))
 
     def fetch(self, wanted: np.ndarray) -> None:
         """Bring rows into memory, in place of those used longest ago.
@@ -558,11 +593,16 @@ class Gram:
         missing, places = missing[: places.size], places[: missing.size]
         for start in range(0, missing.size, MIN_ROWS):
             limits.check()
-            points = missing[start : start + MIN_ROWS]
-            values, at = self._compute(points), places[start : start + MIN_ROWS]
+            points, at = missing[start : start + MIN_ROWS], places[start : start + MIN_ROWS]
+            is_new = (
+                at[0] == self._used and at[-1] - at[0] == at.size - 1
+            )  # one after another, and nothing is there yet
+            values = self._compute(points, self._rows[at[0] : at[-1] + 1] if is_new else None)
             evicted = self._row_in[at]
             self._slot[evicted[evicted >= 0]] = -1
-            self._rows[at], self._slot[points], self._row_in[at] = values, at, points
+            if not is_new:
+                self._rows[at] = values
+            self._slot[points], self._row_in[at] = at, points
             self._used = max(self._used, int(at.max()) + 1)
 
     def block(self, rows: np.ndarray) -> np.ndarray:
@@ -588,6 +628,11 @@ class Gram:
         if not present.all():
             out[~present] = self._compute(rows[~present])
         return out
+
+    def _columns_of(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        if (self._slot[rows] < 0).any():
+            return self._rows_of(rows)[:, columns]
+        return self._rows[np.ix_(self._slot[rows], columns)]
 
     def dot(self, beta: np.ndarray) -> np.ndarray:
         """Return K beta, from the rows of the nonzero coefficients.
@@ -674,7 +719,7 @@ class Gram:
         for start in range(0, support.size, MIN_ROWS):
             limits.check()
             part = support[start : start + MIN_ROWS]
-            precision.add_rows(self._rows_of(part)[:, rows], beta[part], q[:, part], high, low, sizes, weighted)
+            precision.add_rows(self._columns_of(part, rows), beta[part], q[:, part], high, low, sizes, weighted)
         d, size = self.X.shape[1], np.abs(beta)
         error = (s @ size) @ r[:, rows] + np.einsum("ki,ki->i", p[:, rows], weighted)
         error = 1.01 * UNIT * error + 8.0 * support.size * UNIT**2 * sizes
@@ -683,10 +728,10 @@ class Gram:
     def _dot(self, beta: np.ndarray) -> np.ndarray:
         support = np.flatnonzero(beta)
         if self.is_complete:
-            if 2 * support.size > self.n:
+            if 2 * support.size > self.n and self.n**2 < WORTH_THREADS:
                 return beta @ self._rows
             product = np.zeros(self.n)
-            subtract_rows(self._rows, support, -beta[support], product)
+            self._subtract_kept(support, -beta[support], product)
             return product
         if self.kernel.is_linear:
             return self._by_weights(support, beta[support])
@@ -746,8 +791,24 @@ class Gram:
         if 3 * slots.size > self._used:  # skipping rows would mean copying the others
             return _scattered(slots, change, self._used) @ self._rows[: self._used]
         product = np.zeros(self.n)
-        subtract_rows(self._rows, slots, -change, product)
+        self._subtract_kept(slots, -change, product)
         return product
+
+    def _subtract_kept(self, slots: np.ndarray, change: np.ndarray, residual: np.ndarray) -> None:
+        """Subtract ``change`` times rows in memory from a residual; stretches of it on all threads, where it is long work.
+
+        One core does not read memory as fast as two do.
+        """
+        rows, n = self._rows, residual.size
+        if slots.size * n < WORTH_THREADS:
+            subtract_rows(rows, slots, change, residual, 0, n)
+            return
+
+        def subtract(begin: int) -> None:
+            subtract_rows(rows, slots, change, residual, begin, min(begin + STRETCH, n))
+
+        with limits.unlimited():  # it is over soon, and half of it would be of no use
+            threads.share(subtract, range(0, n, STRETCH))
 
     def part_of_product(self, rows: np.ndarray, beta: np.ndarray) -> np.ndarray:
         """Return K beta at some rows; kernel values are computed, and not kept.
@@ -841,7 +902,7 @@ class Gram:
             part = slice(start, start + at_once)
             if (self._slot[points[part]] < 0).any():
                 self.fetch(points[part])
-            subtract_rows(self._rows, self._slot[points[part]], change[part], updated)
+            self._subtract_kept(self._slot[points[part]], change[part], updated)
         residual[:] = updated  # all of it, or with a limit in between none
 
     def full(self) -> np.ndarray:
@@ -1002,14 +1063,14 @@ def product_error(beta, a, relative, absolute, operations):
 
 @jit
 def copy_submatrix(rows, slots, points, K):
-    """Write the matrix of some points into K; where many follow each other they are copied together."""
+    """Write the rows in some slots, at some points, into K; where many points follow each other they are copied together."""
     m = points.size
     ends, runs = np.empty(m, dtype=np.int64), 0
     for b in range(m):
         if b + 1 == m or points[b + 1] != points[b] + 1:
             ends[runs] = b + 1
             runs += 1
-    for a in range(m):
+    for a in range(slots.size):
         row, out, start = rows[slots[a]], K[a], 0
         if 4 * runs > m:
             for b in range(m):
@@ -1025,9 +1086,8 @@ def copy_submatrix(rows, slots, points, K):
 
 
 @jit
-def subtract_rows(rows, slots, change, residual):
-    """Bring residuals into step with changes of coefficients whose rows are in memory."""
-    for k in range(slots.size):
-        row, c = rows[slots[k]], change[k]
-        for m in range(residual.size):
-            residual[m] -= c * row[m]
+def subtract_rows(rows, slots, change, residual, begin, end):
+    """Bring residuals from one on, up to another, into step with changes of coefficients whose rows are in memory."""
+    minus = -change
+    for first in range(begin, end, COLUMN_BLOCK):
+        combine(rows, slots, minus, first, residual[first : min(first + COLUMN_BLOCK, end)])

@@ -126,10 +126,13 @@ def with_sum_zero(
     Entries marked in ``rather`` come first.
     """
     for _ in range(2):
-        drift, size = math.fsum([*x.tolist(), -total]), np.abs(x)
+        drift = math.fsum([*x.tolist(), -total])
+        if drift == 0.0:
+            break
+        size = np.abs(x)
         room = np.where(x * drift > 0.0, size, np.minimum(size, most - size))
         hardly = np.flatnonzero(room > NEGLIGIBLE_FACTOR * abs(drift))
-        if drift == 0.0 or not hardly.size:
+        if not hardly.size:
             break
         if rather is not None and rather[hardly].any():
             hardly = hardly[rather[hardly]]

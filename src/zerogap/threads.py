@@ -58,7 +58,11 @@ class _Blas:
 
     def _set(self, threads: list[int]) -> None:
         for library, count in zip(self._libraries, threads, strict=True):
+            # Of threadpoolctl 3.8 one thread is in control, what others set has no effect; here the lock says whose turn it is.
+            yield_control = getattr(library, "clear_controlling_thread", lambda force=False: None)
+            yield_control(force=True)
             library.set_num_threads(count)
+            yield_control()
 
 
 @cache

@@ -35,13 +35,28 @@ def check_positive(name: str, value: Any, *, advice: str = "", infinite: bool = 
     return number
 
 
-def check_single(name: str, value: Any) -> None:
-    """Refuse several values where a model is of one."""
+def check_single(name: str, value: Any) -> float:
+    """Return the value that a model of a path is asked for; refuse several of them."""
     if np.ndim(value) != 0:
         raise ValueError(
             f"at({name}) is the model of one {name}; got {np.size(value)} of them. Use "
             f"[model.at({name}) for {name} in ...], or predict(X, {name}=...), which takes several."
         )
+    return check_values(name, value, expected="a number")[0]
+
+
+def check_values(name: str, values: Any, *, expected: str = "a number, or several in a row") -> list[float]:
+    """Return a value on a path, or several in a row, as floats."""
+    found = np.atleast_1d(np.asarray(values))
+    if found.ndim > 1:
+        raise ValueError(f"{name} must be {expected}; got an array of shape {found.shape}. Flatten it.")
+    wrong = [one for one in found.tolist() if not is_number(one)]
+    if wrong:
+        raise ValueError(
+            f"{name} must be {expected}; got {wrong[0]!r} of type {type(wrong[0]).__name__}. Use one "
+            "within the range of the path."
+        )
+    return [float(one) for one in found.tolist()]
 
 
 def check_nu(nu: Any) -> float:

@@ -133,6 +133,8 @@ def _settings(options: argparse.Namespace) -> dict[str, Any]:
     arguments.check_range(options)
     if options.epsilon is not None and not options.regression:
         raise UsageError("--epsilon is for --regression")
+    if options.gamma is not None and options.kernel == "linear":
+        raise UsageError("--gamma is for --kernel rbf, poly and sigmoid; leave it out with linear")
     arguments.check_class_weight(options)
     _check_pos_label(options)
     settings = {

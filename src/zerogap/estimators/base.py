@@ -44,6 +44,12 @@ class Outcome:
     n_iter: int  # of the solver, or points that entered the free set
     trace: Trace
     kernel_evaluations: int
+    gap_on_path: float | None = None  # the relative gap, where it is not that of the certificate
+
+    @property
+    def relative_gap(self) -> float:
+        """What ``duality_gap_`` tells, and the status goes by."""
+        return self.certificate.relative_gap if self.gap_on_path is None else self.gap_on_path
 
     @classmethod
     def of(cls, solution: Solution) -> "Outcome":
@@ -57,6 +63,18 @@ class Outcome:
             solution.trace,
             solution.problem.gram.evaluations,
         )
+
+
+def judged(certificate: Certificate, path: Any, value: float, tol: float) -> tuple[Status, float]:
+    """Return the status and the relative gap of a point of a path.
+
+    Where the objective is nearly zero, as with a tube that holds all points, or with no plane between them and the origin,
+    there is nothing that a gap could be relative to: it is measured as that of the path is.
+    """
+    gap = path.relative_gap(certificate, value)
+    if gap <= tol < certificate.relative_gap:
+        return Status.CONVERGED, gap
+    return Status.of(certificate, tol), certificate.relative_gap
 
 
 class KernelMachine(BaseEstimator):

@@ -382,5 +382,7 @@ def _first_above(curve: ErrorCurve, least: float) -> float:
         return float(curve.edges[k])
     # slope d + curvature d² = top - least, in the form that does not cancel.
     spare, slope, curvature = (float(values[k]) for values in (curve.top - least, curve.slope, curve.curvature))
-    distance = 2.0 * spare / (slope + np.sqrt(slope**2 + 4.0 * curvature * spare)) if spare > 0.0 else 0.0
+    distance = (
+        2.0 * spare / (slope + np.hypot(slope, 2.0 * np.sqrt(curvature) * np.sqrt(spare))) if spare > 0.0 else 0.0
+    )
     return float(np.clip(curve.at[k] - distance, curve.edges[k], curve.at[k]))

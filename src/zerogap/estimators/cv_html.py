@@ -26,7 +26,12 @@ def of_cv_curve(curve: "CVCurve") -> str:
 
 def of_path_cv(model: Any) -> str:
     """Return what was chosen, the curve it was chosen by, and the other candidates."""
-    rows = [("selection", "the best score" if model.selection == "best" else "within one standard error of the best")]
+    rows = [
+        (
+            "selection",
+            "the best score" if model._as_fitted("selection") == "best" else "within one standard error of the best",
+        )
+    ]
     below = ""
     if len(model.cv_curves_) > 1:
         rows.append(("candidates", count(len(model.cv_curves_))))

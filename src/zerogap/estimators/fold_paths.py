@@ -14,6 +14,8 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
+from zerogap.estimators.fold_matrix import FoldMatrix
+
 CHECKS = 3  # C at which the gap of a path is computed, in equal steps of log C, the last of them its end
 
 
@@ -67,6 +69,7 @@ class Task(NamedTuple):
     read: Callable[..., Any]  # (fitted model, X, y, weight) -> curve
     deadline: float | None  # of all tasks, as time.time() tells it
     share: float  # of the time left, that this task may take
+    search: str = ""  # tasks of the same one may use the kernel values of each other
 
     def on(self, rows: Rows) -> FoldPath:
         """Return what is kept of the path."""
@@ -95,6 +98,8 @@ class Task(NamedTuple):
             scaler = clone(self.transformer)
             X = transformed(scaler, X, y, rows.weight_of(fold.train))
             X_test = scaler.transform(X_test)
+        elif self.search:
+            model.share(FoldMatrix(self.search, rows.X, rows.weight, fold.train, fold.test))
         model.fit(X, y, rows.weight_of(fold.train))
         if not all(path.has_segments for path in paths_of(model)):
             return model, None, 0.0

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
 from zerogap.certificate import Certificate
-from zerogap.estimators.base import Outcome
+from zerogap.estimators.base import Outcome, judged
 from zerogap.estimators.incremental import Rows, Training
 from zerogap.estimators.nu_svc import STATUS, Absent, growing
 from zerogap.estimators.svr import SVR
@@ -72,7 +72,6 @@ class NuSVR(SVR):
         Half the width of the tube.
     nu_ : float
         sum |beta| / (C sum w): ``nu`` but for rounding, unless a limit has come first, or less if there is no tube any more.
-        Where points tie many coefficients make the same model, and some of them have another sum.
     support_ : array of shape (s,)
         Rows of the support vectors.
     support_vectors_ : array or CSR matrix of shape (s, d)
@@ -198,7 +197,7 @@ class NuSVR(SVR):
                 self.nu_ = float(np.abs(outcome.beta).sum() / (self.C * path.points.weight.sum()))
                 of_rows = np.zeros(self._rows.y.size)
                 if path.has_segments:
-                    of_rows = path._coefficients_at(self.epsilon_, on_few=True)
+                    of_rows = path._coefficients_at(self.epsilon_, on_few=True, beta=outcome.beta)
         self._store(self._rows.X, of_rows, outcome)
         self._warn([outcome])
 
@@ -210,11 +209,10 @@ class NuSVR(SVR):
         begin = epsilon = BELOW * largest
         while True:
             if path is not None and path.has_segments:
-                if (
-                    path.epsilon[0] < 0.5 * (1.0 + BELOW) * largest
-                    and path._size_on(0, path.lam[0]) > self.nu * path.family.w.sum()
-                ):
-                    path, begin, epsilon = None, largest, largest  # it begins with a larger nu
+                least = path._size_on(0, path.lam[0])
+                is_within = path.epsilon[0] < 0.5 * (1.0 + BELOW) * largest
+                if is_within and least >= self.nu * path.family.w.sum() * (1.0 - SAME_SIZE):
+                    path, begin, epsilon = None, largest, largest  # it begins with this nu, or a larger one
                     continue
                 # Beyond it, so that an interval of epsilon with one nu is known to its end.
                 if path._size_on(-1, path.lam[-1]) > self.nu * path.family.w.sum() * (1.0 + SAME_SIZE):
@@ -253,11 +251,33 @@ class NuSVR(SVR):
             self.epsilon_ = float(path.value_of(path.lam[0]))
             nothing = np.zeros(path.y.size)
             return Outcome(nothing, 0.0, Certificate.nothing(), status, 0, Trace(), path.gram.evaluations)
-        certificate = path.certificate_at(self.epsilon_)
-        if status is Status.CONVERGED and path.relative_gap(certificate, self.epsilon_) > self.tol:
-            status = Status.of(certificate, self.tol)
-        beta = path.beta_at(self.epsilon_)
-        return Outcome(beta, certificate.bias, certificate, status, path.n_events, Trace(), path.gram.evaluations)
+        beta = self._beta_of_nu(path) if status is Status.CONVERGED else path.beta_at(self.epsilon_)
+        [certificate] = path.certificates(np.array([self.epsilon_]), betas=[beta])
+        gap = certificate.relative_gap
+        if status is Status.CONVERGED:
+            status, gap = judged(certificate, path, self.epsilon_, self.tol)
+        return Outcome(beta, certificate.bias, certificate, status, path.n_events, Trace(), path.gram.evaluations, gap)
+
+    def _beta_of_nu(self, path: EpsilonPath) -> np.ndarray:
+        """Return coefficients at epsilon whose sum is that of nu.
+
+        Where nu jumps those before the jump are optimal, those behind it and all in between: one decision function, of which
+        these have the sum.
+        """
+        total, lam = self.C * float(path.points.weight.sum()), float(path._lam(self.epsilon_))
+        k, beta = path._position(lam), path.beta_at(self.epsilon_)
+        excess = float(np.abs(beta).sum()) - self.nu * total
+        step = -1 if excess > 0.0 else 1
+        while abs(excess) > SAME_SIZE * total:
+            edge, k, before, excess_before = max(k, k + step), k + step, beta, excess
+            if k > len(path.lam) - 2 or abs(path.lam[edge] - lam) > 8.0 * np.spacing(lam):
+                break  # no jump: rounding, or no tube is left, where nu may be less
+            # With a tube wider than the first all coefficients are zero.
+            beta = np.zeros(beta.size) if k < 0 else path.solution_at(self.epsilon_, on=k)[0]
+            excess = float(np.abs(beta).sum()) - self.nu * total
+            if excess * step >= 0.0:
+                return before + excess_before / (excess_before - excess) * (beta - before)
+        return path.beta_at(self.epsilon_)
 
     def _shortfall(self, status: Status, outcomes: Any, count: int) -> str:
         if status not in (Status.MAX_STEPS, *STATUS.values()):

@@ -241,7 +241,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         self.n_support_ = np.array([self.support_.size], dtype=np.int32)
         self.n_iter_ = outcome.n_iter
         self.certificate_, self.status_, self.trace_ = outcome.certificate, outcome.status, outcome.trace
-        self.duality_gap_ = outcome.certificate.relative_gap
+        self.duality_gap_ = outcome.relative_gap
         self.fit_status_ = int(outcome.status is not Status.CONVERGED)
         self.kernel_evaluations_ = outcome.kernel_evaluations
 

@@ -9,11 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
-from zerogap.estimators.base import Outcome
+from zerogap.estimators.base import Outcome, judged
 from zerogap.estimators.one_class import OneClassSVM
 from zerogap.estimators.path_machine import OnePath
 from zerogap.path import one_class_path
-from zerogap.solution import Status, Trace
+from zerogap.solution import Trace
 
 
 class OneClassSVMPath(OutlierMixin, OnePath):
@@ -159,17 +159,15 @@ class OneClassSVMPath(OutlierMixin, OnePath):
             A model of its own.
         """
         check_is_fitted(self)
-        validation.check_single("nu", nu)
+        nu = validation.check_single("nu", nu)
         path, model = self.path_, self._model(nu)
         certificate = path.certificate_at(nu)
-        # Where no plane is between the origin and the points the objective is zero: a gap is measured as that of the path is.
-        is_exact = path.relative_gap(certificate, nu) <= model.tol
-        status = Status.CONVERGED if is_exact else Status.of(certificate, model.tol)
+        status, gap = judged(certificate, path, nu, model.tol)
         bias = path.bias_in_gram(nu)
         b_up, b_low = certificate.bias_interval
         if not b_up <= bias <= b_low:  # rounding has moved it: the certificate is about its own
             bias = certificate.bias
-        outcome = Outcome(path.beta_at(nu), bias, certificate, status, 0, Trace(), path.gram.evaluations)
+        outcome = Outcome(path.beta_at(nu), bias, certificate, status, 0, Trace(), path.gram.evaluations, gap)
         model._warn([outcome])
         model._take(self._X, path._coefficients_at(nu, on_few=True), outcome)
         return model
@@ -252,6 +250,6 @@ class OneClassSVMPath(OutlierMixin, OnePath):
         """
         check_is_fitted(self)
         nu = self.nu if nu is None else nu
-        models = [self._model(float(one)) for one in np.atleast_1d(nu)]
+        models = [self._model(one) for one in validation.check_values("nu", nu)]
         values, biases = np.stack([model._values(X) for model in models]), np.array([model._biases for model in models])
         return (values[0], biases[0, 0]) if np.ndim(nu) == 0 else (values, biases)

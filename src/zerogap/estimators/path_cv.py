@@ -2,6 +2,7 @@
 
 import math
 import time
+import uuid
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted, check_X_y, indexable, validate_data
 
 from zerogap import validation
+from zerogap.estimators import fold_matrix
 from zerogap.estimators.base import KernelMachine
 from zerogap.estimators.cv_curve import CVCurve, cv_curve, spread
 from zerogap.estimators.fold_paths import Fold, FoldPath, Rows, Task, transformed
@@ -88,13 +90,14 @@ class PathCV(KernelMachine):
 
     def _checked(self, X: Any, y: Any = "no_validation", **options: Any) -> Any:
         """Return X (and y), checked; where a transformer comes first it is to see the points as they are, gaps and all."""
-        if self.transformer is None:
+        is_new = options.get("reset", True)
+        if not (self.transformer is not None if is_new else self._has_transformed):
             return self._check_points(X, y, **options)
         if hasattr(X, "iloc"):  # a data frame keeps its columns
             how: dict[str, Any] = {"skip_check_array": True}
         else:
             how = {"dtype": None, "accept_sparse": "csr", "ensure_all_finite": False}
-        X = validate_data(self, X, reset=options.get("reset", True), **how)
+        X = validate_data(self, X, reset=is_new, **how)
         if isinstance(y, str):
             return X
         _, y = check_X_y(np.zeros((_num_samples(X), 1)), y, y_numeric=options.get("y_numeric", False), estimator=self)
@@ -113,6 +116,7 @@ class PathCV(KernelMachine):
         self._take(candidates, folds, found)
         self._choose(candidates)
         self._refit(rows)
+        self._asked = {name: getattr(self, name) for name in ("C_min", "C_max", "selection", "_scoring", "_lists")}
         return self
 
     def _check_cv_options(self) -> list[Candidate]:
@@ -180,13 +184,16 @@ class PathCV(KernelMachine):
         """Return a list of folds for every candidate."""
         number_of_tasks, at_once = len(candidates) * len(folds), effective_n_jobs(self.n_jobs)
         deadline = None if self.max_time is None else began + self.max_time
-        tasks: list[Task] = []
+        tasks, search = list[Task](), uuid.uuid4().hex
         for candidate in candidates:
             model, read = self._path_model(candidate), self._reader()
             for fold in folds:
                 left = number_of_tasks - len(tasks)
-                tasks.append(Task(model, self.transformer, fold, read, deadline, min(at_once, left) / left))
-        found = run(tasks, rows, self.n_jobs, verbose=bool(self.verbose))
+                tasks.append(Task(model, self.transformer, fold, read, deadline, min(at_once, left) / left, search))
+        try:
+            found = run(tasks, rows, self.n_jobs, verbose=bool(self.verbose))
+        finally:
+            fold_matrix.forget(search)
         return [found[k : k + len(folds)] for k in range(0, len(found), len(folds))]
 
     def _take(self, candidates: Sequence[Candidate], folds: Sequence[Fold], found: list[list[FoldPath]]) -> None:
@@ -295,6 +302,16 @@ class PathCV(KernelMachine):
 
     # Reading.
 
+    def _as_fitted(self, name: str) -> Any:
+        """Return a parameter as the search had it: ``set_params`` changes the next search, not what this one has found."""
+        asked = self.__dict__.get("_asked", {})  # models of older versions do not have it
+        return asked.get(name, getattr(self, name))
+
+    @property
+    def _has_transformed(self) -> bool:
+        """Whether the search had a transformer."""
+        return hasattr(self.best_estimator_, "steps")
+
     def _read(self, X: Any) -> tuple[Any, Any]:
         """Return the fitted model and checked points for it."""
         check_is_fitted(self, "best_estimator_")
@@ -376,7 +393,7 @@ class PathCV(KernelMachine):
         check_is_fitted(self, "best_estimator_")
         now = self._twin()
         X, y = now._checked(X, reset=False), np.asarray(y)
-        if now.transformer is not None:
+        if now._has_transformed:
             X = now.best_estimator_[:-1].transform(X)
         elif feature_names is None:
             feature_names = getattr(now, "feature_names_in_", None)
@@ -390,13 +407,13 @@ class PathCV(KernelMachine):
         for data in payload["paths"]:
             data["curve"] |= {"of": "cross-validated"}
             if data["curve"]["name"] == ScoreCurve.name:  # a mean has none
-                data["curve"] |= dict.fromkeys(("name", "short"), score_in_words(self._scoring_name))
+                data["curve"] |= dict.fromkeys(("name", "short"), score_in_words(self._as_fitted("_scoring")))
         return payload
 
     @property
     def coef_(self) -> Any:
         """Weights of the features; only if a linear kernel was chosen, without a transformer."""
-        if not hasattr(self, "best_estimator_") or self.transformer is not None:
+        if not hasattr(self, "best_estimator_") or self._has_transformed:
             raise AttributeError("coef_ is there once a linear kernel was chosen, without a transformer.")
         return self.best_estimator_.coef_
 
@@ -417,14 +434,16 @@ class PathCV(KernelMachine):
         error = "" if self.n_splits_ == 1 else f" ± {number(self.best_std_error_, 2)}"
         folds = count(self.n_splits_, "fold")
         end = "" if self._ends_well else " at the end of the range"
-        if end and self.selection == "one_se" and self.C_min < self.C_:
+        if end and self._as_fitted("selection") == "one_se" and self._as_fitted("C_min") < self.C_:
             end = " (the best at the end of the range)"
-        return f"C={number(self.C_)}{end}{kernel}, {self._scoring_name} {number(self.best_score_)}{error} over {folds}"
+        score = f"{self._as_fitted('_scoring')} {number(self.best_score_)}{error}"
+        return f"C={number(self.C_)}{end}{kernel}, {score} over {folds}"
 
     @property
     def _ends_well(self) -> bool:
         """Whether no C beyond the range could be better, for all that is known: the best interval lies within it."""
-        return all(self.C_min < low and high < self.C_max for low, high in self.best_intervals_)
+        least, most = map(self._as_fitted, ("C_min", "C_max"))
+        return all(least < low and high < most for low, high in self.best_intervals_)
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         asked = super().__repr__(N_CHAR_MAX)
@@ -445,14 +464,20 @@ class PathCV(KernelMachine):
         return of_path_cv(self) if hasattr(self, "best_estimator_") else ""
 
     def _kernel_in_words(self) -> str:
-        candidate = self._tried[self.best_index_]
-        words = [f"kernel={candidate.kernel!r}"] if _is_list(self.kernel) else []
-        words += [f"gamma={number(self.gamma_)}"] if isinstance(self.gamma_, float) and _is_list(self.gamma) else []
-        words += [f"epsilon={number(self.epsilon_)}"] if _is_list(self.epsilon) else []
+        candidate, several = self._tried[self.best_index_], self._as_fitted("_lists")
+        words = [f"kernel={candidate.kernel!r}"] if "kernel" in several else []
+        words += [f"gamma={number(self.gamma_)}"] if isinstance(self.gamma_, float) and "gamma" in several else []
+        words += [f"epsilon={number(self.epsilon_)}"] if "epsilon" in several else []
         return ", ".join(words)
 
     @property
-    def _scoring_name(self) -> str:
+    def _lists(self) -> list[str]:
+        """The parameters of which the search was given several values."""
+        return [name for name in ("kernel", "gamma", "epsilon") if _is_list(getattr(self, name))]
+
+    @property
+    def _scoring(self) -> str:
+        """The name of the score."""
         return scoring_name(self.scoring)
 
 

@@ -237,7 +237,7 @@ class SVCPath(ClassifierMixin, ClassPaths):
             A model of its own.
         """
         check_is_fitted(self)
-        validation.check_single("C", C)
+        C = validation.check_single("C", C)
         self._check_not_empty()
         gamma = getattr(self._kernel, "gamma", self.gamma) if isinstance(self.kernel, str) else self.gamma
         model = SVC(
@@ -329,7 +329,7 @@ class SVCPath(ClassifierMixin, ClassPaths):
         """Return f(x) for every C and every pair of classes, (k, n, pairs)."""
         blocks = self._against(X)
         self._check_not_empty()
-        several = [float(c) for c in np.atleast_1d(C)]
+        several = validation.check_values("C", C)
         beta = [np.atleast_2d([path.beta_at(c) for c in several]) for path in self.paths_]
         bias = [np.array([[path.bias_in_gram(c)] for c in several]) for path in self.paths_]
         places, values = self._places_in_blocks(), []

@@ -1,22 +1,25 @@
 """The support vector classifier with the best C of all, by cross-validated paths."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 
 from zerogap import validation
+from zerogap.estimators.fold_matrix import FoldMatrix
 from zerogap.estimators.fold_paths import Fold, Rows
 from zerogap.estimators.pairs import check_present, check_ties
 from zerogap.estimators.path_cv import Candidate, PathCV
 from zerogap.estimators.scoring import as_scorer, check_scoring
 from zerogap.estimators.svc import SVC
 from zerogap.estimators.svc_path import SVCPath
-from zerogap.kernels import as_kernel
+from zerogap.gram import Gram
+from zerogap.kernels import Kernel, as_kernel
 from zerogap.path import Path, ScoreCurve, Single, svm_path
 from zerogap.path.data import TwoClasses
 from zerogap.path.following import follow
+from zerogap.path.pairwise import Shared
 
 SAMPLES_PER_DECADE = 100  # of C, for scores of decision values: the same in all folds
 
@@ -26,6 +29,24 @@ class FoldSVCPath(SVCPath):
 
     _proves = False
     gap: float | None = None  # of an approximate path
+    _matrix_of_all: FoldMatrix | None = None
+
+    def share(self, matrix: FoldMatrix) -> None:
+        """Take kernel values from a matrix of all rows, if it is to be had."""
+        self._matrix_of_all = matrix if self.gap is None else None  # approximate paths compute few rows
+
+    def _part_of_matrix(self, kernel: Kernel, rows: np.ndarray) -> Gram | None:
+        if self._matrix_of_all is None:
+            return None
+        return self._matrix_of_all.part(self._asked_kernel(), kernel, rows, has_bias=self._has_bias)
+
+    def _share(self, X: Any) -> Shared:
+        part = self._part_of_matrix(self._kernel, self._rows)
+        return super()._share(X) if part is None else Shared(part)
+
+    def _against(self, X: Any) -> Callable[[], Iterator[np.ndarray]]:
+        K = None if self._matrix_of_all is None else self._matrix_of_all.held_out
+        return super()._against(X) if K is None else lambda: iter((K,))
 
     def _followed(self, X: Any, codes: np.ndarray, weight: np.ndarray, kernel: dict[str, Any]) -> Path:
         ends = {"C_min": self.C_min, "C_max": self.C_max}
@@ -33,6 +54,7 @@ class FoldSVCPath(SVCPath):
             approximate: Any = svm_path
             return approximate(X, codes, **kernel, sample_weight=weight, **ends, gap=self.gap, max_time=self.max_time)
         data = TwoClasses(X, codes, as_kernel(**kernel), weight, merge=True, has_bias=self.fit_intercept)
+        data.part_of_matrix = self._part_of_matrix
         return follow(
             lambda: data.begin(self.C_min), None, self.C_max, Single(), None, self.max_time, False, prove=False
         )
@@ -321,5 +343,5 @@ class SVCPathCV(ClassifierMixin, PathCV):
         return float(as_scorer(self.scoring)(self, X, y, **options))
 
     @property
-    def _scoring_name(self) -> str:
-        return "accuracy" if self.scoring is None else super()._scoring_name
+    def _scoring(self) -> str:
+        return "accuracy" if self.scoring is None else super()._scoring

@@ -9,13 +9,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from zerogap import validation
-from zerogap.estimators.base import Outcome
+from zerogap.estimators.base import Outcome, judged
 from zerogap.estimators.path_machine import OnePath, check_pair
 from zerogap.estimators.svr import SVR
 from zerogap.path import ErrorCurve, error_curve, svr_path
 from zerogap.path.error_curve import check_scoring
 from zerogap.path.regression import smallest_idle_tube
-from zerogap.solution import Status, Trace
+from zerogap.solution import Trace
 
 
 class SVRPath(RegressorMixin, OnePath):
@@ -205,7 +205,7 @@ class SVRPath(RegressorMixin, OnePath):
         """
         check_is_fitted(self)
         path = self.path_
-        validation.check_single(path.parameter, value)
+        value = validation.check_single(path.parameter, value)
         gamma = getattr(self._kernel, "gamma", self.gamma) if isinstance(self.kernel, str) else self.gamma
         C, epsilon = (value, path.epsilon) if path.parameter == "C" else (path.cost, value)
         model = SVR(
@@ -216,14 +216,12 @@ class SVRPath(RegressorMixin, OnePath):
         if hasattr(self, "feature_names_in_"):
             model.feature_names_in_ = self.feature_names_in_
         certificate = path.certificate_at(value)
-        # Where the tube holds nearly all points the objective is nearly zero: a gap is measured as that of the path is.
-        is_exact = path.relative_gap(certificate, value) <= model.tol
-        status = Status.CONVERGED if is_exact else Status.of(certificate, model.tol)
+        status, gap = judged(certificate, path, value, model.tol)
         bias = path.bias_in_gram(value)
         b_up, b_low = certificate.bias_interval
         if not b_up <= bias <= b_low:  # rounding has moved it: the certificate is about its own
             bias = certificate.bias
-        outcome = Outcome(path.beta_at(value), bias, certificate, status, 0, Trace(), path.gram.evaluations)
+        outcome = Outcome(path.beta_at(value), bias, certificate, status, 0, Trace(), path.gram.evaluations, gap)
         model._warn([outcome])
         model._store(self._X, path._coefficients_at(value, on_few=True), outcome)
         return model
@@ -256,7 +254,7 @@ class SVRPath(RegressorMixin, OnePath):
                 f"{other}={fixed}. Fit SVRPath(over={other!r}) for every {other}."
             )
         values = getattr(now, path.parameter) if asked is None else asked
-        several = [float(value) for value in np.atleast_1d(values)]
+        several = validation.check_values(path.parameter, values)
         betas, biases = zip(*map(path.solution_at, several), strict=True)
         found = np.stack(betas) @ K + np.array(biases)[:, None]
         return found[0] if np.ndim(values) == 0 else found

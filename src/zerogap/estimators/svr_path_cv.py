@@ -8,10 +8,13 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import get_scorer
 
 from zerogap import validation
+from zerogap.estimators.fold_matrix import FoldMatrix
 from zerogap.estimators.fold_paths import Fold, Rows
 from zerogap.estimators.path_cv import Candidate, PathCV
 from zerogap.estimators.svr import SVR
 from zerogap.estimators.svr_path import SVRPath
+from zerogap.gram import Gram
+from zerogap.kernels import Kernel
 from zerogap.path import ErrorCurve, Single
 from zerogap.path.error_curve import check_scoring
 from zerogap.path.following import follow
@@ -21,8 +24,24 @@ from zerogap.path.regression import Regression
 class FoldSVRPath(SVRPath):
     """The path of a fold: its largest gap is not proved, and where a limit ends it the search over all folds tells."""
 
+    _matrix_of_all: FoldMatrix | None = None
+
+    def share(self, matrix: FoldMatrix) -> None:
+        """Take kernel values from a matrix of all rows, if it is to be had."""
+        self._matrix_of_all = matrix
+
+    def _part_of_matrix(self, kernel: Kernel, rows: np.ndarray) -> Gram | None:
+        if self._matrix_of_all is None:
+            return None
+        return self._matrix_of_all.part(self._asked_kernel(), kernel, rows, has_bias=self.fit_intercept)
+
+    def _against(self, X: Any) -> np.ndarray:
+        K = None if self._matrix_of_all is None else self._matrix_of_all.held_out
+        return super()._against(X) if K is None else K
+
     def _followed(self, X: Any, y: np.ndarray, sample_weight: Any, epsilon_max: float | None) -> Any:
         data = Regression(X, y, self._asked_kernel(), sample_weight, merge=True, has_bias=self.fit_intercept)
+        data.part_of_matrix = self._part_of_matrix
         return follow(
             lambda: data.begin(self.C_min, self.epsilon),
             None,
@@ -202,7 +221,7 @@ class SVRPathCV(RegressorMixin, PathCV):
     def _error(self) -> str:
         return "neg_mean_squared_error" if self.scoring is None else self.scoring
 
-    _scoring_name = _error
+    _scoring = _error
 
     def _check_folds(self, rows: Rows, folds: Sequence[Fold]) -> None:
         """Refuse folds without a point to learn from, or to score."""

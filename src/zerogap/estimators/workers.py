@@ -24,6 +24,7 @@ from sklearn import config_context, get_config
 from tqdm.auto import tqdm
 
 from zerogap import threads, validation
+from zerogap.estimators import fold_matrix
 from zerogap.estimators.fold_paths import FoldPath, Rows, Task
 from zerogap.progress import FORM, bar_delay
 from zerogap.wording import count
@@ -167,7 +168,7 @@ def _work(config: dict[str, Any], task: Task, *rows: Any) -> tuple[FoldPath, lis
 
     Return what it finds, and what it warns of: here nobody would see that, nor has anybody said what is an error.
     """
-    with threads.several_at_once():
+    with threads.several_at_once(), fold_matrix.kept_for_a_while():
         # In a thread of a cluster's: warnings would be those of all its threads.
         if threading.current_thread() is not threading.main_thread():
             return _configured(config, task.on, Rows(*rows)), []

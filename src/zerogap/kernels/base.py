@@ -281,7 +281,7 @@ class Kernel:
 
     def __call__(self, X: Any, Z: Any) -> np.ndarray:
         """Return the (len X, len Z) matrix of kernel values."""
-        return self.against(Z).block(X)
+        return self.against(validation.summed_up(Z)).block(validation.summed_up(X))
 
     def checked_values(self, X: Any, Z: Any) -> np.ndarray:
         """Return ``values``, refusing what is no matrix of numbers.

@@ -84,6 +84,11 @@ class Columns:
         """Whether threads may compute blocks at the same time."""
         return self.kernel.can_share
 
+    @property
+    def cost(self) -> int:
+        """Multiplications that a value is worth."""
+        return int(self._Z.shape[1]) + EXPONENTIAL
+
     def write(self, rows: Any, columns: Any, out: np.ndarray) -> None:
         """Write the kernel values of prepared points against some of ``points`` into ``out``, an array in one piece."""
         out[...] = self.kernel.checked_values(rows.X, columns.X)
@@ -169,7 +174,7 @@ class Columns:
 
     def _work_off(self, work: Callable[[np.ndarray], bool], tiles: np.ndarray, values: int) -> bool:
         """Call ``work`` with some tiles after the other, on all threads where that pays; return whether all say yes."""
-        multiplications = values * (self._Z.shape[1] + EXPONENTIAL)
+        multiplications = values * self.cost
         at_once = max(1, int(len(tiles) * PIECE / max(multiplications, 1))) if self.can_share else 1
         pieces = (tiles[k : k + at_once] for k in range(0, len(tiles), at_once))
         answers = []

@@ -14,6 +14,7 @@ from sklearn.utils.extmath import row_norms
 
 from zerogap import limits, precision, threads
 from zerogap.compiled import inline_contracted, inline_sums, jit_contracted, jit_sums
+from zerogap.kernels import binary
 from zerogap.kernels.base import UNIT, Kernel, Rounding, dense
 from zerogap.kernels.blocks import TILE, Columns, Points, lay_down, strips, write_products
 from zerogap.kernels.exponential import exponentials
@@ -95,16 +96,29 @@ class RBF(Kernel):
 class LiftedPoints(Points):
     """Points that know how far they are from the middle."""
 
-    def __init__(self, X: Any, lifted: np.ndarray | None, reach: np.ndarray, scale: float = 1.0):
+    def __init__(
+        self, X: Any, lifted: np.ndarray | None, reach: np.ndarray, scale: float = 1.0, bits: np.ndarray | None = None
+    ):
         super().__init__(X)
         self.scale = scale  # sqrt(2 gamma): scaled, both points have the same part in a product, which is symmetric
         self.lifted = lifted  # (n, d + 2), for the exponents by one product; None for sparse points
+        self.bits = bits  # (n, words), of points that are bits like those of Z
+        self._by_word: np.ndarray | None = None
         self._has_far: bool | None = None
         self.reach = reach  # (n,) gamma |x - centre|², or inf for a point that is compared coordinate by coordinate
 
     def __getitem__(self, rows: Any) -> "LiftedPoints":
         lifted = None if self.lifted is None else self.lifted[rows]
-        return LiftedPoints(self.X[rows], lifted, self.reach[rows], self.scale)
+        bits = None if self.bits is None else self.bits[rows]
+        return LiftedPoints(self.X[rows], lifted, self.reach[rows], self.scale, bits)
+
+    @property
+    def by_word(self) -> np.ndarray:
+        """Points that are bits, word after word."""
+        if self._by_word is None:
+            assert self.bits is not None
+            self._by_word = np.ascontiguousarray(self.bits.T)
+        return self._by_word
 
     @property
     def by_feature(self) -> Any:
@@ -146,6 +160,8 @@ class Exponents(Columns):
         self._gamma = number(kernel.gamma)
         self._is_sparse = sp.issparse(Z)
         self._limit = EXPANSION / (UNIT * expansion_roundings(Z.shape[1]) * 2.0)  # both points are within it
+        self._bit = binary.number_of(Z)
+        self._table = np.empty(0) if self._bit is None else _by_count(self._gamma, self._bit, Z.shape[1])
         if not self._is_sparse:
             self._centre = _mean(Z)
         super().__init__(kernel, Z)
@@ -156,7 +172,8 @@ class Exponents(Columns):
     def prepare(self, X: Any) -> LiftedPoints:
         """Return the points X in the form that ``fill`` takes: done once, it need not be done for every block."""
         if X is self._Z and (lifted := self.points.lifted) is not None:
-            points = LiftedPoints(X, np.concatenate([lifted[:, :-2], lifted[:, :-3:-1]], axis=1), self.points.reach)
+            turned = np.concatenate([lifted[:, :-2], lifted[:, :-3:-1]], axis=1)
+            points = LiftedPoints(X, turned, self.points.reach, bits=self.points.bits)
             points._has_far = self.points.has_far
             return points
         return self._prepare(X, is_column=False)
@@ -164,13 +181,15 @@ class Exponents(Columns):
     def _prepare(self, X: Any, is_column: bool = True) -> LiftedPoints:
         if self._is_sparse != sp.issparse(X):  # points are compared in one form
             X = sp.csr_matrix(X) if self._is_sparse else X.toarray()
+        bits = None if self._bit is None else binary.packed(X, self._bit)
         if self._is_sparse:
             with np.errstate(over="ignore"):
                 reach = self._gamma * row_norms(X, squared=True)
-            return LiftedPoints(X, None, np.where(reach <= self._limit, reach, np.inf), np.sqrt(2.0 * self._gamma))
-        return self._lift(X, is_column)
+            reach = np.where(reach <= self._limit, reach, np.inf)
+            return LiftedPoints(X, None, reach, np.sqrt(2.0 * self._gamma), bits)
+        return self._lift(X, bits, is_column)
 
-    def _lift(self, X: np.ndarray, is_column: bool) -> LiftedPoints:
+    def _lift(self, X: np.ndarray, bits: np.ndarray | None, is_column: bool) -> LiftedPoints:
         d = X.shape[1]
         lifted = np.empty((X.shape[0], d + 2))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -182,7 +201,7 @@ class Exponents(Columns):
         lifted[:, d + is_column] = -reach
         lifted[:, d + (not is_column)] = 1.0
         lifted[is_far] = 0.0
-        return LiftedPoints(X, lifted, reach)
+        return LiftedPoints(X, lifted, reach, bits=bits)
 
     def write(self, rows: LiftedPoints, columns: LiftedPoints, out: np.ndarray) -> None:
         """Write the kernel values of prepared points against some of ``points`` into ``out``, an array in one piece."""
@@ -190,7 +209,10 @@ class Exponents(Columns):
         exponentials(out.reshape(-1))  # no exponent is positive but by rounding: then it counts as zero
 
     def write_tiles(self, rows: Any, columns: Any, tiles: np.ndarray, out: np.ndarray, is_square: bool) -> bool:
-        """Write tiles of a block; of points that are none too far for the expansion in compiled code."""
+        """Write tiles of a block; of bits, and points that are none too far for the expansion, in compiled code."""
+        if rows.bits is not None and columns.bits is not None:
+            binary.write_tiles(rows.bits, columns.by_word, self._table, tiles, out, is_square)
+            return True
         if rows.has_far or columns.has_far:
             return super().write_tiles(rows, columns, tiles, out, is_square)
         if self._is_sparse:
@@ -201,7 +223,11 @@ class Exponents(Columns):
     def add_products(
         self, rows: Any, columns: Any, tiles: np.ndarray, coefficients: np.ndarray, out: np.ndarray
     ) -> bool:
-        """Add products of tiles with coefficients; of points that are none too far for the expansion in compiled code."""
+        """Add products of tiles with coefficients, as ``write_tiles`` computes them."""
+        if rows.bits is not None and columns.bits is not None:
+            factors = np.ascontiguousarray(coefficients.T)
+            binary.add_products(rows.bits, columns.by_word, self._table, tiles, factors, out)
+            return True
         if rows.has_far or columns.has_far:
             return super().add_products(rows, columns, tiles, coefficients, out)
         if self._is_sparse:
@@ -226,6 +252,11 @@ class Exponents(Columns):
         absolute, compared = np.ones((2, 2, reach.size)), comparison_roundings(2 * d if self._is_sparse else d)
         absolute[0, 0], absolute[0, 1], absolute[1, 1] = compared * is_far, compared, is_far
         return Rounding(np.ones(reach.size), relative, absolute)
+
+    @property
+    def cost(self) -> int:
+        """Multiplications that a value is worth."""
+        return super().cost if self._bit is None else self._Z.shape[1] // binary.PAIR + binary.EXPONENTIAL
 
     def _terms(self) -> int:
         """Return how many features a point has: of sparse points, as many as have an entry in the fullest."""
@@ -268,6 +299,18 @@ def comparison_roundings(d: int) -> float:
     The exponent -s is off by (d + 8) u s, and s exp(-s) is at most 1/e.
     """
     return (d + 8.0) / np.e + 1.0
+
+
+def _by_count(gamma: float, value: float, d: int) -> np.ndarray:
+    """Return the kernel values of points that differ by a number in no feature, in one, ..., in all.
+
+    The exponent is off by 3 u of it, which is less than either way to compute it from the features is.
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        table = -(gamma * value * value) * np.arange(d + 1.0)
+    table[0] = 0.0
+    exponentials(table)
+    return table
 
 
 def _mean(Z: np.ndarray) -> np.ndarray:

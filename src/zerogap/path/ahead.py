@@ -88,7 +88,7 @@ def next_to_enter(lam: float, points: PointArrays, candidates: Candidates, count
 def pass_entering(lam_end, points, system, room, moving, scale, ahead):
     """Pass ordinary events as long as a point that was looked ahead at enters; return what ``pass_ordinary`` does."""
     status, (K, E, factor, f, tau, _) = points.status, system
-    lam, u, v, u0, v0, base, age, largest_rounding, capped_sum, n_capped, kept = moving
+    lam, u, v, u0, v0, base, age, largest_rounding, capped_sum, n_capped, kept, summed_at, rounding_of_g = moving
     most = min(len(ahead.Z), FRESH_EVERY)
     log_E = np.empty(most * (base + most), dtype=np.int64)
     log_u, log_v = np.empty(log_E.size), np.empty(log_E.size)
@@ -156,7 +156,7 @@ def pass_entering(lam_end, points, system, room, moving, scale, ahead):
         count += 1
     log = Log(edges, log_E, log_u, log_v, numbers, moves)
     moving = Moving(
-        lam, u, v, u0, v0, base + count, age, largest_rounding, capped_sum, n_capped, kept
+        lam, u, v, u0, v0, base + count, age, largest_rounding, capped_sum, n_capped, kept, summed_at, rounding_of_g
     )  # fmt: skip
     return log, count, moving
 

@@ -380,15 +380,17 @@ def relative(ratio: float) -> float:
     return ratio / (1.0 + ratio) if np.isfinite(ratio) else 1.0
 
 
-def walk(path: ApproximatePath, C_max: float, *, verbose: bool = False) -> str:
-    """Go along a path until C_max; a limit leaves what is proved so far."""
+def walk(path: ApproximatePath, C_max: float, *, verbose: bool = False, share: float | None = None) -> str:
+    """Go along a path until C_max; a limit leaves what is proved so far, a ``share`` of the time at least one segment."""
     began, lam_end = time.perf_counter(), 1.0 / C_max
     progress = PathProgress(path, C_max) if verbose else None
     try:
         steps = Walk(path, lam_end)
         while path.end > lam_end:
-            limits.check()
-            steps.advance()
+            left = None if share is None or not path.has_segments else share - (time.perf_counter() - began)
+            with limits.limits(left):
+                limits.check()
+                steps.advance()
             if progress is not None:
                 progress(0, 1.0 / path.end, 0)
         return "complete"

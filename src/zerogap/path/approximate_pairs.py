@@ -30,12 +30,12 @@ class ApproximatePairPath(ApproximatePath, PairPath):
         C_max: float,
         *,
         max_events: int | None,
-        max_time: float | None,
+        share: float | None,
         verbose: bool,
         prove: bool = True,
     ) -> "ApproximatePairPath":
         """Go along the path to C_max, or as far as limits allow; ``status`` says which.  It is proved on its way."""
-        approximated(lambda: self, C_max, max_time, verbose=verbose)
+        approximated(lambda: self, C_max, None, verbose=verbose, share=share)
         return self
 
     def release(self) -> "ApproximatePairPath":

@@ -1,5 +1,6 @@
 """What a path is made from, checked, and compared with what it was begun with."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ class Data:
     path_type: type[Path] = Path
     moves_origin = True  # of a linear kernel: coefficients sum to zero, if the bias is free
     gap: float | None = None  # of an approximate path
+    part_of_matrix: Callable[[Kernel, np.ndarray], Gram | None] | None = None  # of more rows, if somebody has it
     cache_size = 1000.0
 
     def __init__(self, X: Any, y: Any, kernel: Kernel, sample_weight: Any, merge: bool, *, has_bias: bool = True):
@@ -98,6 +100,11 @@ class Data:
                 f"The path of resume= is {found}; {asked} was asked for. Go on with gap={begun}, or follow a new one."
             )
 
+    def matrix(self) -> Gram:
+        """Return the kernel matrix of the distinct points."""
+        part = None if self.part_of_matrix is None else self.part_of_matrix(self.kernel, self.points.rows)
+        return Gram(self.X, self.kernel, cache_size=self.cache_size) if part is None else part
+
     def begun(self, path: Path) -> Path:
         """Return a path without a segment, which knows its points."""
         path.X = self.X
@@ -119,7 +126,7 @@ class TwoClasses(Data):
     def begin(self, C_min: float) -> Path:
         """Return a path without a segment."""
         family, status = Family.hinge(self.y, self.points.weight, has_bias=self.has_bias), np.zeros(self.y.size)
-        gram = Gram(self.X, self.kernel, cache_size=self.cache_size)
+        gram = self.matrix()
         if self.gap is None:
             return self.begun(Path(family, self.points, status, 1.0 / C_min, gram))
         return self.begun(ApproximatePath(family, self.points, status, 1.0 / C_min, gram, gap=self.gap))

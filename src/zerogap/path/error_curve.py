@@ -70,6 +70,8 @@ class ErrorCurve(NamedTuple):
         A value that has it, the least of them; the curve has that of its parameter.
     best_intervals : list of tuple
         All values that have it: from one to another, which may be the same.
+    is_exact : bool
+        True, as of a :class:`ScoreCurve`: the score is known at every value.
 
     Examples
     --------
@@ -104,6 +106,11 @@ class ErrorCurve(NamedTuple):
         distance = np.abs(np.clip(x, first, last) - self.at[k])
         found = self.top[k] - distance * (self.slope[k] + self.curvature[k] * distance)
         return float(found) if found.ndim == 0 else found
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the score is known at every value, not at some."""
+        return True
 
     @property
     def best_score(self) -> float:

@@ -16,7 +16,7 @@ from zerogap.free_system import append_point, remove_point
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Log
 from zerogap.path.family import Tube
 from zerogap.path.renewal import renew
-from zerogap.path.rows import ElbowLines, add_row
+from zerogap.path.rows import ElbowLines, add_row, weighted_rows
 from zerogap.path.screening import (
     HORIZON_OF_TUBE,
     NO_LIMIT,
@@ -30,7 +30,8 @@ from zerogap.path.screening import (
     evaluate,
     screened,
 )
-from zerogap.path.tolerances import LONG, ROUGH, SLOW, STALE, TIE
+from zerogap.path.tolerances import LONG, REFRESH_BELOW, ROUGH, SLOW, STALE, SUM_ERROR, TIE
+from zerogap.precision import two_sum
 
 NEVER = -HUGE  # no lam, about whatever anchor
 ROUNDED = 1e-15  # more than a product and a quotient round
@@ -80,6 +81,8 @@ class Moving(NamedTuple):
     capped_sum: float  # of the b_L
     n_capped: int
     kept: Kept  # who is screened out
+    summed_at: float  # the lam at which g was last summed
+    rounding: float  # that was left in it
 
 
 class Scale(NamedTuple):
@@ -334,23 +337,49 @@ def _is_safe(kept, way):
     return not kept.is_screened or not (is_far or since.normal + way.normal > allowed.normal)
 
 
+@inline
+def _sum_at_rest(K, points):
+    """Sum g and the b at rest afresh, as ``Sets.sum_bound_contribution``; return the sum, how many there are, and rounding."""
+    resting, at_rest, count = np.empty(points.y.size, dtype=np.int64), np.empty(points.y.size), 0
+    total, lost, largest = 0.0, 0.0, 0.0
+    for i in range(points.y.size):
+        bound = _bound(i, points.status[i], points)
+        if bound != 0.0:
+            resting[count], at_rest[count] = i, bound
+            count += 1
+            total, more = two_sum(total, bound)
+            lost += more
+    g = weighted_rows(K, resting[:count], at_rest[:count])
+    for i in range(g.size):
+        points.g[i], largest = g[i], max(largest, abs(g[i]))
+    return total + lost, count, SUM_ERROR * largest
+
+
 @jit
 def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scale):
     """Pass up to so many ordinary events, and solve for the lines in between; return a log of them, how many they are, what
     is moving behind the last, and whether the next is known not to be ordinary.
 
     Lines that are no longer good enough, or lead to where screening is not safe, are solved for afresh.  Those that this leaves
-    unsure are returned as old as lines can be.
+    unsure are returned as old as lines can be.  What points at rest add to decision values is summed afresh on the way.
     """
     y, status, b, g, sides = points.y, points.status, points.b, points.g, points.tube.is_two_sided
     K, E_all, factor, forward_ones, tau, _ = system
-    lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, kept = moving
+    lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, kept, summed_at, rounding_of_g = moving
     size_of_log = min(max_events * (m + max_events), LOG + m)
     log_E, log_u, log_v = np.empty(size_of_log, dtype=np.int64), np.empty(size_of_log), np.empty(size_of_log)
     edges, numbers, last_position = np.zeros(max_events + 1, dtype=np.int64), np.empty((max_events, 4)), NO_POINT
     moves, count, is_special, work = np.empty((max_events, 3), dtype=np.int64), 0, False, 0
     is_evaluated = False  # whether all points have just been, on lines that were not solved for
-    while count < max_events and lam >= scale.least and edges[count] + m <= size_of_log and work < WORK:
+    while count < max_events and edges[count] + m <= size_of_log and work < WORK:
+        if lam < scale.least:
+            if not whole.is_hinge:
+                break  # the lines are to be solved for as well
+            capped_sum, n_capped, rounding_of_g = _sum_at_rest(K, points)
+            summed_at, age, work = lam, STALE, work + n_capped * g.size
+            scale = Scale(
+                scale.largest, scale.unit_error, scale.left_over, scale.outside, rounding_of_g, REFRESH_BELOW * lam
+            )
         if age >= whole.lasting:
             age = STALE
             if not whole.is_hinge:
@@ -449,5 +478,5 @@ def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scal
         last_position = first.position
         count += 1
     log = Log(edges, log_E, log_u, log_v, numbers, moves)
-    moving = Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, kept)
+    moving = Moving(lam, u, v, u0, v0, m, age, largest_rounding, capped_sum, n_capped, kept, summed_at, rounding_of_g)
     return log, count, moving, is_special

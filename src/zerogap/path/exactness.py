@@ -10,6 +10,7 @@ from zerogap.kernels import UNIT
 from zerogap.limits import Exceeded, check
 from zerogap.loss import Loss
 from zerogap.path.engine import Options
+from zerogap.path.reading import certified, products, solved_at
 from zerogap.path.result import Path
 
 EXACT = 1e-9  # the largest relative gap that a path of engine "single" may have, at any C
@@ -50,8 +51,9 @@ def _warn_if_rough(path: Path) -> None:
     assert path.gram is not None
     samples = _samples(path)
     check()
-    betas = [path.beta_at(float(C)) for C in samples]
-    coarse = path.certificates(samples, precisely=False, betas=betas)
+    problems, betas = solved_at(path, samples)
+    found = products(path, betas)
+    coarse = certified(problems, betas, found, precisely=False)
     gaps = np.array([path.relative_gap(certificate, C) for certificate, C in zip(coarse, samples, strict=True)])
     if gaps.max() <= SURE:
         return
@@ -74,9 +76,9 @@ def _warn_if_rough(path: Path) -> None:
                 C = samples[np.argmax(noise)]
                 _warn_of_precision(path, C, max(noise), "the last digits of its coefficients alone may make")
                 return
-    is_open = gaps > SURE
-    again = [betas[k] for k in np.flatnonzero(is_open)]
-    finer = path.certificates(samples[is_open], from_data=False, betas=again)
+    is_open = np.flatnonzero(gaps > SURE)
+    again = [problems[k] for k in is_open], [betas[k] for k in is_open], found[is_open]
+    finer = certified(*again, from_data=False)
     gaps[is_open] = [path.relative_gap(*found) for found in zip(finer, samples[is_open], strict=True)]
     n, work = path.y.size, 0
     precise = PRECISE if path.gram.precise_work(n, n) <= MOST_COORDINATES else 0
@@ -88,9 +90,9 @@ def _warn_if_rough(path: Path) -> None:
             return
         C, certificate = float(samples[k]), path.certificate_at(samples[k])
         gap = _relative(max(certificate.gap, gap_as_read(path, C)), abs(certificate.primal) + path.floor_at(C))
-        certified = path.relative_gap(certificate, C)
-        if gap > max(EXACT, known) or certified > max(EXACT_ROUNDED, known):
-            gap = max(gap, certified)
+        as_certified = path.relative_gap(certificate, C)
+        if gap > max(EXACT, known) or as_certified > max(EXACT_ROUNDED, known):
+            gap = max(gap, as_certified)
             _warn_of_precision(path, C, gap, "for kernel values with all their digits it has")
             return
 

@@ -134,7 +134,7 @@ class Family:
         """Its numbers."""
         return Tube(self.eps0, self.eps1, self.total1, self.is_two_sided)
 
-    @property
+    @cached_property
     def box(self) -> tuple[np.ndarray, np.ndarray]:
         """The smallest and the largest b."""
         if self.is_two_sided:
@@ -185,8 +185,9 @@ class Family:
     def at_rest(self, status: np.ndarray, rows: Any = slice(None)) -> np.ndarray:
         """Return the b of some points at a bound; zero for those of the elbow.  Sets of a side other than y are negative."""
         y, w, low = self.y[rows], self.w[rows], self.low[rows]
-        side = np.where(status < 0, -y, y)
-        return side * np.where(np.abs(status) == LEFT, w, np.where(status == RIGHT, low, 0.0))
+        if not self.is_two_sided:
+            return y * np.where(status == LEFT, w, np.where(status == RIGHT, low, 0.0))
+        return np.where(status < 0, -y, y) * np.where(np.abs(status) == LEFT, w, np.where(status == RIGHT, low, 0.0))
 
     def clipped(self, b: np.ndarray) -> np.ndarray:
         """Return b within the box."""

@@ -4,7 +4,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,21 @@ from zerogap.gram import Gram, PreciseProduct
 from zerogap.limits import Exceeded, check, heard, limits
 from zerogap.path.approximate import ApproximatePath, walk
 from zerogap.path.engine import Log, NotStarted, Options, Segment, Step, Transition
-from zerogap.path.exactness import OVERFLOW, check_result
+from zerogap.path.exactness import EXACT, OVERFLOW, check_result
 from zerogap.path.family import RIGHT
 from zerogap.path.middle import centre_biases
 from zerogap.path.proving import Proving, proving
 from zerogap.path.result import Path
+from zerogap.path.single import SingleEngine
+from zerogap.path.tolerances import STALE
 from zerogap.progress import PathProgress
 from zerogap.threads import UNTHREADED, alone
 
 # Engines work with kernel values of moderate size: others are divided by a power of two, and lam with them.
 MODERATE = 1e6
+AROUND = STALE  # segments before a gap, and behind it, that are followed again: no lines last for longer
+HALF_EXACT = 0.5 * EXACT  # a gap that leaves room for the rounding of what is read
+MOST_MENDED = 3  # gaps: where float64 has too few digits there are many, and all of them stay
 SMALLEST_C = 1e-290  # in the units of kernel values that are hardly numbers any more
 
 
@@ -58,6 +63,7 @@ def follow(
         except Exceeded:
             status = "interrupted" if limit.was_interrupted else "max_time"
         path.seal(status)
+        mend(path, options, end, first)
         centre_biases(path, first)
         check_result(path, options)
     warn_if_interrupted(path, end)
@@ -78,14 +84,19 @@ def warn_if_interrupted(path: Path, end: float) -> None:
     )
 
 
-def approximated(begin: Callable[[], Any], C_max: float, max_time: float | None, *, verbose: bool) -> ApproximatePath:
-    """Go along an approximate path to C_max, from where it ends; seal it, and warn where more than its gap is left."""
+def approximated(
+    begin: Callable[[], Any], C_max: float, max_time: float | None, *, verbose: bool, share: float | None = None
+) -> ApproximatePath:
+    """Go along an approximate path to C_max, from where it ends; seal it, and warn where more than its gap is left.
+
+    A ``share`` of the time, in seconds, ends it at the earliest behind its first segment.
+    """
     with limits(max_time) as limit:
         path: ApproximatePath = begin()
         try:
             refuse_overflow(path, C_max)
             refuse_indefinite(path)
-            status = walk(path, C_max, verbose=verbose)
+            status = walk(path, C_max, verbose=verbose, share=share)
         except Exceeded:
             status = "interrupted" if limit.was_interrupted else "max_time"
         path.seal(status)
@@ -209,7 +220,8 @@ def _follow_events(
     try:
         _follow_constant(path, lam_end)
         while engine.lam * unit > lam_end and path.end > lam_end:
-            check()
+            if path.has_segments:  # else the start was of no use: there is nothing yet that could be read
+                check()
             left = sys.maxsize if max_events is None else max_events - (counts.events - first)
             if left <= 0:
                 return "max_events"
@@ -239,6 +251,52 @@ def _follow_events(
         if progress is not None:
             progress.close()
         counts.tracking_seconds += time.perf_counter() - began
+
+
+def mend(path: Path, options: Options, end: float, first: int = 0) -> None:
+    """Follow what is not as exact as promised again, segments from ``first`` on alone, as long as that helps.
+
+    Rounding that has gathered in lines that last for many events is gone if they are exact at every event.  That takes
+    ten times as long, and is needed on few paths: so it is done where the proof has found a gap, a few events around it.
+    """
+    is_proved = path.status == "complete" and not path.n_unproved and len(path) > 1
+    if not is_proved or not isinstance(path.engine, SingleEngine):
+        return
+    with suppress(Exceeded):
+        for _ in range(MOST_MENDED):
+            if _is_exact(path) or not _is_better_again(path, options, end, first):
+                return
+
+
+def _is_exact(path: Path) -> bool:
+    """Whether the largest gap is as promised, also where it is read: below that the proof may have but a rough bound."""
+    gap, at = path.largest
+    if gap <= HALF_EXACT or gap > EXACT:
+        return gap <= HALF_EXACT
+    return path.relative_gap(path.certificate_at(at), at) <= HALF_EXACT
+
+
+def _is_better_again(path: Path, options: Options, end: float, first: int) -> bool:
+    """Follow the part with the largest gap again, and all behind it; if the gap is not less, leave the path as it was."""
+    (gap, at), n_backups, before = path.largest, path.n_backups, path._copied_record()
+    worst = min(int(np.count_nonzero(path.lam > path.lam_of(at))), len(path) - 2)
+    if worst < first:
+        return False
+    assert isinstance(path.engine, SingleEngine)
+    # What was mended farther on is followed again as well.
+    exact_until = min(float(path.lam[min(worst + AROUND, len(path) - 1)]) / path.unit, path.engine.lines.exact_until)
+    try:
+        path._cut_back(max(worst - AROUND, first))
+        start_engine(path, options, path.lam_of(end))
+        assert isinstance(path.engine, SingleEngine)
+        path.engine.be_exact_until(exact_until)
+        path.seal(follow_on(path, end, None, verbose=False))
+        is_better = path.largest.gap < gap and path.n_backups <= n_backups
+    except Exceeded:
+        is_better = False
+    if not is_better:
+        path.__dict__.update(before)
+    return is_better
 
 
 def _follow_constant(path: Path, lam_end: float) -> None:

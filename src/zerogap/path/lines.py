@@ -76,6 +76,7 @@ class Lines:
         self.outside = OUTSIDE  # how far a coefficient may be outside its box, as a part of it
         self._streak = 0  # points that have entered the elbow since one has left it, as far as compiled loops know
         self.is_fine = False  # whether what is left over for speed would be seen in the gap
+        self.exact_until = np.inf  # the lam down to which it has been seen
         self.clear()
 
     def clear(self) -> None:
@@ -210,7 +211,12 @@ class Lines:
         self.age, self._largest_rounding = 0, self.scale.unit_error * (size_u + lam * size_v)
         if not self.sets.n_capped and family.is_hinge:
             self._clear_margins()
-        self.is_fine = self._take_tolerances(lam, size_u + reach * size_v)
+        elif self._is_in_proportion:
+            self._clear_margin_of_one_class()
+        is_rounding_seen = self._take_tolerances(lam, size_u + reach * size_v)
+        # Of two classes and of one, lines without capped points are in proportion to lam, and so is their rounding.
+        may_be_fine = bool(self.sets.n_capped) or not (family.is_hinge or family.total1 != 0.0)
+        self.is_fine = is_rounding_seen or (lam > self.exact_until and may_be_fine)
         if self.is_fine and not exactly:
             self.solve(lam, exactly=True)
 
@@ -287,8 +293,9 @@ class Lines:
             unit[:, position] = 1.0
             (way, _), (shift, _) = self.system.solve(unit, np.zeros(2))
             bound = sets.bound(int(E[position]), target)
-            part = (bound - x[1, position]) / way[position]
-            x[1], bias[1] = x[1] + part * way, bias[1] + part * shift
+            if way[position] != 0.0:  # of a point alone in the elbow the sum tells
+                part = (bound - x[1, position]) / way[position]
+                x[1], bias[1] = x[1] + part * way, bias[1] + part * shift
             x[1, position] = bound
         return segment_between(E, lam, end, *x, *bias.tolist(), about_beginning=self.about_beginning)
 
@@ -319,6 +326,21 @@ class Lines:
                 return
             # About ``short`` itself would make up for it.  Half of that does not overshoot, which would cost objective.
             stretch += max(0.5 * short, CLEAR)
+
+    def _clear_margin_of_one_class(self) -> None:
+        """Let the bias of the last segment meet all margins: one short by 1e-16 of lam costs that times its cap."""
+        E, q = self.points, self.screening.q
+        is_near = q < NEAR * np.abs(q).max()
+        is_near[E] = True
+        near = np.flatnonzero(is_near)
+        high, low = np.zeros((2, near.size))
+        add_exactly(self.K, E, self.v, near, high, low)
+        product = high + low
+        least = float(-product.min())
+        v0 = least + CLEAR * (abs(least) + float(np.abs(product[np.isin(near, E)]).max()))
+        if abs(v0 - self.v0) <= SHORT * self.largest * float(np.abs(self.v).sum()):  # else that is more than rounding
+            self.screening.q += v0 - self.v0
+            self.v0 = v0
 
     def _bias_between(self, v: np.ndarray, near: np.ndarray) -> tuple[float, float]:
         """Return which biases meet the margins of the points near them, by the kernel matrix and, if not too dear, the data."""
@@ -435,13 +457,13 @@ class Lines:
         sets = self.sets
         return Moving(
             lam, self.u, self.v, self.u0, self.v0, self.system.size, self.age, self._largest_rounding, sets.capped_sum,
-            sets.n_capped, self.screening.kept,
+            sets.n_capped, self.screening.kept, sets.summed_at, sets.rounding,
         )  # fmt: skip
 
     def _take_moving(self, moving: Moving) -> None:
         (
             _, self.u, self.v, self.u0, self.v0, self.system.size, self.age, self._largest_rounding, self.sets.capped_sum,
-            self.sets.n_capped, kept,
+            self.sets.n_capped, kept, self.sets.summed_at, self.sets.rounding,
         ) = moving  # fmt: skip
         self.screening.take(kept)
 

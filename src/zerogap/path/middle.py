@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from zerogap import limits
+from zerogap.path.block import add_rows
 from zerogap.path.engine import Segment
-from zerogap.path.proof import _add_rows
+from zerogap.path.family import Family
 from zerogap.path.result import Path
 
 AT_BOUND = 1e-12  # relative: a coefficient this near to a bound is there but for rounding
@@ -58,15 +59,22 @@ def centre_biases(path: Path, first: int = 0) -> None:
 
 def _with_an_interval(path: Path, first: int) -> Iterator[tuple[int, tuple[Envelope, Envelope]]]:
     """Yield the segments with more than one bias, and its bounds: the lower ones, and minus the upper ones."""
-    values = _DecisionValues(path)
-    for k in _may_be_level(path, first):
-        bounds = _bounds_of_coefficients(path, k)
-        if bounds is None:
-            continue
-        b = bounds.copy()
-        segment = path._segments[k]
-        b[segment.points] = segment.coefficients(float(path.lam[k + 1]))  # of a large kernel value rounding is seen
-        yield k, _bounds(path, bounds, values.of(b), float(path.lam[k]), float(path.lam[k + 1]))
+    level = _at_bounds(path, _may_be_level(path, first))
+    if not level:
+        return
+    family, box, values = path.family, path.family.box, _DecisionValues(path)
+    status, done = path.start.copy(), 0
+    at_rest = family.at_rest(status)
+    for k, segment, bounds in level:
+        moved = path._moved[done : path._before[k]]
+        rows, done = moved[:, 0], path._before[k]
+        status[rows] = moved[:, 1]  # of several changes of a point the last one stays
+        at_rest[rows] = family.at_rest(status[rows], rows)
+        b, begin, end = at_rest.copy(), float(path.lam[k]), float(path.lam[k + 1])
+        b[segment.points] = segment.coefficients(end)  # of a large kernel value rounding is seen
+        F = values.of(b)
+        b[segment.points] = bounds
+        yield k, _bounds(family, box, b, F, begin, end)
 
 
 class _DecisionValues:
@@ -80,8 +88,8 @@ class _DecisionValues:
     def of(self, b: np.ndarray) -> np.ndarray:
         """Return those of a b."""
         moved = np.flatnonzero(b != self.b)
-        _add_rows(self.K, moved, b[moved], self.b[moved], self.F, self.lost)
-        self.b = b
+        add_rows(self.K, moved, b[moved], self.b[moved], self.F, self.lost)
+        self.b = b.copy()
         return self.F + self.lost
 
 
@@ -93,32 +101,35 @@ def _may_be_level(path: Path, first: int) -> list[int]:
     return (first + np.flatnonzero((sizes <= 1) | (off <= SLOPE * (1.0 + np.abs(target1) + eps1)))).tolist()
 
 
-def _bounds_of_coefficients(path: Path, k: int) -> np.ndarray | None:
-    """Return the bounds that the b of all points are at on segment k; None if one of them is between its bounds."""
-    segment, family = path._segments[k], path.family
-    E, (lower, upper) = segment.points, family.box
+def _at_bounds(path: Path, some: list[int]) -> list[tuple[int, Segment, np.ndarray]]:
+    """Return those of some segments on which no b is between its bounds, and the bounds that those of the elbow are at."""
+    family, segments = path.family, [path._segments[k] for k in some]
+    if not some:
+        return []
+    sizes = np.array([segment.points.size for segment in segments])
+    of, edges = np.repeat(np.arange(sizes.size), sizes), np.append(0, np.cumsum(sizes))
+    E, u, v = (np.concatenate(x) for x in list(zip(*segments, strict=True))[:3])
+    anchor, (lower, upper) = np.array([segment.anchor for segment in segments]), family.box
     bounds = np.stack([lower[E], upper[E], np.zeros(E.size)])[: 3 if family.is_two_sided else 2]
-    ends = np.stack([segment.coefficients(float(lam)) for lam in path.lam[k : k + 2]])
-    off = np.abs(ends[:, None] - bounds).max(axis=0)  # the farther of both
-    nearest = off.argmin(axis=0)
-    if (off.min(axis=0) > AT_BOUND * family.w[E]).any():
-        return None
-    b = family.at_rest(path.sets_at(k))
-    b[E] = bounds[nearest, np.arange(E.size)]
-    return b
+    at = np.stack([path.lam[some], path.lam[np.array(some) + 1]]) - anchor
+    off = np.abs((u + at[:, of] * v)[:, None] - bounds).max(axis=0)  # the farther of both ends
+    own = bounds[off.argmin(axis=0), np.arange(E.size)]
+    is_between = np.bincount(of[off.min(axis=0) > AT_BOUND * family.w[E]], minlength=sizes.size) > 0
+    return [(some[j], segments[j], own[edges[j] : edges[j + 1]]) for j in np.flatnonzero(~is_between).tolist()]
 
 
-def _bounds(path: Path, b: np.ndarray, F: np.ndarray, begin: float, end: float) -> tuple[Envelope, Envelope]:
+def _bounds(
+    family: Family, box: tuple[np.ndarray, np.ndarray], b: np.ndarray, F: np.ndarray, begin: float, end: float
+) -> tuple[Envelope, Envelope]:
     """Return the lower bounds of the bias, and minus the upper ones."""
-    family = path.family
-    lower, upper = family.box
-    found = []
-    for sign, can_move, side in (
-        (1.0, b < upper, np.where(b >= 0.0, 1.0, -1.0)),
-        (-1.0, b > lower, np.where(b > 0.0, 1.0, -1.0)),
-    ):
-        constant, slope = family.target0 - side * family.eps0 - F, family.target1 - side * family.eps1
-        found.append(envelope(sign * constant[can_move], sign * slope[can_move], begin, end))
+    (lower, upper), found = box, []
+    for sign, can_move, is_above in ((1.0, b < upper, b >= 0.0), (-1.0, b > lower, b > 0.0)):
+        constant, slope = family.target0[can_move] - F[can_move], family.target1[can_move]
+        if family.is_two_sided:
+            side = np.where(is_above[can_move], 1.0, -1.0)
+            constant = family.target0[can_move] - side * family.eps0 - F[can_move]
+            slope = slope - side * family.eps1
+        found.append(envelope(sign * constant, sign * slope, begin, end))
     return found[0], found[1]
 
 

@@ -4,6 +4,7 @@ import itertools
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from zerogap.limits import Exceeded, limits
 from zerogap.path.engine import Options
 from zerogap.path.exactness import check_result
 from zerogap.path.family import Family
-from zerogap.path.following import follow_on, refuse_indefinite, refuse_overflow, small_products, start_engine
+from zerogap.path.following import follow_on, mend, refuse_indefinite, refuse_overflow, small_products, start_engine
 from zerogap.path.middle import centre_biases
 from zerogap.path.result import Path
 
@@ -91,25 +92,30 @@ class PairPath(Path):
         C_max: float,
         *,
         max_events: int | None,
-        max_time: float | None,
+        share: float | None,
         verbose: bool,
         prove: bool = True,
     ) -> "PairPath":
         """Follow the path to C_max, or as far as limits allow; ``status`` says which.  Warn of what is not exact.
 
+        A ``share`` of the time, in seconds from now on, ends it at the earliest behind its first segment.
         Without ``prove`` the largest gap is left open: ``largest_gap_`` proves it when it is asked for.
         """
-        with limits(max_time) as limit, small_products():
+        began = time.perf_counter()
+        with limits() as limit, small_products():
             try:
                 refuse_overflow(self, C_max)
                 refuse_indefinite(self)
                 start_engine(self, options, 1.0 / C_max)
-                status = follow_on(self, C_max, max_events, verbose, prove=prove)
+                with limits(_left_of(share, began)):
+                    status = follow_on(self, C_max, max_events, verbose, prove=prove)
             except Exceeded:
                 status = "interrupted" if limit.was_interrupted else "max_time"
             self.seal(status)
+            mend(self, options, C_max)
             centre_biases(self)
-            check_result(self, options)
+            with limits(_left_of(share, began)):
+                check_result(self, options)
         return self
 
     def release(self) -> "PairPath":
@@ -138,16 +144,30 @@ def follow_all(
     """Follow the paths that ``begin(k)`` makes, ``at_once`` of them in the threads of ``each``.
 
     What is left of the time is shared by those to come, so that they end about as far from C_max, and there is a range of C
-    that all of them have.
+    that all of them have.  Work ends later than its share, as limits are asked for now and then: what those before took
+    beyond theirs is set aside, or nothing would be left for the last ones to start with.
     """
     waiting = itertools.count(count, -1)
+    beyond: list[float] = []
 
     def follow(k: int) -> Path:
-        left, share = next(waiting), None
+        left, began = next(waiting), time.perf_counter()
+        whole = share = None
         if deadline is not None:
-            share = max(deadline - time.perf_counter(), 0.0) * min(at_once, left) / left
+            whole = max(deadline - began, 0.0)
+            share = whole * min(at_once, left) / left - median(beyond or [0.0])
         path = begin(k)
-        path.follow(options, C_max, max_events=max_events, max_time=share, verbose=verbose, prove=prove)
-        return path.release()
+        with limits(_left_of(whole, began)):
+            own = _left_of(share, began)
+            path.follow(options, C_max, max_events=max_events, share=own, verbose=verbose, prove=prove)
+        path.release()
+        if share is not None:
+            beyond.append(max(time.perf_counter() - began - share, 0.0))
+        return path
 
     return each(follow, count)
+
+
+def _left_of(share: float | None, began: float) -> float | None:
+    """Return the seconds that are left of a share of the time."""
+    return None if share is None else share - (time.perf_counter() - began)

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from zerogap import limits, validation
+from zerogap import limits, threads, validation
 from zerogap.kernels import UNIT
 from zerogap.path.engine import Segment, Transition
 from zerogap.path.record import Record
 from zerogap.path.solution_set import SolutionSet, solutions
 from zerogap.precision import dot, with_sum_zero
-from zerogap.problem import Certificate
+from zerogap.problem import Certificate, DualProblem
 
 PRECISE_ABOVE = 1e-11  # a relative gap above this is computed again in twice the precision, if rounding is most of it
 FAR = 1e-7  # relative gap of f(x) about an origin far from the points, above which there is a warning
 ON_MARGIN = 1e-10  # a decision value this near to its margin is on it: what a path leaves between events at one C
 AT_BREAKPOINT = 1e-10  # relative: nearer to a breakpoint than ``tolerances.TIE`` its order with an event is not known
+COLUMNS = 1024  # of the kernel matrix that one thread multiplies
 BEYOND_END = 1e-12  # relative: a C outside the path by no more than this was rounded on its way, and is its end
 
 
@@ -71,9 +72,13 @@ class Readable(Record):
         """
         return self._for_each(C, self._coefficients_at)
 
-    def _coefficients_at(self, C: float, *, on_few: bool = False) -> np.ndarray:
-        """Return coefficients over the rows: duplicates share theirs by weight, or as few as may be have them."""
-        points, (beta, bias), scale = self.points, self.solution_at(C), self.scale_at(C)
+    def _coefficients_at(self, C: float, *, on_few: bool = False, beta: np.ndarray | None = None) -> np.ndarray:
+        """Return coefficients over the rows: duplicates share theirs by weight, or as few as may be have them.
+
+        ``beta`` are those of the distinct points, if they are others than those of ``beta_at``.
+        """
+        points, (found, bias), scale = self.points, self.solution_at(C), self.scale_at(C)
+        beta = found if beta is None else beta
         cap = scale * np.where(points.group >= 0, points.share * self.family.w[points.group], 0.0)
         rows = points.on_few(beta, cap) if on_few else points.spread(beta, C if self.family.is_over_C else 0.0)
         if not self.fit_intercept:
@@ -88,10 +93,13 @@ class Readable(Record):
         """Return beta over the distinct points, within the box; what rounding left of sum(beta) is put right."""
         return self.solution_at(C)[0]
 
-    def solution_at(self, C: float) -> tuple[np.ndarray, float]:
-        """Return beta over the distinct points, as ``beta_at`` does, and the bias that goes with ``gram.kernel``."""
+    def solution_at(self, C: float, on: int | None = None) -> tuple[np.ndarray, float]:
+        """Return beta over the distinct points, as ``beta_at`` does, and the bias that goes with ``gram.kernel``.
+
+        ``on`` is the segment whose lines are taken, at a breakpoint that two of them have.
+        """
         lam, scale, family = self._lam(C), self.scale_at(C), self.family
-        segment, status = self._segments[k := self._position(lam)], self.sets_at(k)
+        segment, status = self._segments[k := self._position(lam) if on is None else on], self.sets_at(k)
         bias = float(segment.bias(lam)) * scale + self.shift()
         beta = scale * family.at_rest(status)
         # On the last segment u is zero and beta is v itself, without any rounding, however large C is.
@@ -285,7 +293,7 @@ class Readable(Record):
         Certificate or list of Certificate
             One for each C.
         """
-        several = [c for part in self._chunks(np.atleast_1d(C)) for c in self.certificates(part)]
+        several = [c for part in self._chunks(self._several(C)) for c in self.certificates(part)]
         return several[0] if np.ndim(C) == 0 else several
 
     def certificates(
@@ -296,18 +304,11 @@ class Readable(Record):
         Those of which rounding is the larger part are computed again in twice the precision, ``from_data`` with their kernel
         values.  ``betas`` are the coefficients there, if they are known.
         """
-        gram = self._known_gram()
-        problems = [self.problem_at(float(c)) for c in C]
-        betas = [self.beta_at(float(c)) for c in C] if betas is None else betas
-        betas = [np.clip(beta, p.lower, p.upper) for beta, p in zip(betas, problems, strict=True)]
-        residuals = [p.target - f for p, f in zip(problems, np.stack(betas) @ gram.full(), strict=True)]
-        found = [p.certify(b, r) for p, b, r in zip(problems, betas, residuals, strict=True)]
-        return [
-            p.certify(b, r, precisely=True, from_data=from_data)
-            if precisely and c.relative_gap > PRECISE_ABOVE and c.rounding > c.gap
-            else c
-            for c, p, b, r in zip(found, problems, betas, residuals, strict=True)
-        ]
+        problems, betas = solved_at(self, C, betas)
+        return certified(problems, betas, products(self, betas), precisely=precisely, from_data=from_data)
+
+    def _several(self, C: Any) -> np.ndarray:
+        return np.array(validation.check_values(self.parameter, C))
 
     @staticmethod
     def _chunks(C: np.ndarray, size: int = 64) -> list[np.ndarray]:
@@ -326,7 +327,7 @@ class Readable(Record):
         Certificate
             The worst of them.
         """
-        values = self.value_of(self.lam) if C is None else np.atleast_1d(C)
+        values = self.value_of(self.lam) if C is None else self._several(C)
         found = [
             (self.relative_gap(certificate, value), certificate)
             for part in self._chunks(values)
@@ -391,6 +392,47 @@ class Readable(Record):
         return f"Follow it over a wider range: with {name}={value:g} or {how}."
 
     def _for_each(self, C: Any, value: Any) -> Any:
-        if np.ndim(C) == 0:
+        if isinstance(C, float):
             return value(float(C))
-        return np.array([value(float(c)) for c in np.asarray(C)])
+        found = [value(c) for c in validation.check_values(self.parameter, C)]
+        return found[0] if np.ndim(C) == 0 else np.array(found)
+
+
+def solved_at(
+    path: Readable, C: np.ndarray, betas: list[np.ndarray] | None = None
+) -> tuple[list[DualProblem], list[np.ndarray]]:
+    """Return the problems at a few C, and coefficients within their boxes."""
+    problems = [path.problem_at(float(c)) for c in C]
+    betas = [path.beta_at(float(c)) for c in C] if betas is None else betas
+    return problems, [np.clip(beta, p.lower, p.upper) for beta, p in zip(betas, problems, strict=True)]
+
+
+def products(path: Readable, betas: list[np.ndarray]) -> np.ndarray:
+    """Return K beta for a few beta, a row for each; columns on all threads, where they are many."""
+    K, some = path._known_gram().full(), np.stack(betas)
+    found = np.empty(some.shape)
+
+    def multiply(columns: slice) -> None:
+        np.matmul(some, K[:, columns], out=found[:, columns])
+
+    threads.share(multiply, (slice(at, at + COLUMNS) for at in range(0, len(K), COLUMNS)))
+    return found
+
+
+def certified(
+    problems: list[DualProblem],
+    betas: list[np.ndarray],
+    products: np.ndarray,
+    *,
+    precisely: bool = True,
+    from_data: bool = True,
+) -> list[Certificate]:
+    """Return certificates of coefficients whose products with the kernel matrix are known; see ``Readable.certificates``."""
+    residuals = [p.target - f for p, f in zip(problems, products, strict=True)]
+    found = [p.certify(b, r) for p, b, r in zip(problems, betas, residuals, strict=True)]
+    return [
+        p.certify(b, r, precisely=True, from_data=from_data)
+        if precisely and c.relative_gap > PRECISE_ABOVE and c.rounding > c.gap
+        else c
+        for c, p, b, r in zip(found, problems, betas, residuals, strict=True)
+    ]

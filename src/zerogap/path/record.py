@@ -1,7 +1,8 @@
 """What a path records as it grows: segments, changes of sets, and the proof that goes along."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from copy import copy
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -11,9 +12,10 @@ from zerogap import limits
 from zerogap.compiled import HUGE
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
+from zerogap.path.block import Stacked
 from zerogap.path.engine import ELBOW, Counts, Engine, Log, Segment, Transition
 from zerogap.path.family import Family
-from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof, Stacked
+from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
 from zerogap.path.store import Segments
 from zerogap.precision import products
 from zerogap.problem import Certificate, DualProblem
@@ -130,9 +132,9 @@ class Record:
 
     def problem_at(self, value: float) -> DualProblem:
         """Return the problem that is solved there."""
-        return DualProblem.hinge(
-            self._known_gram(), self.y, value, sample_weight=self.points.weight, fit_intercept=self.fit_intercept
-        )
+        lower, upper = (value * bound for bound in self.family.box)
+        total = 0.0 if self.fit_intercept else None
+        return DualProblem(self._known_gram(), self.y, lower, upper, ridge=np.zeros(self.y.size), total=total)
 
     @property
     def fit_intercept(self) -> bool:
@@ -144,7 +146,8 @@ class Record:
         if self.family.is_over_C and not self.family.is_flat:
             return 0.0
         size = float(np.abs(self._known_gram().diagonal).max()) or 1.0  # with all points at the origin any will do
-        return self.scale_at(value) ** 2 * self.family.floor(self.lam_of(value), size)
+        scale = self.scale_at(value)  # its square may be beyond float64
+        return scale * (scale * self.family.floor(self.lam_of(value), size))
 
     def relative_gap(self, certificate: Certificate, value: float) -> float:
         """Return the relative gap that the certificate of a solution tells of."""
@@ -240,6 +243,20 @@ class Record:
         self._moved = np.array([(t.point, t.target) for t in self._transitions], dtype=np.int64).reshape(-1, 2)
         return self
 
+    def _cut_back(self, k: int) -> None:
+        """Take segments from k on back from a sealed path, with their proof, so that it can be followed again from there."""
+        done = self._before[k]
+        self.lam, self.engine = self.lam[: k + 1], None
+        del self._segments[k:], self._before[k:]
+        del self._transitions[done if k else 0 :]
+        self._proof, self._proved, self._largest = None, 0, LargestGap(0.0, np.nan)
+        self.seal(self.status)
+
+    def _copied_record(self) -> dict[str, Any]:
+        """Return what ``_cut_back`` and growing again change, as it is now."""
+        copies = {name: copy(getattr(self, name)) for name in ("_segments", "_before", "_transitions", "counts")}
+        return {**self.__dict__, **copies}
+
     @property
     def _where_it_ends(self) -> str:
         """How far it has come, in words."""
@@ -274,9 +291,10 @@ class Record:
             return
         lam = self._edges(first, stop)
         edges, E, u, v, numbers = self._segments.stack(first, stop)
-        counts = np.array([0, *(k - done for k in self._before[first:stop])])
-        made = np.array(moves, dtype=np.int64).reshape(-1, 2)
-        proof.follow_block(Stacked(np.stack([lam[:-1], lam[1:], *numbers.T]), edges, E, u, v, counts, made))
+        counts = np.array([done, *self._before[first:stop]]) - done
+        made, lines = np.array(moves, dtype=np.int64).reshape(-1, 2), np.empty((5, stop - first))
+        lines[0], lines[1], lines[2:] = lam[:-1], lam[1:], numbers.T
+        proof.follow_block(Stacked(lines, edges, E, u, v, counts, made))
 
     def _begin_proof(self, k: int) -> Proof:
         """Return a proof that has come to segment k."""
@@ -325,7 +343,7 @@ class Record:
         if not some:
             return
         proof, done, pieces = self._begin_proof(some[0]), self._before[some[0]], []
-        for k in some:
+        for k in _bridged(some):
             made = self._transitions[done : self._before[k]]
             pieces.append(Piece(float(self.lam[k]), float(self.lam[k + 1]), self._segments[k], made))
             done = self._before[k]
@@ -421,3 +439,9 @@ class Record:
                 f"This path has no segment yet: it ended ({self.status}) before its first one at "
                 f"{self.words(self.value_of(self.lam[0]))} was found. Go on with {self.function}(..., resume=path)."
             )
+
+
+def _bridged(some: list[int]) -> Iterator[int]:
+    """Yield some segments, and those between two of them that are near: a proof goes along more easily than it jumps."""
+    for k, following in pairwise([*some, some[-1] + 1]):
+        yield from range(k, following) if following - k <= BLOCK else (k,)

@@ -387,7 +387,7 @@ class Regression(Data):
 
     def begin(self, C_min: float, epsilon: float) -> Path:
         """Return a path over C without a segment."""
-        gram, status = Gram(self.X, self.kernel), np.zeros(self.y.size)
+        gram, status = self.matrix(), np.zeros(self.y.size)
         options: Any = {"epsilon": epsilon, "fit_intercept": self.has_bias}
         return self.begun(RegressionPath(self.y, self.points, status, C_min, gram, **options))
 
@@ -399,7 +399,7 @@ class Tubes(Regression):
 
     def begin(self, epsilon_max: float, C: float) -> Path:
         """Return a path over epsilon without a segment."""
-        gram, status = Gram(self.X, self.kernel), np.zeros(self.y.size)
+        gram, status = self.matrix(), np.zeros(self.y.size)
         return self.begun(EpsilonPath(self.y, self.points, status, epsilon_max, gram, C=C, fit_intercept=self.has_bias))
 
 

@@ -340,11 +340,15 @@ class Path(Readable):
         return np.where(sets[points] < 0, -self.y[points], self.y[points])
 
     def _lam_of_size(self, k: int, size: float) -> float:
-        """Return the lam of segment k at which sum |b| is this; between its ends."""
-        segment = self._segments[k]
+        """Return the lam of segment k at which sum |b| comes to this: its end, where it is flat and a jump follows."""
+        segment, begin, end = self._segments[k], self.lam[k], self.lam[k + 1]
+        low, high = sorted((self._size_on(k, begin), self._size_on(k, end)))
         slope = float(self._sides_on(k) @ segment.v)
-        lam = segment.anchor + (size - self._size_on(k, segment.anchor)) / slope if slope else self.lam[k]
-        return float(np.clip(lam, self.lam[k + 1], self.lam[k]))
+        is_flat = high - low <= SAME_SIZE * float(self.family.w.sum())
+        if slope == 0.0 or (is_flat and not low <= size <= high):
+            return float(end)
+        lam = segment.anchor + (size - self._size_on(k, segment.anchor)) / slope
+        return float(np.clip(lam, end, begin))
 
     def _nu_too_large(self, nu: float, largest: float) -> str:
         weight = self.points.weight

@@ -9,10 +9,7 @@ import numpy as np
 
 from zerogap.compiled import inline, jit
 from zerogap.precision import add_product
-
-# Rows are combined four at a time, so that the sum is read and written once for the four, and in stretches of the sum that
-# stay in the fastest cache.
-COLUMN_BLOCK = 1024
+from zerogap.row_sums import COLUMN_BLOCK, combine
 
 
 @jit
@@ -20,7 +17,7 @@ def weighted_rows(K, E, x):
     """Return x'K[E] without gathering the rows."""
     out = np.zeros(K.shape[1])
     for begin in range(0, out.size, COLUMN_BLOCK):
-        _combine(K, E, x, begin, out[begin : begin + COLUMN_BLOCK])
+        combine(K, E, x, begin, out[begin : begin + COLUMN_BLOCK])
     return out
 
 
@@ -72,25 +69,10 @@ def change_lines(K, E, i, d, d0, du, dv, p, q):
         r, row, a, b = rate[: end - begin], K[i, begin:end], p[begin:end], q[begin:end]
         for k in range(r.size):
             r[k] = row[k] + d0
-        _combine(K, E, d, begin, r)
+        combine(K, E, d, begin, r)
         for k in range(r.size):
             a[k] += du * r[k]
             b[k] += dv * r[k]
-
-
-@inline
-def _combine(K, E, x, begin, out):
-    """Add x'K[E, begin:] to a stretch of a sum; E may be longer than x."""
-    end, whole = begin + out.size, x.size - x.size % 4
-    for k in range(0, whole, 4):
-        r0, r1, r2, r3 = K[E[k], begin:end], K[E[k + 1], begin:end], K[E[k + 2], begin:end], K[E[k + 3], begin:end]
-        x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
-        for i in range(out.size):
-            out[i] += (x0 * r0[i] + x1 * r1[i]) + (x2 * r2[i] + x3 * r3[i])
-    for k in range(whole, x.size):
-        row, a = K[E[k], begin:end], x[k]
-        for i in range(out.size):
-            out[i] += a * row[i]
 
 
 @inline

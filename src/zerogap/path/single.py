@@ -176,6 +176,11 @@ class SingleEngine(Engine):
         sets.choose_sides(self.lam, F)
         return sets.y * (F - sets.margins(self.lam))
 
+    def be_exact_until(self, lam: float) -> None:
+        """Let lines be exact at every event down to lam."""
+        self.lines.exact_until = lam
+        self.lines.invalidate()
+
     def signed_status(self) -> np.ndarray:
         """Return the set of every point, negative on a side that is not its own."""
         return self.sets.signed
@@ -201,8 +206,11 @@ class SingleEngine(Engine):
             most = min(max_events, REFRESH_EVERY - self.counts.events % REFRESH_EVERY)
             if self.lines.is_stale and not self.family.is_hinge:  # else the compiled loop solves for them
                 self._renew(lam_end)
+            if self.lam > self.lines.exact_until:
+                self.lines.invalidate()
             # Where lines have to be exact at every event, each is a step of its own.
-            made = None if self.lines.is_fine else self._pass_ordinary(lam_end, most)
+            elif not self.lines.is_fine:
+                made = self._pass_ordinary(lam_end, most)
         if made is not None:
             return made
         self._is_special = False
@@ -218,7 +226,7 @@ class SingleEngine(Engine):
         made, self.lam, self._is_special = self.lines.pass_ordinary(self.lam, lam_end, max_events)
         if made is not None:
             self.counts.events += made.n_segments
-            largest = int(np.diff(made.edges).max()) - self.n_hidden
+            largest = int((made.edges[1:] - made.edges[:-1]).max()) - self.n_hidden
             self.counts.largest_elbow = max(self.counts.largest_elbow, largest)
             self._passed = made.segment(made.n_segments - 1)
             self._refresh()

@@ -68,18 +68,19 @@ def plot_cv(model: "PathCV", grid: Any = None, *, ax: Any = None) -> Any:
         The drawing.
     """
     chosen, names = model.cv_curve_, candidate_names(model)
+    is_best = model._as_fitted("selection") == "best"
     values = curves.checked_grid(grid, chosen.mean)
     ax = look.new_axes(WIDTH) if ax is None else ax
     own = f"{names[model.best_index_]},\n" if names[model.best_index_] else ""
     _draw_mean(ax, chosen, f"{own}mean over {count(chosen.n_folds, 'fold')}")
     ax.plot(
         [model.C_], [model.best_score_], "D", markersize=7, color=look.ink(ax), zorder=5,
-        label=f"chosen: C = {number(model.C_)}" + (",\nby one standard error" if model.selection == "one_se" else ""),
+        label=f"chosen: C = {number(model.C_)}" + ("" if is_best else ",\nby one standard error"),
     )  # fmt: skip
-    if model.selection == "one_se":
+    if not is_best:
         _draw_limit(ax, chosen)
     of = " with the same kernel" if len(names) > 1 else ""
-    curves.finish(ax, chosen.mean, _title(chosen, score_in_words(model._scoring_name)), values, of, "\n")
+    curves.finish(ax, chosen.mean, _title(chosen, score_in_words(model._as_fitted("_scoring"))), values, of, "\n")
     others = [k for k in range(len(names)) if k != model.best_index_]
     for k, style in zip(others, look.line_styles(ax, len(others), look.other_colours(ax)), strict=True):
         name = names[k] if len(others) <= MOST_NAMED else ""
