@@ -83,7 +83,19 @@ def test_many_short_ones_are_a_long_one(sent):
 def test_processes_that_are_there_are_used(sent):
     workers._started.use()
     search(0.01)
-    assert sent == list(range(2, 40))
+    assert sent == list(range(1, 40))
+
+
+def test_processes_that_are_there_have_all_long_tasks(sent):
+    workers._started.use()
+    search(1.0, fold=Fold(1, 1, np.arange(workers.WORTH_THREADS), np.arange(1)))
+    assert sent == list(range(40))
+
+
+def test_a_moment_of_work_is_not_worth_processes_that_are_there(sent):
+    workers._started.use()
+    search(0.001)
+    assert sent == []
 
 
 def test_one_that_grows_longer_is_handed_over_later(sent):

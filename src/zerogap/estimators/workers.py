@@ -49,8 +49,12 @@ class _Started:
         """
         if os.getpid() != self._process:
             return False
-        are_there = time.monotonic() - self._last_used < KEPT
-        return seconds > WORTH_WORKERS if are_there else self._searched + seconds > WORTH_STARTING
+        return seconds > WORTH_WORKERS if self.are_there else self._searched + seconds > WORTH_STARTING
+
+    @property
+    def are_there(self) -> bool:
+        """Whether they run already, for this process."""
+        return os.getpid() == self._process and time.monotonic() - self._last_used < KEPT
 
     def use(self) -> None:
         """Note that they are at work."""
@@ -95,18 +99,24 @@ def _results(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[
 
 def _where_it_pays(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iterator[FoldPath]:
     """Run tasks in this process, a few at first, and the rest in others as soon as it is long enough."""
-    yield tasks[0].on(rows)  # it may have code to load, and tells nothing of the others
-    tasks, size = tasks[1:], 1
+    if _started.are_there and max(task.fold.train.size for task in tasks) >= WORTH_THREADS and _can_be_sent(tasks[0]):
+        yield from _in_processes_or_here(tasks, rows, n_jobs)
+        return
+    first = tasks[0].on(rows)
+    yield first
+    # It may have code to load.  Then it tells of the others that they take less: enough, where processes are there.
+    tasks, size, seconds = tasks[1:], 1, first.seconds if _started.are_there else 0.0
     while tasks:
+        if _started.pay(len(tasks) * seconds) and _can_be_sent(tasks[0]):
+            yield from _in_processes_or_here(tasks, rows, n_jobs)
+            return
         some, tasks = tasks[:size], tasks[size:]
         seconds = 0.0
         for found in _here(some, rows, n_jobs):
             seconds += found.seconds
             yield found
         _started.note(seconds)
-        if tasks and _started.pay(len(tasks) * seconds / len(some)) and _can_be_sent(tasks[0]):
-            yield from _in_processes_or_here(tasks, rows, n_jobs)
-            return
+        seconds /= len(some)
         size *= 2
 
 
@@ -145,7 +155,9 @@ def _in_processes(tasks: Sequence[Task], rows: Rows, n_jobs: int | None) -> Iter
     options: dict[str, Any] = {"return_as": "generator"} if is_lazy else {}
     config, told = get_config(), dict[Any, int]()
     try:
-        for found, said in Parallel(n_jobs=n_jobs, **options)(delayed(_work)(config, task, *rows) for task in tasks):
+        # One by one: joblib would send short tasks together, and at the end of a search one process waits for the other.
+        parallel = Parallel(n_jobs=n_jobs, batch_size=1, **options)
+        for found, said in parallel(delayed(_work)(config, task, *rows) for task in tasks):
             if isinstance(backend, BACKENDS["loky"]):
                 _started.use()
             for message, category, file, line in said:
