@@ -1,5 +1,6 @@
 """Slow, obvious versions of what the package computes, as oracles."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,9 @@ from zerogap import DualProblem, Path, Solution, Status
 UNIT = 2.0**-53  # unit roundoff
 
 
+@functools.cache
 def from_python(helper: Any) -> Callable[..., Any]:
-    """A helper of compiled functions, so that a test can call it."""
+    """A helper of compiled functions, so that a test can call it; compiled once."""
     return njit(error_model="numpy")(helper.py_func)
 
 

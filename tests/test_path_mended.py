@@ -1,5 +1,6 @@
 """What the proof finds less exact than promised is followed again, with lines that are exact at every event."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -36,7 +37,8 @@ def test_lines_that_have_lost_digits_are_followed_again(kind, monkeypatch):
     with_rounding(monkeypatch, 1e-6)
     with monkeypatch.context() as left:
         left.setattr(following, "MOST_MENDED", 0)
-        seeds = [seed for seed in range(20) if followed(kind, seed)[0].largest_gap_ > 1e-9]
+        some = (seed for seed in range(20) if followed(kind, seed)[0].largest_gap_ > 1e-9)
+        seeds = list(itertools.islice(some, 3))
     assert seeds
     for seed in seeds:
         path, rng = followed(kind, seed)
