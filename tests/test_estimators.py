@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn.svm
+from conftest import points
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, make_moons
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -587,3 +588,28 @@ def test_a_warning_counts_pairs_of_classes_where_there_are_several():
         SVC(max_iter=1, tol=1e-9).fit(X, y)
     with pytest.warns(ConvergenceWarning, match=r"SVC stopped after 1 steps"):
         SVC(max_iter=1, tol=1e-9).fit(X[50:], y[50:])
+
+
+@pytest.mark.parametrize("kind", ["int64", "float64", "bool"])
+def test_plain_arrays_are_taken_as_scikit_learn_checks_them(kind):
+    X, y, _ = points("plain")
+    y = (y > 0).astype(kind)
+    model = SVC().fit(pd.DataFrame(X, columns=list("abc")), y)
+    assert model.feature_names_in_.size == X.shape[1]
+    model.fit(X, y)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.n_features_in_ == X.shape[1]
+    other = SVC().fit(X.tolist(), y.tolist())
+    np.testing.assert_array_equal(model.dual_coef_, other.dual_coef_)
+    assert not np.shares_memory(model._training.rows.X, X)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_plain_arrays_with_what_is_no_number_are_refused(value):
+    X, y, t = points("plain")
+    with pytest.raises(ValueError, match="contains"):
+        SVC().fit(np.where(np.arange(X.size).reshape(X.shape) == 3, value, X), y)
+    with pytest.raises(ValueError, match="contains"):
+        SVR().fit(X, np.where(np.arange(t.size) == 3, value, t))
+    with pytest.raises(ValueError, match="inconsistent"):
+        SVC().fit(X, y[1:])

@@ -406,3 +406,37 @@ def test_arrays_of_another_length_are_refused(name):
     for value in (1.0, np.zeros(3)):
         with pytest.raises(ValueError, match=rf"{name} must hold one number for each of the 4 points; got shape"):
             DualProblem(Gram(np.arange(4.0)[:, None]), **(fields | {name: value}))
+
+
+# Margins that are made longer.
+
+
+def test_no_margin_is_short_of_one_once_it_is_stretched(fit_intercept):
+    X, y, _ = points("plain")
+    problem = DualProblem.hinge(Gram(X, gamma=1.0), y, 1e4, fit_intercept=fit_intercept)
+    beta = solve(problem, "smo", stop=RelativeGap(1e-2)).beta
+    r = problem.residual(beta)
+    assert (y * (r - problem.best_bias(r))).max() > 0.0
+    longer = problem.stretched(beta, r, 1e-3 * 1e4 * np.count_nonzero(beta))
+    factor = float(np.abs(longer).sum() / np.abs(beta).sum())
+    np.testing.assert_allclose(longer, factor * beta, rtol=1e-14)
+    margins = factor * y * (y - r + problem.best_bias(r))
+    # Rounding takes from the least margin 1e-3 at least, or more where it is uneven: it is longer by so much, times the factor.
+    assert margins.min() >= 1.0 + 1e-3 * (1.0 - 1e-9) * factor
+    assert problem.certify(problem.restore_sum(longer.copy())).primal > 0.0
+
+
+def test_what_has_no_margins_or_no_room_is_not_stretched():
+    X, y, t = points("plain")
+    gram = Gram(X, gamma=1.0)
+    for problem in (
+        DualProblem.hinge(gram, y, 0.01),  # every coefficient is at its bound
+        DualProblem.squared_hinge(gram, y, 1e4),
+        DualProblem.hard_margin(gram, y),
+        DualProblem.epsilon_insensitive(gram, t, 1e4, 0.1),
+        DualProblem.one_class(gram, 0.5),
+    ):
+        beta = solve(problem).beta
+        assert problem.stretched(beta, problem.residual(beta), 1e-9) is None
+    zero = np.zeros(y.size)
+    assert DualProblem.hinge(gram, y, 1.0).stretched(zero, y, 1e-9) is None

@@ -73,6 +73,21 @@ def test_it_is_the_optimum(seed):
     assert exact.dual - 1e-6 * exact.dual <= told.dual <= exact.dual + 1e-11 * exact.dual
 
 
+@pytest.mark.parametrize(("tol", "has_bias"), [(1e-4, True), (1e-4, False), (1e-9, True)])
+def test_a_large_cap_does_not_keep_a_problem_from_its_proof(tol, has_bias):
+    """Margins are made longer: what rounding takes from them, or pairs have left, no longer costs the cap times it."""
+    X, y, weight = drawn(1)
+    gram = Gram(X, RBF(10.0))
+    beta, told = solved(gram, y, 1e7 * weight, has_bias=has_bias, tol=tol)
+    problem = DualProblem.hinge(gram, y, 1e7, sample_weight=weight, fit_intercept=has_bias)
+    residual = problem.residual(beta)
+    assert (y * (residual - told.bias)).max() < 0.0
+    assert told.sum_residual == problem.excess(beta)
+    known, exact = problem.certify(beta), solve(problem, stop=RelativeGap(1e-12)).certificate
+    assert known.relative_gap <= tol
+    assert exact.dual - tol * exact.primal <= told.dual <= exact.primal + exact.rounding
+
+
 def test_what_is_short_of_the_tolerance_goes_on_from_there():
     X, y = load_iris(return_X_y=True)
     model = SVC(C=1e4, tol=1e-11).fit(X, y)

@@ -23,6 +23,7 @@ from zerogap import (
     run,
     solve,
 )
+from zerogap.kernels import RBF, UNIT
 from zerogap.limits import heard
 from zerogap.solvers import SMO, Info, smo
 from zerogap.solvers.smo import _sample, restrict
@@ -559,3 +560,19 @@ def test_bad_arguments_are_refused_with_advice(plain):
         solve(problem, max_steps=-3)
     with pytest.raises(ValueError, match="max_time"):
         solve(problem, max_time=-1.0)
+
+
+@pytest.mark.parametrize("solver", ["auto", "smo"])
+def test_no_kernel_value_is_computed_again_where_margins_can_be_longer(solver, monkeypatch):
+    """At C = 1e6 what rounding takes from a margin costs a million times that, but not on the other side of it."""
+    X, y, _ = points("plain")
+    problem = DualProblem.hinge(Gram(X, gamma=10.0), y, 1e6)
+    monkeypatch.setattr(RBF, "precisely", None)  # no call of it
+    solution = solve(problem, solver, stop=RelativeGap(1e-10))
+    assert solution.status is Status.CONVERGED
+    z = solution.problem.residual(solution.beta) - solution.bias
+    assert (y * z).max() < 0.0
+    assert abs(problem.excess(solution.beta)) <= 2.0 * UNIT * np.abs(solution.beta).sum()
+    known = problem.certify(solution.beta)
+    assert known.relative_gap <= 1e-10
+    assert solution.certificate.gap <= known.gap + known.rounding

@@ -446,6 +446,42 @@ class DualProblem(Formulations):
             r = self._plain_residual(beta, residual, drift)
             return self._certificate(beta, self._precise_residual(beta, r, from_data) if precisely else r)
 
+    def stretched(self, beta: np.ndarray, residual: np.ndarray, rounding: float) -> np.ndarray | None:
+        """Return beta times a little more than one, so that no margin is short of one; None where a bound is in the way.
+
+        A margin that is short of one, or that rounding may have made so, costs the cap times it.  One that is longer costs the
+        coefficient times what it is longer: far less where C is large and coefficients are small.
+
+        Parameters
+        ----------
+        beta : array of shape (n,)
+            Signed coefficients of a feasible point.
+        residual : array of shape (n,)
+            ``residual(beta)``.
+        rounding : float
+            What rounding costs now: it makes margins of support vectors shorter by this over the sum of their caps.
+
+        Returns
+        -------
+        array of shape (n,) or None
+            Coefficients in the box; their sum is zero but for rounding.
+        """
+        support = np.flatnonzero(beta)
+        if not (self._has_margins and support.size):
+            return None
+        error = self._product_error(beta)[support]
+        uneven = float(error.max() / error.mean())
+        short = uneven * rounding / float((self.upper - self.lower)[support].sum())
+        short += float((self.target * (residual - self.best_bias(residual))).max())
+        longer = beta * (1.0 + short / (1.0 - short)) if short < 0.5 else np.full(beta.size, np.inf)
+        return longer if ((self.lower <= longer) & (longer <= self.upper)).all() else None
+
+    @cached_property
+    def _has_margins(self) -> bool:
+        """Whether it is the 1-norm soft margin of two classes."""
+        is_class = bool((np.sign(self.lower + self.upper) == self.target).all())
+        return is_class and not (self.eps or self.total or self.has_ridge or self.is_hard)
+
     def estimate(self, beta: np.ndarray, residual: np.ndarray, rounding: float = 0.0) -> Certificate:
         """Return the certificate that follows from a solver's running arrays: to see how far a run has come.
 

@@ -221,11 +221,13 @@ class SolverRun:
 
     def _refresh(self) -> None:
         """Let no rounding error of the solver's running arrays into what follows."""
-        beta = self.problem.restore_sum(self.state.beta.copy())
-        try:
-            residual = self.problem.residual(beta)
-        except Exceeded:  # both stay as they are, in step with each other
-            return
+        with suppress(Exceeded):  # both arrays stay as they are, in step with each other
+            self._move_to(self.state.beta.copy())
+
+    def _move_to(self, beta: np.ndarray) -> None:
+        """Go to a point, with the right sum and the residual from the data."""
+        beta = self.problem.restore_sum(beta)
+        residual = self.problem.residual(beta)
         self.state.beta[:], self.state.residual[:] = beta, residual
         self.is_fresh, self.refreshed_at = True, self.steps
         self.largest, self.told = self._sizes()
@@ -252,15 +254,32 @@ class SolverRun:
         if is_cut and not self._can_be_expensive:  # how far the residual is off is not known
             raise Exceeded
         drift = self.drift = self._drift() if is_cut else 0.0
-        self.now = self.problem.certify(self.state.beta, self.state.residual, drift=drift)
+        self._appraise(drift)
         for from_data in (False, True):  # a sum of kernel values as they are is cheap, and often precise enough
             if self._is_met() or not (self._is_met(rounding=0.0) or (is_last and self.now.rounding > self.now.gap)):
                 break
             with suppress(Exceeded):
-                self.now = self.problem.certify(
-                    self.state.beta, self.state.residual, precisely=True, from_data=from_data, drift=drift
-                )
+                self._appraise(drift, precisely=True, from_data=from_data)
         self.rounding, self.is_certified = self.now.rounding, True
+
+    def _appraise(self, drift: float, **digits: bool) -> None:
+        """Certify with so many digits; where rounding alone is in the way, once more with margins that are longer."""
+        self.now = self.problem.certify(self.state.beta, self.state.residual, drift=drift, **digits)
+        if self.is_fresh and self._is_met(rounding=0.0) and not self._is_met() and self._stretch():
+            self.now = self.problem.certify(self.state.beta, self.state.residual, **digits)
+
+    def _stretch(self) -> bool:
+        """Make margins longer by what rounding may have taken from them, if the rule can be met then; return whether so."""
+        beta, longer = self.state.beta, self.problem.stretched(self.state.beta, self.state.residual, self.now.rounding)
+        if longer is None:
+            return False
+        # No margin is short of one then: they cost what they are longer than one now, what they are stretched by, and about
+        # as much again for rounding.
+        gap = 2.0 * float(np.abs(longer - beta).sum()) - float(beta @ self.state.residual)
+        if not self._is_met(gap=gap, rounding=0.0):
+            return False
+        self._move_to(longer)
+        return True
 
     def _agrees(self) -> bool:
         """Whether the residual of some points is what the data say, but for what the solver has told."""

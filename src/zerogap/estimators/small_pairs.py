@@ -221,19 +221,42 @@ def _solve(problem, part, tol, beta):
         most = MOST_PAIRS * m - moved
         _, count, _, _ = descend(problem, point, cache, problem.kernel_diagonal, zero, second_order, most, violation)
         moved += count
-        if not problem.has_fixed_bias:
-            excess = _restore_sum(beta, lower, upper)
-        _set_residual(part.K, beta, target, residual)
-        error = product_error(beta, part.magnitude, part.relative, part.absolute, part.operations)
-        for i in range(m):
-            error[i] += 2.0 * UNIT * abs(residual[i])
-        if not problem.has_fixed_bias:
-            bias = crossing(residual, drops, top, rounding)
-        sums = measured(beta, target, residual, zero, error, lower, upper, problem.ridge, 0.0, bias)
-        off, wanted = sums.gap_error + sums.dual_error, tol * (sums.dual + sums.gap)
-        if not sums.gap + off > wanted or off > 0.5 * wanted or count == 0 or moved >= MOST_PAIRS * m:
+        for is_stretched in range(2):
+            if not problem.has_fixed_bias:
+                excess = _restore_sum(beta, lower, upper)
+            _set_residual(part.K, beta, target, residual)
+            error = product_error(beta, part.magnitude, part.relative, part.absolute, part.operations)
+            for i in range(m):
+                error[i] += 2.0 * UNIT * abs(residual[i])
+            if not problem.has_fixed_bias:
+                bias = crossing(residual, drops, top, rounding)
+            sums = measured(beta, target, residual, zero, error, lower, upper, problem.ridge, 0.0, bias)
+            off, wanted = sums.gap_error + sums.dual_error, tol * (sums.dual + sums.gap)
+            is_met = not sums.gap + off > wanted
+            factor, gap, left = _longer(beta, target, residual, bias, error, lower, upper)
+            if is_met or is_stretched or gap > wanted:
+                break
+            for i in range(m):
+                beta[i] *= factor
+        if is_met or min(off, left) > 0.5 * wanted or count == 0 or moved >= MOST_PAIRS * m:
             return moved, bias, excess, sums
-        violation *= NEARER * wanted / sums.gap
+        violation *= NEARER * wanted / min(sums.gap, gap)
+
+
+@inline
+def _longer(beta, target, residual, bias, error, lower, upper):
+    """Return what to multiply coefficients with so that all margins are longer than one for certain, see ``stretched``; about
+    the gap that this gives, and what of it is rounding; infinity if a bound is in the way."""
+    short, most, size, room = -HUGE, 0.0, 0.0, HUGE
+    for i in range(beta.size):
+        short, most = max(short, target[i] * (residual[i] - bias)), max(most, error[i])
+        size += abs(beta[i])
+        if beta[i] != 0.0:
+            room = min(room, (upper[i] - lower[i]) / abs(beta[i]))
+    factor = 1.0 + (short + most) / (1.0 - short - most) if short + most < 0.5 else HUGE
+    if not 1.0 < factor < room:
+        return 1.0, np.inf, np.inf
+    return factor, 2.0 * (factor - 1.0) * size, 2.0 * most * size
 
 
 @inline
