@@ -201,11 +201,11 @@ def test_what_a_score_lacks_is_told_in_what_can_be_typed(run, tmp_path):
 
 
 def test_a_choice_at_the_end_of_the_range_is_told(run):
-    said = "the best C reaches an end of the range: beyond it the score may be better still; "
+    said = "the best interval reaches an end of the range, and beyond it C may be better or just as good: "
     options = ("--gamma", "1", "--cv", "3", "--no-peer")
     low = run("tune", "data.csv", "--C-min", "1e-4", "--C-max", "1e-3", *options)[1]  # as if every C were the same
-    assert said + "lower --C-min, now 0.0001\n" in low
-    assert said + "raise --C-max, now 0.001\n" in low
+    assert said + "lower --C-min (0.0001) to see\n" in low
+    assert said + "raise --C-max (0.001) to see\n" in low
     assert said not in run("tune", "data.csv", "--C-min", "0.01", "--C-max", "1e3", *options)[1]
 
 

@@ -486,6 +486,8 @@ def test_set_params_changes_the_next_search_and_not_what_this_one_tells(cancer):
     assert model._result_html() == page
     assert repr(model).endswith(said)
     assert "scoring='f1'" in repr(model)
+    assert ", fitted as SVCPathCV(C_max=1.0, cv=3, gamma=[0.001, 0.01]): C=" in repr(model)
+    assert model.score(X, y) == model.best_estimator_.score(X, y)  # not by F1
     np.testing.assert_array_equal(model.predict(X), model.best_estimator_.predict(X))
     with_transformer = SVCPathCV(C_max=1.0, cv=3, transformer=StandardScaler()).fit(X, y)
     found = with_transformer.predict(X)

@@ -5,9 +5,17 @@ import pandas as pd
 import pytest
 import sklearn.svm
 from searches import cancer_points  # noqa: F401
-from sklearn.datasets import load_iris, make_classification
+from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import f1_score, make_scorer, matthews_corrcoef
+from sklearn.metrics import (
+    average_precision_score,
+    f1_score,
+    hamming_loss,
+    make_scorer,
+    matthews_corrcoef,
+    roc_auc_score,
+    zero_one_loss,
+)
 from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold, cross_val_score
 from sklearn.preprocessing import StandardScaler
 
@@ -142,9 +150,53 @@ def test_a_curve_ends_where_its_paths_do(cancer):
 
 def test_a_choice_at_the_end_of_the_range_is_told(cancer):
     model = SVCPathCV(C_max=0.02, cv=3).fit(*cancer)
-    assert " at the end of the range" in model.in_words()
-    model._asked["selection"], model.C_ = "one_se", 0.015  # smaller than the best, which is what the end may cut off
-    assert "C=0.015 (the best at the end of the range), accuracy" in model.in_words()
+    assert "C=0.01414 (every C is as good), accuracy" in model.in_words()
+    for intervals, C, selection, said in (
+        ([(0.01, 0.02)], 0.015, "best", " (every C is as good)"),
+        ([(0.01, 0.012)], 0.011, "best", " (best from C_min to 0.012)"),
+        ([(0.018, 0.02)], 0.015, "one_se", " (the best from 0.018 to C_max)"),
+        ([(0.012, 0.016), (0.018, 0.02)], 0.014, "best", " (as good from 0.018 to C_max)"),
+        ([(0.02, 0.02)], 0.02, "best", " (best at C_max)"),
+        ([(0.01, 0.01)], 0.01, "best", " (best at C_min)"),
+        ([(0.012, 0.016)], 0.014, "best", ""),
+    ):
+        model._asked["selection"], model.C_, model.best_intervals_ = selection, C, intervals
+        assert f"C={C:g}{said}, accuracy" in model.in_words()
+
+
+@pytest.mark.parametrize("scoring", [zero_one_loss, hamming_loss])
+def test_a_loss_is_not_maximised(cancer, scoring):
+    with pytest.raises(ValueError, match=rf"make_scorer\({scoring.__name__}, greater_is_better=False\)"):
+        SVCPathCV(scoring=scoring).fit(*cancer)
+    given = make_scorer(scoring, greater_is_better=False)
+    losses = [
+        1.0 - SVCPathCV(cv=3, C_max=1.0).fit(*cancer).best_score_,
+        -SVCPathCV(scoring=given, cv=3, C_max=1.0).fit(*cancer).best_score_,
+    ]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-12)
+
+
+def test_a_score_of_values_is_asked_for_by_its_name(cancer):
+    for scoring in (roc_auc_score, average_precision_score):
+        with pytest.raises(ValueError, match="in place of decision values"):
+            SVCPathCV(scoring=scoring).fit(*cancer)
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class")  # scikit-learn's, of the folds
+def test_a_class_of_one_row_and_numbers_that_are_no_classes_are_told():
+    X, y = load_iris(return_X_y=True)
+    y[0] = 3
+    with pytest.raises(ValueError, match=r"class 3, and no training point\. It has one row in all"):
+        SVCPathCV().fit(X, y)
+    with pytest.raises(ValueError, match="numbers are no classes, SVRPathCV is what you want"):
+        SVCPathCV().fit(*load_diabetes(return_X_y=True))
+
+
+def test_an_error_in_a_fold_names_the_search():
+    X, y = load_iris(return_X_y=True)
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="SVCPathCV does not accept missing values"):
+        SVCPathCV(transformer=StandardScaler()).fit(X, y)
 
 
 def test_a_gap_is_checked_before_any_fold_and_gamma_may_be_an_array_of_none(cancer):

@@ -349,7 +349,9 @@ def _show(report: Report, options: argparse.Namespace, model: Any, points: int, 
     )
     report.say(f"\nchosen: C = {number(C)}{_others(model)}{rule}")
     for end in _ends_reached(options, model):
-        report.say(f"the best C reaches an end of the range: beyond it the score may be better still; {end}")
+        report.say(
+            f"the best interval reaches an end of the range, and beyond it C may be better or just as good: {end} to see"
+        )
     report.say(f"fitted to all {count(points, 'point')}; certified gap {machine.duality_gap_:.1e}")
 
 
@@ -358,7 +360,7 @@ def _ends_reached(options: argparse.Namespace, model: Any) -> list[str]:
     found = model.cv_curve_.best_intervals
     least = min(low for low, _ in found) <= options.C_min
     most = max(high for _, high in found) >= options.C_max
-    return [f"lower --C-min, now {options.C_min:g}"] * least + [f"raise --C-max, now {options.C_max:g}"] * most
+    return [f"lower --C-min ({options.C_min:g})"] * least + [f"raise --C-max ({options.C_max:g})"] * most
 
 
 def _others(model: Any) -> str:

@@ -77,7 +77,9 @@ class Task(NamedTuple):
         try:
             model, curve, scoring = self._followed(rows)
         except ValueError as error:
-            raise ValueError(f"{self.fold}: {error}") from error
+            # Users know of the search, and not of what follows the path of a fold.
+            said = str(error).replace(type(self.model).__name__, type(self.model).__name__.removeprefix("Fold") + "CV")
+            raise ValueError(f"{self.fold}: {said}") from error
         except Exception as error:  # of a user's function, as a rule, whose message is not ours to change
             error.add_note(f"In {str(self.fold).lower()}, {self.model.kernel!r}, gamma={self.model.gamma!r}.")
             raise

@@ -30,6 +30,7 @@ from zerogap.path.checks import check_gap, check_limits, check_range
 from zerogap.path.pairwise import CACHE
 from zerogap.wording import count, number, score_in_words
 
+REPR_LENGTH = 700  # characters, as scikit-learn has it
 SELECTIONS = ("best", "one_se")
 MEMBERS = 5  # rows a class, on average: with fewer y is hardly one of classes
 INEXACT = 1e-6  # a relative gap that an exact path has nowhere, whatever rounding does to kernel values
@@ -116,7 +117,10 @@ class PathCV(KernelMachine):
         self._take(candidates, folds, found)
         self._choose(candidates)
         self._refit(rows)
-        self._asked = {name: getattr(self, name) for name in ("C_min", "C_max", "selection", "_scoring", "_lists")}
+        self._asked = {
+            name: getattr(self, name) for name in ("C_min", "C_max", "selection", "scoring", "_scoring", "_lists")
+        }
+        self._asked["parameters"] = super().__repr__(REPR_LENGTH)
         return self
 
     def _check_cv_options(self) -> list[Candidate]:
@@ -433,21 +437,30 @@ class PathCV(KernelMachine):
         kernel = "" if len(self._tried) == 1 else f", {self._kernel_in_words()}"
         error = "" if self.n_splits_ == 1 else f" ± {number(self.best_std_error_, 2)}"
         folds = count(self.n_splits_, "fold")
-        end = "" if self._ends_well else " at the end of the range"
-        if end and self._as_fitted("selection") == "one_se" and self._as_fitted("C_min") < self.C_:
-            end = " (the best at the end of the range)"
         score = f"{self._as_fitted('_scoring')} {number(self.best_score_)}{error}"
-        return f"C={number(self.C_)}{end}{kernel}, {score} over {folds}"
+        return f"C={number(self.C_)}{self._end_in_words()}{kernel}, {score} over {folds}"
 
-    @property
-    def _ends_well(self) -> bool:
-        """Whether no C beyond the range could be better, for all that is known: the best interval lies within it."""
+    def _end_in_words(self) -> str:
+        """Return which C are best up to an end of the range, if any are: beyond it they may be as good, or better still."""
         least, most = map(self._as_fitted, ("C_min", "C_max"))
-        return all(least < low and high < most for low, high in self.best_intervals_)
+        at_ends = [(low, high) for low, high in self.best_intervals_ if low <= least or high >= most]
+        if not at_ends:
+            return ""
+        low, high = next((one for one in at_ends if one[0] <= self.C_ <= one[1]), at_ends[-1])
+        if low <= least and high >= most:
+            return " (every C is as good)"
+        begin, end = "C_min" if low <= least else number(low), "C_max" if high >= most else number(high)
+        words = f"at {end if high >= most else begin}" if low == high else f"from {begin} to {end}"
+        if low <= self.C_ <= high:
+            return f" (best {words})"
+        return f" (as good {words})" if self._as_fitted("selection") == "best" else f" (the best {words})"
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        asked = super().__repr__(N_CHAR_MAX)
-        return f"{asked}: {self.in_words()}" if hasattr(self, "best_estimator_") else asked
+    def __repr__(self, N_CHAR_MAX: int = REPR_LENGTH) -> str:
+        now = super().__repr__(N_CHAR_MAX)
+        if not hasattr(self, "best_estimator_"):
+            return now
+        fitted = self.__dict__.get("_asked", {}).get("parameters", now)  # models of older versions do not have it
+        return f"{now}: {self.in_words()}" if now == fitted else f"{now}, fitted as {fitted}: {self.in_words()}"
 
     def _repr_html_inner(self) -> str:
         return self._result_html() + super()._repr_html_inner()

@@ -181,6 +181,7 @@ def as_scorer(scoring: Any) -> Any:
         return get_scorer(scoring)
     if hasattr(scoring, "_score_func"):
         return scoring
+    _refuse_misread(scoring)
     if not callable(scoring):
         raise TypeError(
             "scoring must be a name of scikit-learn's, such as 'f1_macro', a scorer by make_scorer, or a function of true and "
@@ -199,6 +200,21 @@ def as_scorer(scoring: Any) -> Any:
             "of (y_true, y_pred), or what make_scorer makes of one: a scorer of (estimator, X, y) may ask for anything."
         )
     return make_scorer(scoring)
+
+
+def _refuse_misread(scoring: Any) -> None:
+    """Refuse functions of scikit-learn's whose largest value is no best one, or which compare labels as if they were values."""
+    name = str(getattr(scoring, "__name__", ""))
+    if name.endswith(("_loss", "_error")):
+        raise ValueError(
+            f"scoring={name} is a loss, by its name: the smaller, the better, and the largest score is taken for the best. Use "
+            f"make_scorer({name}, greater_is_better=False)."
+        )
+    if scoring in (roc_auc_score, average_precision_score):
+        raise ValueError(
+            f"scoring={name}, as a function, would be given predicted labels in place of decision values. Use its name, "
+            f"scoring={name.removesuffix('_score')!r}."
+        )
 
 
 def check_scoring(scoring: Any, classes: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:

@@ -21,6 +21,7 @@ from zerogap.path.data import TwoClasses
 from zerogap.path.following import follow
 from zerogap.path.pairwise import Shared
 
+MANY_CLASSES = 0.1  # of the rows: so many different numbers are hardly classes
 SAMPLES_PER_DECADE = 100  # of C, for scores of decision values: the same in all folds
 
 
@@ -261,9 +262,12 @@ class SVCPathCV(ClassifierMixin, PathCV):
                 raise ValueError(f"{fold} has no test point with a weight above zero. {advice}")
             missing = np.setdiff1d(tested, known)
             if missing.size:
-                raise ValueError(
-                    f"{fold} has test points of class {missing.tolist()[0]!r}, and no training point. {advice}"
-                )
+                label = missing[0]
+                if np.count_nonzero(rows.y == label) == 1:  # no folds can help
+                    advice = "It has one row in all: leave that out, or find more of them."
+                if rows.y.dtype.kind in "iuf" and self.classes_.size > MANY_CLASSES * rows.y.size:
+                    advice += f" If these {self.classes_.size} numbers are no classes, SVRPathCV is what you want."
+                raise ValueError(f"{fold} has test points of class {label.item()!r}, and no training point. {advice}")
 
     def _path_model(self, candidate: Candidate) -> SVCPath:
         degree, coef0 = self._shape_of(candidate.kernel)
@@ -337,10 +341,11 @@ class SVCPathCV(ClassifierMixin, PathCV):
         float
             The score.
         """
-        if self.scoring is None:
+        scoring = self._as_fitted("scoring")
+        if scoring is None:
             return super().score(X, y, sample_weight)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(as_scorer(self.scoring)(self, X, y, **options))
+        return float(as_scorer(scoring)(self, X, y, **options))
 
     @property
     def _scoring(self) -> str:

@@ -282,7 +282,8 @@ class SVRPathCV(RegressorMixin, PathCV):
         float
             The score.
         """
-        if self.scoring is None:
+        scoring = self._as_fitted("scoring")
+        if scoring is None:
             return super().score(X, y, sample_weight)
         options = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(get_scorer(self.scoring)(self, X, y, **options))
+        return float(get_scorer(scoring)(self, X, y, **options))

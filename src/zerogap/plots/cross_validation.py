@@ -79,7 +79,8 @@ def plot_cv(model: "PathCV", grid: Any = None, *, ax: Any = None) -> Any:
     )  # fmt: skip
     if not is_best:
         _draw_limit(ax, chosen)
-    of = " with the same kernel" if len(names) > 1 else ""
+    what = " and ".join(part.split(" = ")[0] for part in names[model.best_index_].split(", "))
+    of = f" with the same {what}" if what else ""
     curves.finish(ax, chosen.mean, _title(chosen, score_in_words(model._as_fitted("_scoring"))), values, of, "\n")
     others = [k for k in range(len(names)) if k != model.best_index_]
     for k, style in zip(others, look.line_styles(ax, len(others), look.other_colours(ax)), strict=True):
