@@ -339,7 +339,9 @@ def _find_near(K, block, points, tube, status, before, behind, kernel_error):
             F_end = before + weighted_rows(K, U, ends[last])
             for j in range(U.size):
                 rounding_end += (U.size + 2.0) * UNIT * points.norm[U[j]] * abs(ends[last, j])
-        _mark_near(block, begin, last, points, tube, status, F, F_end, max(rounding, rounding_end), kernel_error, is_near)
+        _mark_near(
+            block, begin, last, points, tube, status, F, F_end, max(rounding, rounding_end), kernel_error, is_near
+        )
         F, rounding = F_end, rounding_end
     for j in range(U.size):
         is_near[U[j]] = False
