@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from naive import from_python
 from test_cut_anywhere import Clock
 
 from zerogap.compiled import NO_POINT
 from zerogap.path.engine import ELBOW, LEFT, RIGHT, Segment, Transition
-from zerogap.path.events import PointArrays, choose_sides, ratio_test
+from zerogap.path.events import PointArrays, _choose_side, ratio_test
 from zerogap.path.family import Family
 from zerogap.path.one_class import one_class_path
 from zerogap.path.proof import Piece, Proof
@@ -136,7 +137,8 @@ def test_sides_are_chosen_for_points_inside_the_tube_alone():
     for seed in range(50):
         family, lam, points, elbow, candidates = drawn_points("tubes", seed)
         before = points.y.copy()
-        choose_sides(lam, points, candidates, SLOW)
+        for i, p, q in zip(candidates.points, candidates.p, candidates.q, strict=True):
+            from_python(_choose_side)(i, lam, points, p, q, SLOW)
         expected = roots_of(family, lam, points, elbow, candidates)
         for i in range(family.n):
             is_inside = points.status[i] == RIGHT

@@ -359,6 +359,22 @@ def test_points_that_are_not_near_stay_on_their_side(cancer, kernel_error, monke
     assert np.mean(shares) > (0.5 if kernel_error < 1.0 else 0.0)
 
 
+@pytest.mark.parametrize("peak", [2, 6])
+def test_a_point_that_leaves_its_side_and_comes_back_within_a_block_is_near(peak, monkeypatch):
+    """Coefficients go away and come back in one half of a block: at the ends of both halves nothing is to be seen of it."""
+    y, K = np.array([-1.0, 1.0, 1.0, 1.0]), np.array([[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
+    K, lam, b = np.vstack([K, [[1.0, 0.0, 1.0, 0.0], [0.0] * 4]]), np.linspace(1.0, 0.9, 9), np.zeros(9)
+    b[peak - 1 : peak + 2] = 2.5, 5.0, 2.5
+    pieces, seen = [], []
+    for k in range(8):
+        u, v = np.array([-b[k], b[k]]), np.array([b[k] - b[k + 1], b[k + 1] - b[k]]) / (lam[k + 1] - lam[k])
+        pieces.append(Piece(lam[k], lam[k + 1], Segment(np.arange(2), u, v, 3.0, 0.0, lam[k]), []))
+    monkeypatch.setattr(Proof, "_note", lambda self, block, bounds: seen.append(block.points.tolist()))
+    found = Proof(K, Family.hinge(y, np.full(4, 10.0)), np.array([1, 1, 0, 0]), np.zeros(4), kernel_error=1e-15)
+    found.follow(pieces)
+    assert seen == [[0, 1, 2]]  # of the third F is 3 - b, and lam is about one; the last has F = 3
+
+
 def test_a_point_that_is_near_counts_if_it_is_on_the_wrong_side(cancer, monkeypatch):
     path, seen = svm_path(*cancer, C_max=10.0), []
     monkeypatch.setattr(Proof, "_note", lambda self, laid_out, bounds: seen.append((laid_out, bounds)))

@@ -11,13 +11,14 @@ import numpy as np
 from zerogap.compiled import inline, jit
 from zerogap.kernels import UNIT
 from zerogap.path.engine import LEFT, RIGHT
+from zerogap.path.rows import weighted_rows
 from zerogap.path.screening import gather
-from zerogap.precision import NEGLIGIBLE_FACTOR, two_sum
+from zerogap.precision import NEGLIGIBLE_FACTOR, add_product, two_sum
 
 CHUNK = 64  # terms that are summed before they are added to the rest: short sums round less
 SEEN = 0.25  # a jump between two segments of more than this part of the rounding of sums is computed
-SPLIT = 2.0**27 + 1.0  # halves the digits of a number (Veltkamp)
 MORE = 1.0 + 1e-12  # by which a bound is taken larger where its terms are added in another order
+PARTS = 2  # of a block, along which points are seen to stay on their side
 ULP = 8.0 * UNIT  # of a decision value and a margin, once K b is known
 
 
@@ -105,11 +106,14 @@ def lay_out(K, points, tube, status, b, F, lost, stacked):
     side, way, start, stop, ends, jumps, radius, outside = _rows_of(stacked, place, status_own, own, b_own, rounding)
     at_begins, at_ends, bias = np.zeros((count, U.size)), np.zeros((count, U.size)), np.empty((count, 2))
     _add_product_of(ends, inner, at_ends)
+    seen = np.flatnonzero(radius[:, SEEN_JUMP])
+    at_jumps = np.zeros((seen.size, U.size))
+    _add_product_of(jumps[seen], inner, at_jumps)
+    for k in range(seen.size):
+        at_begins[seen[k]] = at_jumps[k]
     for k in range(count):
         lam, end, u0, v0, anchor = stacked.numbers[:, k]
         bias[k, 0], bias[k, 1] = u0 + (lam - anchor) * v0, u0 + (end - anchor) * v0
-        if radius[k, SEEN_JUMP] > 0.0:
-            _add_product_of(jumps[k : k + 1], inner, at_begins[k : k + 1])
         if k > 0:
             for j in range(U.size):
                 at_begins[k, j] += at_ends[k - 1, j]
@@ -127,10 +131,7 @@ def with_near(K, block, points, tube, status, F, lost, kernel_error):
     total, rest = F.copy(), lost.copy()
     add_rows(K, U, block.stop[count - 1], block.b, total, rest)
     before, behind = F + lost, total + rest
-    near = _find_near(
-        block.lam[0], block.end, block.bias, U, block.ends, block.at_ends, block.radius, block.outside, points, tube, status,
-        before, behind, kernel_error,
-    )  # fmt: skip
+    near = _find_near(K, block, points, tube, status, before, behind, kernel_error)
     size = own + near.size
     outer, at_near = np.empty((own, near.size)), np.zeros((count, near.size))
     gather(K, U, near, outer)
@@ -201,24 +202,13 @@ def _roundings(size):
 
 @jit
 def add_rows(K, rows, new, old, total, lost):
-    """Add (new - old)'K[rows] to total + lost, in twice the working precision; written out, so that it vectorises."""
+    """Add (new - old)'K[rows] to total + lost, in twice the working precision."""
     for k in range(rows.size):
         if new[k] == old[k]:
             continue
-        x, x_low = two_sum(new[k], -old[k])
-        wide = SPLIT * x
-        high = wide - (wide - x)
-        low, row = x - high, K[rows[k]]
+        (x, x_low), row = two_sum(new[k], -old[k]), K[rows[k]]
         for i in range(row.size):
-            r, t = row[i], total[i]
-            product, large = r * x, SPLIT * r
-            r_high = large - (large - r)
-            r_low = r - r_high
-            rest = r_low * low - (((product - r_high * high) - r_low * high) - r_high * low)
-            s = t + product
-            part = s - t
-            total[i] = s
-            lost[i] += (rest + ((t - (s - part)) + (product - part))) + x_low * r
+            total[i], lost[i] = add_product(total[i], lost[i] + x_low * row[i], row[i], x)
 
 
 @jit
@@ -334,53 +324,75 @@ def _rows_of(stacked, place, status, own, b, rounding):
 
 
 @inline
-def _find_near(first, end, bias, U, ends, at_ends, radius, outside, points, tube, status, F, F_end, kernel_error):
-    """Return those of the rest that are not surely on their side of the margin in all of a block, at whose end K b = F_end.
+def _find_near(K, block, points, tube, status, before, behind, kernel_error):
+    """Return those of the rest that are not surely on their side of the margin in all of a block, at whose ends K b is given.
+
+    They are looked at on a few parts of it: the shorter a part, the straighter are the ways along it.
+    """
+    U, ends, count = block.points, block.ends, len(block.ends)
+    is_near, n_parts = np.zeros(before.size, dtype=np.bool_), min(PARTS, count)
+    F, rounding = before, 0.0  # of K b, for a norm of one
+    for part in range(n_parts):
+        begin, last = part * count // n_parts, (part + 1) * count // n_parts - 1
+        F_end, rounding_end = behind, 0.0
+        if part < n_parts - 1:
+            F_end = before + weighted_rows(K, U, ends[last])
+            for j in range(U.size):
+                rounding_end += (U.size + 2.0) * UNIT * points.norm[U[j]] * abs(ends[last, j])
+        _mark_near(
+            block, begin, last, points, tube, status, F, F_end, max(rounding, rounding_end), kernel_error, is_near
+        )
+        F, rounding = F_end, rounding_end
+    for j in range(U.size):
+        is_near[U[j]] = False
+    return np.flatnonzero(is_near)
+
+
+@inline
+def _mark_near(block, begin, last, points, tube, status, F, F_end, rounding_of_F, kernel_error, is_near):
+    """Mark the points that are not surely on their side in a part of a block, from K b = F to F_end.
 
     Where x is how far b departs from the straight way between its ends, K b departs from its own by (K x)_i: no more than
     norm_i sqrt(x'K x), or, of any matrix, norm_i sum_j norm_j |x_j|.
     """
     y, _, _, target0, target1, norm = points
-    last = end.size - 1
-    departed, bent, jump, reach, largest = 0.0, 0.0, 0.0, 0.0, abs(bias[0, 0])
+    U, end, bias, ends, at_ends, radius = block.points, block.end, block.bias, block.ends, block.at_ends, block.radius
+    first, bias_begin, old, at_old, rounding_begin = block.lam[0], bias[0, 0], np.zeros(U.size), np.zeros(U.size), 0.0
+    if begin > 0:
+        first, bias_begin, rounding_begin = end[begin - 1], bias[begin - 1, 1], radius[begin - 1, ENDS]
+        old, at_old = ends[begin - 1], at_ends[begin - 1]
+    departed, bent, jump, reach, largest = 0.0, 0.0, 0.0, 0.0, abs(bias_begin)
     eps, eps_end = tube.eps0 + first * tube.eps1, tube.eps0 + end[last] * tube.eps1
-    for k in range(last + 1):
+    for k in range(begin, last + 1):
         t = (first - end[k]) / (first - end[last])
         squared, length, moved = 0.0, 0.0, 0.0
         for j in range(U.size):
-            x = ends[k, j] - t * ends[last, j]
-            squared += x * (at_ends[k, j] - t * at_ends[last, j])
+            x = (ends[k, j] - old[j]) - t * (ends[last, j] - old[j])
+            squared += x * ((at_ends[k, j] - at_old[j]) - t * (at_ends[last, j] - at_old[j]))
             length += norm[U[j]] * abs(x)
-            moved += norm[U[j]] * (abs(ends[k, j]) + abs(ends[last, j]))
-        rounding = radius[k, ENDS] + radius[last, ENDS] + ULP * moved
+            moved += norm[U[j]] * (abs(ends[k, j]) + abs(ends[last, j]) + abs(old[j]))
+        rounding = radius[k, ENDS] + radius[last, ENDS] + rounding_begin + ULP * moved
         slack = length * (rounding + (kernel_error + U.size * UNIT) * length)
         straight = length  # of a square below zero by more than rounding nothing follows
         if squared >= -slack:
             straight = np.sqrt((max(squared, 0.0) + slack) * (1.0 + kernel_error)) + kernel_error * length
         departed = max(departed, (straight if straight < length else length) + ULP * moved)
-        bent = max(bent, abs(bias[k, 1] - ((1.0 - t) * bias[0, 0] + t * bias[last, 1])))
+        bent = max(bent, abs(bias[k, 1] - ((1.0 - t) * bias_begin + t * bias[last, 1])))
         jump = max(jump, abs(bias[k, 0] - bias[k - 1, 1]) if k > 0 else 0.0)
         far = radius[k, ENDS] + radius[k, BEGINS] + radius[k, JUMP]  # more than needed: they are rounding
-        reach = max(reach, far + max(outside[k, OVER], outside[k, PAST]))
+        reach = max(reach, far + max(block.outside[k, OVER], block.outside[k, PAST]))
         largest = max(largest, abs(bias[k, 1]))
-    near, count, own = np.empty(y.size, dtype=np.int64), 0, 0
     for i in range(y.size):
         way, is_capped = _way(status[i], y[i]), abs(status[i]) == LEFT
         # Of the target's side; without a tube, or inside it, eps is taken off on either.
-        h = way * (target0[i] + first * target1[i] - (F[i] + bias[0, 0]))
+        h = way * (target0[i] + first * target1[i] - (F[i] + bias_begin))
         h_end = way * (target0[i] + end[last] * target1[i] - (F_end[i] + bias[last, 1]))
         slack = min(h - eps, h_end - eps_end) if is_capped else min(eps - h, eps_end - h_end)
         if tube.is_two_sided and not is_capped:
             slack = min(slack, eps + h, eps_end + h_end)
         size = abs(F[i]) + abs(F_end[i]) + largest + abs(target0[i]) + first * abs(target1[i])
         size += abs(tube.eps0) + first * abs(tube.eps1)
-        allowed = norm[i] * (departed + reach) + (bent + jump) + 2.0 * ULP * size
-        if own < U.size and U[own] == i:  # in ascending order
-            own += 1
-        elif not slack > allowed:
-            near[count] = i
-            count += 1
-    return near[:count].copy()
+        is_near[i] |= not slack > norm[i] * (departed + reach + rounding_of_F) + (bent + jump) + 2.0 * ULP * size
 
 
 @inline

@@ -140,21 +140,15 @@ def _margin_root(status, t, p, slope, tiny):
     return NEVER
 
 
-@jit
-def choose_sides(t, points, candidates, tiny):
-    """Put points inside a tube on the side that they get to first."""
-    y, status, m0, m1, target0, target1 = (
-        points.y, points.status, points.m0, points.m1, points.target0, points.target1
-    )  # fmt: skip
-    eps0, eps1 = points.tube.eps0, points.tube.eps1
-    for k in range(candidates.points.size):
-        i, p, q = candidates.points[k], candidates.p[k], candidates.q[k]
-        if status[i] == RIGHT:
-            side = -y[i]
-            n0, n1 = target0[i] - side * eps0, target1[i] - side * eps1
-            here = _margin_root(RIGHT, t, y[i] * (p - m0[i]), y[i] * (q - m1[i]), tiny)
-            if _margin_root(RIGHT, t, side * (p - n0), side * (q - n1), tiny) > here:
-                y[i], m0[i], m1[i] = side, n0, n1
+@inline
+def _choose_side(i, t, points, p, q, tiny):
+    """Put a point inside a tube on the side that it gets to first."""
+    y, m0, m1, side = points.y, points.m0, points.m1, -points.y[i]
+    if points.status[i] == RIGHT:
+        n0, n1 = points.target0[i] - side * points.tube.eps0, points.target1[i] - side * points.tube.eps1
+        here = _margin_root(RIGHT, t, y[i] * (p - m0[i]), y[i] * (q - m1[i]), tiny)
+        if _margin_root(RIGHT, t, side * (p - n0), side * (q - n1), tiny) > here:
+            y[i], m0[i], m1[i] = side, n0, n1
 
 
 @inline
@@ -197,8 +191,6 @@ def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
     E, u, v, _ = elbow
     m0, m1, p, q = points.m0, points.m1, candidates.p, candidates.q
     slow, tiny = _slow(v, largest)
-    if points.tube.is_two_sided:
-        choose_sides(t, points, candidates, tiny)
     best, second, position, point, outside = lam_end - points.anchor, NEVER, NO_POINT, NO_POINT, 0.0
     # Only a root above the second counts, and few are.  The rest is seen by one comparison without a division: which way each
     # point goes is not to be foreseen, and a branch on it costs several times the rest of the loop.
@@ -206,7 +198,14 @@ def ratio_test(lam_end, lam, points, elbow, candidates, reference, largest):
     for k in range(indices.size):
         i = indices[k]
         way = (ELBOW - status[i]) * y[i]  # the sign of a slope towards the margin, zero in the elbow
-        if way * (m0[i] - p[k]) > bar * max(way * (q[k] - m1[i]), 0.0):
+        counts = way * (m0[i] - p[k]) > bar * max(way * (q[k] - m1[i]), 0.0)
+        if points.tube.is_two_sided:  # inside it the margin of the other side may
+            side = -y[i] if status[i] == RIGHT else 0.0
+            n0, n1 = points.target0[i] - side * points.tube.eps0, points.target1[i] - side * points.tube.eps1
+            counts |= side * (n0 - p[k]) > bar * max(side * (q[k] - n1), 0.0)
+        if counts:
+            if points.tube.is_two_sided:
+                _choose_side(i, t, points, p[k], q[k], tiny)
             root = _margin_root(status[i], t, y[i] * (p[k] - m0[i]), y[i] * (q[k] - m1[i]), tiny)
             if root > best:
                 best, second, point = root, best if point != NO_POINT else NEVER, i
@@ -262,10 +261,10 @@ def tied_candidates(near, lam, points, elbow, candidates, largest):
                 position, point, fastest, first = k, i, abs(v[k]), root
             leaves_at = max(leaves_at, root)
     if position == NO_POINT:
-        if points.tube.is_two_sided:
-            choose_sides(t, points, candidates, tiny)
         for k in range(candidates.points.size):
             i = candidates.points[k]
+            if points.tube.is_two_sided:
+                _choose_side(i, t, points, candidates.p[k], candidates.q[k], tiny)
             p, slope = y[i] * (candidates.p[k] - points.m0[i]), y[i] * (candidates.q[k] - points.m1[i])
             if status[i] != ELBOW and _margin_root(status[i], t, p, slope, tiny) >= near:
                 entering[count] = i
