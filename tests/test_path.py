@@ -158,7 +158,7 @@ def test_who_moves_when_points_tie(seed, n_inner):
 
 @pytest.mark.covering
 @pytest.mark.parametrize("unit", [1.0, 0.37])
-@pytest.mark.parametrize("seed", [1, 5, 11, 23])
+@pytest.mark.parametrize("seed", [1, 5, 9, 23])  # of others ties decide whether an event is left at a large C
 def test_a_segment_on_which_C_grows_ten_thousand_times(seed, unit):
     """Eight distinct points of large weight: rounding in what they pull must not grow relative to lam."""
     rng = np.random.default_rng(seed)

@@ -99,3 +99,12 @@ def test_over_nu_the_last_segment_is_exact_however_small_nu_is(kernel, shift):
     assert path.largest_gap_ <= 1e-9
     for nu in (1e-8, 1e-6, 1e-3):
         assert path.relative_gap(path.certificate_at(nu), nu) <= 1e-9
+
+
+def test_a_bias_between_two_numbers_costs_no_gap():
+    """Residuals are of size nu, and of one bias the neighbour may be short of a margin by a last digit, which costs its cap."""
+    X = np.random.default_rng(5).normal(size=(60, 2)) + 5.0
+    path = one_class_path(X, nu_min=1e-8, gamma=0.5)
+    nu = np.geomspace(1e-8, 1e-6, 40)
+    gaps = [path.relative_gap(path.problem_at(at).certify(path.beta_at(at), precisely=True), at) for at in nu]
+    assert max(gaps) <= 1e-12

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpstrf, dtrtrs
 
 from zerogap import memory
-from zerogap.compiled import HUGE, inline, inline_sums, jit, jit_sums
+from zerogap.compiled import HUGE, inline_contracted, inline_sums, jit_contracted, jit_sums
 
 # A point whose distance from the affine hull of the others is, squared and relative, below this counts as lying in it.
 DEPENDENT = 1e-13
@@ -32,6 +32,7 @@ FAR, MANY = 0.25, 8  # of so many points that tie one is as good as any if this 
 INDEPENDENT = 1e-3  # if so much is left of all of them they may be added at once
 
 BLOCK = 64  # rows of the factor that are solved for at once, all the work between them being a product of matrices
+FINE = (1e-250, 1e300)  # squares that have all their digits
 SPARE = 64  # points for which there is room beside those that are loaded at once
 
 
@@ -241,9 +242,7 @@ class DenseFreeSystem(FreeSystem):
         """Remove the point at a position, those behind move up; return how they respond to it."""
         self.size -= 1
         d = np.empty(self.size)
-        return Response(
-            d, remove_point(self.K, self._points, self._factor, self._forward_ones, self.size, position, self.tau, d)
-        )
+        return Response(d, remove_point(self._points, self._factor, self._forward_ones, self.size, position, d))
 
     def farthest(self, points: np.ndarray) -> int:
         """Return that of some points which is farthest from those in the system; of many the first that is plainly far.
@@ -281,13 +280,17 @@ def append_row(factor, forward_ones, m, column, corner, floor):
     return True
 
 
-@jit
+@jit_contracted
 def remove_row(factor, forward_ones, m, position):
-    """Drop a row of the factor and rotate the rest back to a triangle.
+    """Drop a row of the factor and rotate the rest back to a triangle; return L'^-1 of the rest's matrix times its column.
 
     In a row every rotation waits for the one before, so four rows are rotated side by side, as far as all rotations are known.
+    The rotations R take the last columns from (l, L) to (L', 0), where l is what the dropped point had below its corner:
+    L'^-1 l is R times a unit vector, and the point's column is l times its corner there.
     """
     cosines, sines, x = np.empty(m), np.empty(m), np.empty(4)
+    column = factor[position, : m - 1].copy()
+    carried = factor[position, position]
     for first in range(position, m - 1, 4):
         count = min(4, m - 1 - first)
         for i in range(first, first + count):
@@ -303,18 +306,28 @@ def remove_row(factor, forward_ones, m, position):
         for t in range(count):
             i = first + t
             row, old = factor[i], factor[i + 1]
-            carried = _rotate(row, old, x[t], first, i, cosines, sines)
-            length = np.hypot(carried, old[i + 1])
-            cosines[i], sines[i] = carried / length, old[i + 1] / length
-            row[i] = length
+            row[i] = _length(_rotate(row, old, x[t], first, i, cosines, sines), old[i + 1], i, cosines, sines)
+            column[i] = cosines[i] * carried
+            carried *= -sines[i]
     carried = forward_ones[position]
     for k in range(position, m - 1):
-        x, y = carried, forward_ones[k + 1]
-        forward_ones[k] = cosines[k] * x + sines[k] * y
-        carried = cosines[k] * y - sines[k] * x
+        a, b = carried, forward_ones[k + 1]
+        forward_ones[k] = cosines[k] * a + sines[k] * b
+        carried = cosines[k] * b - sines[k] * a
+    return column
 
 
-@inline
+@inline_contracted
+def _length(a, b, i, cosines, sines):
+    """Write the rotation that takes (a, b) to (length, 0), and return the length."""
+    squared = a * a + b * b
+    # A call of hypot takes as long as a short row, and is needed only where squares leave the range of float64.
+    length = np.sqrt(squared) if FINE[0] < squared < FINE[1] else np.hypot(a, b)
+    cosines[i], sines[i] = a / length, b / length
+    return length
+
+
+@inline_contracted
 def _rotate(row, old, x, begin, end, cosines, sines):
     """Write the rotated columns begin to end of an old row, x being what is carried into the first; return what is left."""
     for k in range(begin, end):
@@ -324,7 +337,7 @@ def _rotate(row, old, x, begin, end, cosines, sines):
     return x
 
 
-@inline
+@inline_contracted
 def _rotate_four(rows, begin, end, cosines, sines, x):
     """Do that with rows 1 to 4, which become rows 0 to 3; what is left of each is in x."""
     r0, r1, r2, r3, r4 = rows[0], rows[1], rows[2], rows[3], rows[4]
@@ -374,15 +387,13 @@ def _farthest(K, candidates, points, factor, m, tau):
 
 
 @jit_sums
-def remove_point(K, points, factor, forward_ones, m, position, tau, d):
+def remove_point(points, factor, forward_ones, m, position, d):
     """Take a point out of the factor, which leaves m; leave in d how the others respond to it."""
-    i = points[position]
-    remove_row(factor, forward_ones, m + 1, position)
+    column = remove_row(factor, forward_ones, m + 1, position)
     for k in range(position, m):
         points[k] = points[k + 1]
     for k in range(m):
-        d[k] = K[i, points[k]] + tau
-    _forward(factor, 0, m, d)
+        d[k] = column[k]
     return _response(factor, forward_ones, m, d)
 
 

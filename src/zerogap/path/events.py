@@ -440,7 +440,7 @@ def pass_ordinary(lam_end, max_events, points, system, room, whole, moving, scal
             target = RIGHT if y[i] * v[first.position] > 0.0 else LEFT
             m -= 1
             d = np.empty(m)
-            d0 = remove_point(K, E_all, factor, forward_ones, m, first.position, tau, d)
+            d0 = remove_point(E_all, factor, forward_ones, m, first.position, d)
             b[i] = _bound(i, target, points)
         u, v, du, dv, n_candidates, filled = change_candidates(
             K,

@@ -333,9 +333,7 @@ class Lines:
         is_near = q < NEAR * np.abs(q).max()
         is_near[E] = True
         near = np.flatnonzero(is_near)
-        high, low = np.zeros((2, near.size))
-        add_exactly(self.K, E, self.v, near, high, low)
-        product = high + low
+        product, _ = self._product_between(self.v, near)
         least = float(-product.min())
         v0 = least + CLEAR * (abs(least) + float(np.abs(product[np.isin(near, E)]).max()))
         if abs(v0 - self.v0) <= SHORT * self.largest * float(np.abs(self.v).sum()):  # else that is more than rounding
@@ -343,17 +341,23 @@ class Lines:
             self.v0 = v0
 
     def _bias_between(self, v: np.ndarray, near: np.ndarray) -> tuple[float, float]:
-        """Return which biases meet the margins of the points near them, by the kernel matrix and, if not too dear, the data."""
-        E, beta, (high, low) = self.points, np.zeros(self.w.size), np.zeros((2, near.size))
-        add_exactly(self.K, E, v, near, high, low)
+        """Return which biases meet the margins of the points near them."""
         y = self.sets.y[near]
-        margin = y * (high + low)
-        if self.gram.precise_work(E.size, near.size) <= MAX_COORDINATES:
-            beta[E] = v
-            product = self.gram.precise_dot(beta, near)
-            margin = np.minimum(margin, y * (product.high + product.low) - product.error)
+        margin = np.minimum(*(y * product for product in self._product_between(v, near)))
         short = 1.0 - margin
         return float(short[y > 0].max(initial=-np.inf)), float(-short[y < 0].max(initial=-np.inf))
+
+    def _product_between(self, v: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and largest K_E v at points near, by the kernel matrix and, if not too dear, the data."""
+        E, beta, (high, low) = self.points, np.zeros(self.w.size), np.zeros((2, near.size))
+        add_exactly(self.K, E, v, near, high, low)
+        product = high + low
+        if self.gram.precise_work(E.size, near.size) > MAX_COORDINATES:
+            return product, product
+        beta[E] = v
+        exact = self.gram.precise_dot(beta, near)
+        value = exact.high + exact.low
+        return np.minimum(product, value - exact.error), np.maximum(product, value + exact.error)
 
     # Where they lead to.
 
