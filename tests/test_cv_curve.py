@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_moons
 
+from zerogap import SVCPathCV, SVRPathCV
 from zerogap.estimators.cv_curve import cv_curve
 from zerogap.path import ErrorCurve, SampledScoreCurve, ScoreCurve
 
@@ -77,3 +79,18 @@ def test_equal_folds_have_no_standard_error_and_infinite_scores_are_no_best():
     some = cv_curve([ScoreCurve(edges, np.array([score, 2.5])) for score in (-np.inf, 0.5, 0.5)])
     assert (some.best_score, some.best_intervals, some(0.5)) == (2.5, [(1.0, 10.0)], -np.inf)
     assert np.isnan(some.std_error(0.5))
+
+
+def test_values_that_are_no_numbers_have_no_score():
+    X, y = make_moons(60, noise=0.3, random_state=0)
+    for search in (SVCPathCV(gamma=1.0, cv=3), SVRPathCV(gamma=1.0, cv=3, C_max=10.0)):
+        curve = search.fit(X, y).cv_curve_
+        for C in ("1", True, None, [1.0, "2"]):
+            with pytest.raises(ValueError, match="C must be a number, or an array of them; got"):
+                curve(C)
+        with pytest.raises(ValueError, match="C must be a number"):
+            curve.at("1")
+        with pytest.raises(ValueError, match=r"at\(C\) is of one C; got 2 of them"):
+            curve.at([1.0, 2.0])
+        assert curve([[1.0, 2.0]]).shape == (1, 2)
+        assert curve(np.float32(2)) == curve(2) == curve(np.array(2.0)) == curve.at(2).mean

@@ -1,5 +1,7 @@
 """Searches over every C: what they refuse, and what they say of it."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +11,12 @@ from sklearn.datasets import load_diabetes, load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import (
     average_precision_score,
+    brier_score_loss,
     f1_score,
+    fbeta_score,
     hamming_loss,
+    hinge_loss,
+    log_loss,
     make_scorer,
     matthews_corrcoef,
     roc_auc_score,
@@ -176,6 +182,23 @@ def test_a_loss_is_not_maximised(cancer, scoring):
     assert losses[0] == pytest.approx(losses[1], abs=1e-12)
 
 
+def test_a_loss_is_told_by_its_function_and_taken_with_its_options(cancer):
+    words = r"make_scorer\(zero_one_loss, greater_is_better=False, normalize=False\)"
+    with pytest.raises(ValueError, match=words):
+        SVCPathCV(scoring=partial(zero_one_loss, normalize=False)).fit(*cancer)
+    beta = SVCPathCV(scoring=partial(fbeta_score, beta=2.0), cv=3, C_max=1.0).fit(*cancer)
+    same = SVCPathCV(scoring=make_scorer(fbeta_score, beta=2.0), cv=3, C_max=1.0).fit(*cancer)
+    assert beta.best_score_ == same.best_score_
+
+
+def test_losses_that_labels_do_not_have(cancer):
+    for scoring in (log_loss, partial(brier_score_loss, pos_label=1)):
+        with pytest.raises(ValueError, match="is of probabilities, and a path is not calibrated"):
+            SVCPathCV(scoring=scoring).fit(*cancer)
+    with pytest.raises(ValueError, match=r"hinge_loss, greater_is_better=False, response_method='decision_function'\)"):
+        SVCPathCV(scoring=hinge_loss).fit(*cancer)
+
+
 def test_a_score_of_values_is_asked_for_by_its_name(cancer):
     for scoring in (roc_auc_score, average_precision_score):
         with pytest.raises(ValueError, match="in place of decision values"):
@@ -188,6 +211,10 @@ def test_a_class_of_one_row_and_numbers_that_are_no_classes_are_told():
     y[0] = 3
     with pytest.raises(ValueError, match=r"class 3, and no training point\. It has one row in all"):
         SVCPathCV().fit(X, y)
+    only = np.arange(51) < 50  # of the two classes that are left one has a single row
+    for cv in (3, KFold(3)):
+        with pytest.raises(ValueError, match=r"one class only, \[True\]\. The other has one row in all"):
+            SVCPathCV(cv=cv).fit(X[:51], only)
     with pytest.raises(ValueError, match="numbers are no classes, SVRPathCV is what you want"):
         SVCPathCV().fit(*load_diabetes(return_X_y=True))
 

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import warnings
+from contextvars import copy_context
 
 import numpy as np
 import pytest
@@ -81,6 +82,28 @@ def test_ctrl_c_before_the_first_segment_leaves_a_path_that_says_so(moons, whole
     assert again is path
     assert path.status == "complete"
     np.testing.assert_allclose(path.C, whole.C, rtol=1e-9)
+
+
+@pytest.mark.parametrize("gap", [None, 1e-3])
+def test_nobody_is_told_to_go_on_with_the_path_of_a_search(moons, gap):
+    found = []
+
+    def follow():  # as a thread of a search does
+        found.append(svm_path(*moons, gap=gap).status)
+
+    def search():
+        with limits.interruptible():
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+            thread = threading.Thread(target=copy_context().run, args=(follow,))
+            thread.start()
+            thread.join()
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with pytest.raises(KeyboardInterrupt):
+            search()
+    assert (found, told) == (["interrupted"], [])
 
 
 def test_what_the_start_has_reached_is_gone_on_with(moons, monkeypatch):

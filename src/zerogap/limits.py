@@ -47,6 +47,11 @@ class Limit:
         return self._pressed.is_set()
 
     @property
+    def raises(self) -> bool:
+        """Whether Ctrl-C raises as soon as it can."""
+        return self._pressed.at_once
+
+    @property
     def is_over(self) -> bool:
         """Whether the work is to end now; raises where Ctrl-C is to, and could not when it was pressed."""
         if self._pressed.is_set():
@@ -100,6 +105,12 @@ def check() -> None:
     """Raise ``Exceeded`` if the limit has been reached."""
     if is_over():
         raise Exceeded
+
+
+def raises() -> bool:
+    """Whether Ctrl-C raises in the work that this thread does a part of: nobody will go on from the point it has."""
+    limit = _current.get()
+    return limit is not None and limit.raises
 
 
 @contextmanager

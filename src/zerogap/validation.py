@@ -59,6 +59,14 @@ def check_values(name: str, values: Any, *, expected: str = "a number, or severa
     return [float(one) for one in found.tolist()]
 
 
+def check_places(name: str, values: Any) -> np.ndarray:
+    """Return values at which a curve is asked for, an array of any shape or one without dimensions, as floats."""
+    found = np.asarray(values)
+    if found.dtype.kind not in "iuf":
+        found = np.reshape(check_values(name, found.ravel(), expected="a number, or an array of them"), found.shape)
+    return found.astype(np.float64)
+
+
 def check_nu(nu: Any) -> float:
     """Return a share of the points, above zero and at most one, as a float."""
     nu = check_positive("nu", nu, advice="It is a share of the points, at most 1.")

@@ -161,7 +161,12 @@ class CVCurve:
         CVScore
             Mean, standard error, and the score of every fold.
         """
-        return CVScore(float(C), float(self(C)), float(self.std_error(C)), self.fold_scores(C))
+        if np.ndim(C) != 0:
+            raise ValueError(
+                f"at(C) is of one C; got {np.size(C)} of them. curve(C), std_error(C) and fold_scores(C) take several."
+            )
+        mean = float(self(C))
+        return CVScore(float(C), mean, float(self.std_error(C)), self.fold_scores(C))
 
     @property
     def best_score(self) -> float:

@@ -3,11 +3,12 @@
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import average_precision_score, get_scorer, make_scorer, roc_auc_score
+from sklearn.metrics import average_precision_score, get_scorer, hinge_loss, make_scorer, roc_auc_score
 
 from zerogap.estimators import formulas
 from zerogap.estimators.pairs import shaped
@@ -17,6 +18,8 @@ from zerogap.path.predictions import NO_LENGTH, Predictions, decision_values, of
 from zerogap.path.result import Path
 
 SAME_SCORE = 1e-12  # relative: what another order of summation makes of a score
+# Functions of scikit-learn's, not all of them in every version.
+OF_PROBABILITIES = ("log_loss", "brier_score_loss", "d2_log_loss_score", "d2_brier_score")
 
 
 class Held(NamedTuple):
@@ -204,13 +207,25 @@ def as_scorer(scoring: Any) -> Any:
 
 def _refuse_misread(scoring: Any) -> None:
     """Refuse functions of scikit-learn's whose largest value is no best one, or which compare labels as if they were values."""
-    name = str(getattr(scoring, "__name__", ""))
+    function: Any = scoring
+    options = dict[str, Any]()
+    if isinstance(scoring, partial):
+        function, options = scoring.func, scoring.keywords
+    name = str(getattr(function, "__name__", ""))
+    if name in OF_PROBABILITIES:
+        raise ValueError(
+            f"scoring={name} is of probabilities, and a path is not calibrated: it would be given predicted labels. Use a "
+            "score of predictions, such as 'balanced_accuracy', or of two classes 'roc_auc'; or fit CalibratedClassifierCV at "
+            "one C."
+        )
     if name.endswith(("_loss", "_error")):
+        more = {"response_method": "decision_function"} if function is hinge_loss else {}
+        given = "".join(f", {key}={value!r}" for key, value in (more | options).items())
         raise ValueError(
             f"scoring={name} is a loss, by its name: the smaller, the better, and the largest score is taken for the best. Use "
-            f"make_scorer({name}, greater_is_better=False)."
+            f"make_scorer({name}, greater_is_better=False{given})."
         )
-    if scoring in (roc_auc_score, average_precision_score):
+    if function in (roc_auc_score, average_precision_score):
         raise ValueError(
             f"scoring={name}, as a function, would be given predicted labels in place of decision values. Use its name, "
             f"scoring={name.removesuffix('_score')!r}."

@@ -254,9 +254,12 @@ class SVCPathCV(ClassifierMixin, PathCV):
         """Refuse folds without a class to learn from."""
         weight = np.ones(rows.y.size) if rows.weight is None else rows.weight
         advice = "Use fewer folds, or a splitter that stratifies, such as StratifiedKFold or StratifiedGroupKFold."
+        _, sizes = np.unique(rows.y[weight > 0], return_counts=True)
         for fold in folds:
             known, tested = (np.unique(rows.y[some][weight[some] > 0]) for some in (fold.train, fold.test))
             if known.size < 2:
+                if sizes.size == 2 and sizes.min() == 1:  # no folds can help
+                    advice = "The other has one row in all, which cannot be learnt and tested: find more of them."
                 raise ValueError(f"{fold} has training points of one class only, {known.tolist()}. {advice}")
             if not tested.size:
                 raise ValueError(f"{fold} has no test point with a weight above zero. {advice}")

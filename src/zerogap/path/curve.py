@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zerogap import validation
 from zerogap.path.predictions import Predictions, of_two_classes
 from zerogap.path.reading import BEYOND_END
 from zerogap.path.result import Path
@@ -50,12 +51,12 @@ class ScoreCurve(_Steps):
 
     def __call__(self, C: Any) -> Any:
         """Return the score at C, or at each of an array."""
-        slack = BEYOND_END * self.C[-1]
-        if not ((np.asarray(C) >= self.C[0] - slack) & (np.asarray(C) <= self.C[-1] + slack)).all():
+        x, slack = validation.check_places("C", C), BEYOND_END * self.C[-1]
+        if not ((x >= self.C[0] - slack) & (x <= self.C[-1] + slack)).all():
             raise ValueError(
                 f"The curve runs from C={self.C[0]:g} to C={self.C[-1]:g}; got {C}. Follow the path over a wider range."
             )
-        k = np.clip(np.searchsorted(self.C, C, side="right") - 1, 0, self.score.size - 1)
+        k = np.clip(np.searchsorted(self.C, x, side="right") - 1, 0, self.score.size - 1)
         return self.score[k]
 
     @property

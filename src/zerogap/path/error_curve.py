@@ -95,7 +95,7 @@ class ErrorCurve(NamedTuple):
     def __call__(self, values: Any) -> Any:
         """Return the score at a value, or at each of an array."""
         first, last = float(self.edges[0]), float(self.edges[-1])
-        x = np.asarray(values, dtype=np.float64)
+        x = validation.check_places(self.parameter, values)
         slack = BEYOND_END * max(abs(first), abs(last))
         if not ((x >= first - slack) & (x <= last + slack)).all():
             raise ValueError(

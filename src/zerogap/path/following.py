@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from zerogap import validation
 from zerogap.compiled import HUGE
 from zerogap.gram import Gram, PreciseProduct
-from zerogap.limits import Exceeded, check, heard, limits
+from zerogap.limits import Exceeded, check, heard, limits, raises
 from zerogap.path.approximate import ApproximatePath, walk
 from zerogap.path.engine import Log, NotStarted, Options, Segment, Step, Transition
 from zerogap.path.exactness import EXACT, OVERFLOW, check_result
@@ -71,8 +71,8 @@ def follow(
 
 
 def warn_if_interrupted(path: Path, end: float) -> None:
-    """Tell where Ctrl-C has ended a path."""
-    if path.status != "interrupted":
+    """Tell where Ctrl-C has ended a path, unless it is one of a search, which ends with it."""
+    if path.status != "interrupted" or raises():
         return
     name, estimator = path.function, path.path_estimator
     also = f"; the path of an {estimator} is its path_" if estimator else ""
