@@ -33,6 +33,7 @@ HARD = {
     ("epsilon", 61048): "the same",
     ("C", 10090): "no event: only the last digit of the sum counts, times the middle of the targets",
     ("C", 13573): "the same",
+    ("C", 64498): "the same, and the last digit of the bias, which all decision values have",
 }
 
 
