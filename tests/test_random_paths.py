@@ -16,6 +16,7 @@ HARD = {
     ("nu", 15833): "points leave the elbow where others enter, found a little early, and the objective is zero there",
     ("nu", 16397): "as the first",
     ("nu", 16422): "as the first",
+    ("nu", 67140): "followed again where most points have left",
     ("epsilon", 10187): "a line between two exact solutions begins a last digit outside the box",
     (
         "epsilon",
@@ -29,7 +30,11 @@ HARD = {
     ("epsilon without a bias", 55586): "the same",
     ("epsilon without a bias", 54773): "an event is found late, by rounding that lines have gathered: followed again",
     ("epsilon without a bias", 52293): "the same, and below the promise but for what is read, on some processors",
-    ("epsilon", 53901): "the same where the tube begins to get narrower",
+    (
+        "epsilon without a bias",
+        66086,
+    ): "many events tie where lines behind them are so steep that the last digits of lam move coefficients: followed again",
+    ("epsilon", 53901): "an event is found late where the tube begins to get narrower: followed again",
     ("epsilon", 61048): "the same",
     ("C", 10090): "no event: only the last digit of the sum counts, times the middle of the targets",
     ("C", 13573): "the same",
