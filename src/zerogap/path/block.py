@@ -438,13 +438,16 @@ def sum_shares(block, tube, total_at_zero, floors, largest_norm, h0, h1):
         begins = block.radius[k, BEGINS] + block.outside[k, OVER] + block.reading[k, READ] + shift0 * moved
         ends = block.outside[k, PAST] + block.reading[k, READ_END] + shift1 * moved
         rounding0, rounding1 = block.radius[k - 1, ENDS] if k > 0 else 0.0, block.radius[k, ENDS]
+        # The bias that is read is a float64 with the middle of the targets in it: half of its last digit moves all h.
+        centre0, centre1 = block.reading[k, CENTRE], block.reading[k, CENTRE_END]
+        size0, size1 = before + UNIT / ULP * centre0, behind + UNIT / ULP * centre1
         jump, reach, above0, above1 = block.radius[k, JUMP], rest[REACH], 0.0, 0.0
         total0, total1 = rest[TOTAL0] + lam * rest[TOTAL1], rest[TOTAL0] + end * rest[TOTAL1]
         total01 = 0.5 * (total0 + total1)
         farthest = 0.0  # from its margin that a point of the elbow is
         energy0, energy01, energy1 = rest[ENERGY], rest[ENERGY_BETWEEN], rest[ENERGY_END]
         _find_open(
-            block, k, own, tube.is_two_sided, eps0, eps1, begins + jump, ends, rounding0, rounding1, before, behind, way_near,
+            block, k, own, tube.is_two_sided, eps0, eps1, begins + jump, ends, rounding0, rounding1, size0, size1, way_near,
             side_near, is_open,
         )  # fmt: skip
         for j in range(size):
@@ -470,8 +473,8 @@ def sum_shares(block, tube, total_at_zero, floors, largest_norm, h0, h1):
             else:
                 r0 += norm[j] * jump
             x0, x1 = y * (m0 - (f0 + bias0)), y * (m1 - (f1 + bias1))
-            r0 += ULP * (abs(f0) + before)
-            r1 += ULP * (abs(f1) + behind)
+            r0 += ULP * (abs(f0) + size0)
+            r1 += ULP * (abs(f1) + size1)
             if s == 0.0 or s * x0 <= r0 or s * x1 <= r1:
                 a0, a1, width, largest = y * b0 - low[j], y * b1 - low[j], w[j] - low[j], max(abs(x0), abs(x1))
                 _add_product(N[k], largest, largest, _outside(a0, width), _outside(a1, width))
@@ -491,7 +494,6 @@ def sum_shares(block, tube, total_at_zero, floors, largest_norm, h0, h1):
             farthest = max(before, behind) + largest_norm * reach
         _add_product(N[k], farthest, farthest, shift0, shift1)
         last = UNIT * block.reading[k, LARGEST]
-        centre0, centre1 = block.reading[k, CENTRE], block.reading[k, CENTRE_END]
         if not has_room:  # then the one that moves may be any, or none
             last = UNIT * block.reading[k, LARGEST_CAP]
             _add_product(N[k], centre0, centre1, shift0, shift1)

@@ -93,7 +93,11 @@ def _warn_if_rough(path: Path) -> None:
         as_certified = path.relative_gap(certificate, C)
         if gap > max(EXACT, known) or as_certified > max(EXACT_ROUNDED, known):
             gap = max(gap, as_certified)
-            _warn_of_precision(path, C, gap, "for kernel values with all their digits it has")
+            as_they_are = _relative(gap_as_read(path, C, from_data=False), abs(certificate.primal) + path.floor_at(C))
+            cause = "for kernel values with all their digits it has"
+            if as_they_are > max(EXACT, known):  # then these do not help
+                cause = "the last digits of its coefficients and its bias alone make"
+            _warn_of_precision(path, C, gap, cause)
             return
 
 

@@ -24,7 +24,7 @@ so seen to stay on their side.  The others, those near it, are looked at as the 
 bounds what rounding leaves in that.  It counts as a part of the gap for points whose side of the margin it leaves open: those
 of the elbow, and any other that near.
 
-Who reads a segment at one C rounds its coefficients, and the caps, and puts the sum right by moving one of them
+Who reads a segment at one C rounds its coefficients, the caps and the bias, and puts the sum right by moving a coefficient
 (``Path.beta_at``).  That takes decision values no farther than ``reading`` tells, and counts likewise, if asked for.
 """
 

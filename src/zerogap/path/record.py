@@ -401,9 +401,9 @@ class Record:
     def largest_gap_as_read_(self) -> float:
         """A bound on the relative duality gap of the coefficients as they are read, in float64, at any C of the path.
 
-        Every C has roundings of its own, and this is the worst they can add up to: far more than what they do as a rule, where
-        C times a kernel value is large.  For kernel values as they are; a certificate counts their rounding, too.  It is
-        computed when it is asked for, and takes as long as a proof.
+        Every C has roundings of its own, that of its bias among them, and this is the worst they can add up to: far more than
+        what they do as a rule, where C times a kernel value is large.  For kernel values as they are; a certificate counts
+        their rounding, too.  It is computed when it is asked for, and takes as long as a proof.
         """
         self.check_not_empty()
         with limits.unlimited():
