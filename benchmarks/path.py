@@ -215,9 +215,9 @@ def losses(options) -> None:
         })  # fmt: skip
         r = rows[-1]
         print(
-            f"{name:<14} {over:<14}{r['n']:>5}{r['events']:>8}{r['largest_elbow']:>7} {ours:8.3f} {grid:8.3f} {r['ratio']:6.2f} "
-            f"{r['clock_ratio']:6.2f} {r['proved_gap']:8.1e} {r['breakpoint_gap']:8.1e} {r['random_gap']:8.1e} "
-            f"{r['backups']:>7}",
+            f"{name:<14} {over:<14}{r['n']:>5}{r['events']:>8}{r['largest_elbow']:>7} {ours:8.3f} {grid:8.3f} "
+            f"{r['ratio']:6.2f} {r['clock_ratio']:6.2f} {r['proved_gap']:8.1e} {r['breakpoint_gap']:8.1e} "
+            f"{r['random_gap']:8.1e} {r['backups']:>7}",
             flush=True,
         )
     if not options.names:

@@ -25,7 +25,7 @@ from zerogap.path import exactness, single
 from zerogap.path import lines as lines_module
 from zerogap.path.events import pass_ordinary
 from zerogap.path.lines import Lines
-from zerogap.path.rows import ElbowLines, add_exactly
+from zerogap.path.rows import ElbowLines, add_block_exactly, add_exactly
 from zerogap.path.screening import Candidates, Reference, Screening, departure
 from zerogap.path.single import SingleEngine
 from zerogap.path.tie import entering_points
@@ -181,13 +181,21 @@ def test_of_coefficients_that_stop_at_once_the_fastest_leaves():
     assert single._harris_ratio_test(a, np.zeros(3), w) == (NO_POINT, np.inf)
 
 
-def test_sums_are_exact_where_plain_ones_are_all_rounding():
+@pytest.mark.parametrize("count", [20, 19, 3])  # four rows at a time, and what is left of them
+@pytest.mark.parametrize("is_block", [False, True])
+def test_sums_are_exact_where_plain_ones_are_all_rounding(is_block, count):
     rng = np.random.default_rng(0)
     K = rng.standard_normal((30, 30)) * 10.0 ** rng.integers(-3, 4, size=(30, 30))
-    E, rows, x = np.arange(10), np.arange(10, 30), rng.standard_normal(20)
-    total, error = -(x @ K[10:, :10]), np.zeros(10)
-    exact = [Fraction(total[i]) + sum(Fraction(a) * Fraction(b) for a, b in zip(K[10:, i], x, strict=True)) for i in E]
-    add_exactly(K, rows, x, E, total, error)
+    E, rows, x = np.arange(10), np.arange(10, 10 + count), rng.standard_normal(count)
+    block = K[rows][:, E]
+    total, error = -(x @ block), np.zeros(10)
+    exact = [
+        Fraction(total[i]) + sum(Fraction(a) * Fraction(b) for a, b in zip(block[:, i], x, strict=True)) for i in E
+    ]
+    if is_block:
+        add_block_exactly(block, x, total, error)
+    else:
+        add_exactly(K, rows, x, E, total, error)
     np.testing.assert_allclose(total + error, np.array(exact, dtype=float), rtol=1e-12)
 
 

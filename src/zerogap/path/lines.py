@@ -32,8 +32,8 @@ from zerogap.path.events import (
     tied_candidates,
 )
 from zerogap.path.renewal import Whole, renew
-from zerogap.path.rows import Change, ElbowLines, add_exactly
-from zerogap.path.screening import Displacement, Screening
+from zerogap.path.rows import Change, ElbowLines, add_block_exactly, add_exactly
+from zerogap.path.screening import Displacement, Screening, gather
 from zerogap.path.sets import Sets
 from zerogap.path.tolerances import (
     CLEAR,
@@ -59,7 +59,7 @@ from zerogap.path.tolerances import (
     UNSURE,
     VISIBLE,
 )
-from zerogap.precision import with_sum_zero
+from zerogap.precision import add_to, with_sum_zero
 
 
 class Lines:
@@ -77,6 +77,7 @@ class Lines:
         self._streak = 0  # points that have entered the elbow since one has left it, as far as compiled loops know
         self.is_fine = False  # whether what is left over for speed would be seen in the gap
         self.exact_until = np.inf  # the lam down to which it has been seen
+        self._block = np.empty(0)
         self.clear()
 
     def clear(self) -> None:
@@ -182,6 +183,7 @@ class Lines:
     def solve(self, lam: float, *, exactly: bool = False) -> None:
         """Solve the elbow's system for both coefficients of lam, with refinement, and evaluate all points."""
         E, g, screening, family = self.points, self.sets.g, self.screening, self.sets.family
+        exactly |= self.is_fine  # as the lines before: else they would be solved for twice
         if not family.is_over_C:
             self.sets.move_anchor(0.0 if self._is_in_proportion else lam)
         m0, m1, whole = self.sets.m0[E], self.sets.m1[E], np.array([family.total(self.sets.anchor), family.total1])
@@ -266,16 +268,30 @@ class Lines:
         E, at_rest = self.points, self.sets.at_rest
         resting = np.flatnonzero(at_rest)
         rhs, lost, totals = margins.copy(), np.zeros((2, E.size)), totals.copy()
+        pull, rest = np.zeros((2, E.size))
+        if any(rests):
+            add_exactly(self.K, resting, -at_rest[resting], E, pull, rest)
         for k in (k for k in range(2) if rests[k]):
-            add_exactly(self.K, resting, -at_rest[resting], E, rhs[k], lost[k])
+            add_to(rhs[k], lost[k], pull)
+            lost[k] += rest
             totals[k] = math.fsum([totals[k], *-at_rest[resting]])
+        block = self._elbow_block()
         for _ in range(ROUNDS):
             left_over, error = rhs.copy(), lost.copy()
             for k in range(2):
-                add_exactly(self.K, E, -x[k], E, left_over[k], error[k])
+                add_block_exactly(block, -x[k], left_over[k], error[k])
             correction, shift = self.system.solve((left_over - bias[:, None]) + error, totals - x.sum(axis=1))
             x, bias = x + correction, bias + shift
         return x, bias
+
+    def _elbow_block(self) -> np.ndarray:
+        """Return K_EE, gathered into memory that is used again: that takes as long as several sums over it."""
+        E = self.points
+        if self._block.size < E.size**2:
+            self._block = np.empty((E.size + STALE) ** 2)
+        block = self._block[: E.size**2].reshape((E.size, E.size))
+        gather(self.K, E, E, block)
+        return block
 
     def between(self, lam: float, end: float, position: int, target: int) -> Segment:
         """Return the line between the solutions at two lam, each solved for by itself: of steep lines u + lam v has few digits.

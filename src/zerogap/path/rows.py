@@ -103,3 +103,21 @@ def add_exactly(K, rows, x, E, total, error):
             near[k] = row[E[k]]
         for k in range(E.size):
             total[k], error[k] = add_product(total[k], error[k], near[k], a)
+
+
+@jit
+def add_block_exactly(block, x, total, error):
+    """Add x'block to total + error likewise; four rows at a time, so that the sums are seldom read and written."""
+    whole = x.size - x.size % 4
+    for j in range(0, whole, 4):
+        a, b, c, d = x[j], x[j + 1], x[j + 2], x[j + 3]
+        r0, r1, r2, r3 = block[j], block[j + 1], block[j + 2], block[j + 3]
+        for k in range(total.size):
+            high, low = add_product(total[k], error[k], r0[k], a)
+            high, low = add_product(high, low, r1[k], b)
+            high, low = add_product(high, low, r2[k], c)
+            total[k], error[k] = add_product(high, low, r3[k], d)
+    for j in range(whole, x.size):
+        row, a = block[j], x[j]
+        for k in range(total.size):
+            total[k], error[k] = add_product(total[k], error[k], row[k], a)
