@@ -29,6 +29,19 @@ def test_scikit_learns_estimator_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_points_on_the_margin_are_no_outliers_alone_or_with_others(seed):
+    X = 3.0 * np.random.default_rng(seed).random((20, 3))
+    path = OneClassSVMPath(nu_min=0.05).fit(X)
+    for nu in (0.1, 0.3, 0.5, 0.8):
+        on_margin = X[path.path_.points.rows[path.path_.on_margin_at(nu)]]
+        assert len(on_margin)
+        for model, at in ((path, {"nu": nu}), (path.at(nu), {})):
+            assert (model.predict(on_margin, **at) == 1).all()
+            assert all(model.predict(x[None], **at) == 1 for x in on_margin)
+            np.testing.assert_array_equal(model.decision_function(X, **at) >= 0.0, model.predict(X, **at) == 1)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_it_is_the_model_of_every_nu(points, weighted):
     rng = np.random.default_rng(0)

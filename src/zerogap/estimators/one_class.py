@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from zerogap import validation
 from zerogap.certificate import Certificate
 from zerogap.estimators.base import KernelMachine, Outcome, are_numbers
-from zerogap.kernels import Function
+from zerogap.kernels import UNIT, Function
 from zerogap.limits import limits
 from zerogap.problem import DualProblem
 from zerogap.solution import Status
@@ -21,6 +21,7 @@ from zerogap.stopping import RelativeGap
 
 # Of the largest |phi(x)|: a plane nearer to the origin goes through it, as far as float64 can tell.
 NO_DISTANCE = 1e-6
+ROUNDED = 64.0 * UNIT  # of the terms of a decision value: what their sum and the solution are off, some dozen roundings
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,17 @@ class OneClassSVM(OutlierMixin, KernelMachine):
     def _values(self, X: Any) -> np.ndarray:
         """Return sum_i beta_i k(x_i, x)."""
         check_is_fitted(self)
-        return self._products(X, [(slice(None), self._coefficients.T)])[0][:, 0]
+        values = self._products(X, [(slice(None), self._coefficients.T)])[0][:, 0]
+        return with_margin(values, self._biases[0])
 
     def _weights(self) -> np.ndarray:
         return np.asarray(self._coefficients @ self._kernel.moved(self.support_vectors_))
+
+
+def with_margin(values: np.ndarray, bias: Any) -> np.ndarray:
+    """Return values, those of points on the margin without rounding: they are no outliers, however a sum is made.
+
+    The last digits of a product depend on the points beside.
+    """
+    is_there = np.abs(values + bias) <= ROUNDED * (np.abs(values) + np.abs(bias))
+    return np.where(is_there, -bias, values)
