@@ -118,3 +118,22 @@ def test_sparse_points_have_short_indices_where_they_suffice(kind):
     np.testing.assert_array_equal(points.X.toarray(), X.toarray())
     wide = kind((np.ones(1), np.array([2**31 + 3]), np.array([0, 1])), shape=(1, 2**31 + 5))
     assert Points(wide).X.indices.tolist() == [2**31 + 3]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (8, 8), (7, 100), (37, 53), (64, 64), (16, 3)], ids=str)
+@pytest.mark.parametrize("begin", [(1, 70), (70, 1), (3, 3)], ids=str)
+def test_a_tile_and_its_mirror_image_are_where_they_belong(shape, begin):
+    """Squares are turned over in registers, what is left over number by number; nothing else is written."""
+    (height, width), (a, c) = shape, begin
+    tile = np.random.default_rng(height).standard_normal(shape)
+    expected = np.zeros((180, 180))
+    expected[a : a + height, c : c + width] = tile
+    alone = expected.copy()
+    on_diagonal = min(height, width) if a == c else 0
+    for j in range(width):  # of a square on the diagonal, what is above it is written below it
+        end = j if j < on_diagonal else height
+        expected[c + j, a : a + end] = tile[:end, j]
+    for is_square, wanted in ((True, expected), (False, alone)):
+        out = np.zeros((180, 180))
+        blocks.lay_down(tile, a, c, out, is_square)
+        assert np.array_equal(out, wanted)

@@ -27,6 +27,7 @@ from numba.extending import intrinsic
 from zerogap import compiler
 from zerogap.compiler import HelperCompiler, HelperLibrary, QuickCompiler, made_as
 
+TURNED = 8  # rows and columns of a square that is turned over in registers; a power of two
 HUGE = 1e300  # stands for infinity where fast-math flags forbid the real one
 NO_POINT = -2  # no index: a search that found none.  Not -1, which is the origin of the pair solvers.
 
@@ -185,6 +186,10 @@ if config.DISABLE_JIT:
         """Return how many bits of a word of 64 are set."""
         return type(word)(int(word).bit_count())
 
+    def turn_block(source: Any, i: int, j: int, target: Any, k: int, m: int) -> None:
+        """Write the square of ``TURNED`` rows that begins at source[i, j], turned over, to where target[k, m] is."""
+        target[k : k + TURNED, m : m + TURNED] = source[i : i + TURNED, j : j + TURNED].T
+
     def fma(a: float, b: float, c: float) -> float:
         """Return a b + c, rounded once."""
         return float(Fraction(a) * Fraction(b) + Fraction(c)) if math.isfinite(a * b + c) else a * b + c
@@ -212,6 +217,47 @@ else:  # the compiled ones cannot be stepped through, hence the plain ones above
     def popcount(typing_context: Any, word: Any) -> Any:
         """Return how many bits of a word of 64 are set."""
         return types.uint64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])
+
+    @intrinsic
+    def turn_block(typing_context: Any, source: Any, i: Any, j: Any, target: Any, k: Any, m: Any) -> Any:
+        """Write the square of ``TURNED`` rows that begins at source[i, j], turned over, to where target[k, m] is.
+
+        Both are arrays in one piece.  Number by number each costs a read and a write; in registers, a fraction of them.
+        """
+        number, vector = ir.IntType(64), ir.VectorType(ir.DoubleType(), TURNED)
+
+        def shuffled(builder: Any, a: Any, b: Any, places: list[int]) -> Any:
+            mask = ir.Constant(ir.VectorType(ir.IntType(32), TURNED), places)
+            return builder.shuffle_vector(a, b, mask)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            def rows_from(which: int, row: Any, column: Any) -> list[Any]:
+                """Return where the rows of the square begin."""
+                array = context.make_array(signature.args[which])(context, builder, args[which])
+                step, address = builder.extract_value(array.strides, 0), builder.ptrtoint(array.data, number)
+                offset = builder.add(builder.mul(row, step), builder.mul(column, number(8)))
+                begin = builder.add(address, offset)
+                places = [builder.add(begin, builder.mul(step, number(row))) for row in range(TURNED)]
+                return [builder.inttoptr(place, vector.as_pointer()) for place in places]
+
+            rows, half = [builder.load(place, align=8) for place in rows_from(0, args[1], args[2])], 1
+            while (
+                half < TURNED
+            ):  # squares of two, four, ... rows: their upper right quarter changes place with the lower left
+                for a in range(TURNED):
+                    if not a & half:
+                        upper, lower = rows[a], rows[a + half]
+                        left = [c + TURNED - half if c & half else c for c in range(TURNED)]
+                        right = [c + TURNED if c & half else c + half for c in range(TURNED)]
+                        rows[a] = shuffled(builder, upper, lower, left)
+                        rows[a + half] = shuffled(builder, upper, lower, right)
+                half *= 2
+            for row, place in zip(rows, rows_from(3, args[4], args[5]), strict=True):
+                builder.store(row, place, align=8)
+            return context.get_dummy_value()
+
+        integers = types.int64, types.int64
+        return types.void(source, *integers, target, *integers), generate
 
     @intrinsic
     def prefetch(typing_context: Any, address: Any) -> Any:

@@ -10,14 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from zerogap import limits, threads
-from zerogap.compiled import jit
+from zerogap.compiled import TURNED, jit, turn_block
 from zerogap.kernels.base import Kernel, Rounding, dense, read_only
 
 # A tile of so many values stays in a core's own cache between the product and what is done with it; on the diagonal a
 # square one has so many rows.
 TILE, TILE_ROWS, SQUARE = 32768, 128, 128
 LARGE, LARGE_SQUARE = 3000, 256  # of so many points there are tiles enough for all threads even if they are larger
-MIRRORED = 16  # rows and columns of a tile that are turned over at a time
 EXPONENTIAL = 25  # multiplications that take as long as what is done with a product
 WORTH_SHARING = 4_000_000  # multiplications: with fewer, waking a thread costs more than it does
 BYTES = 50_000_000  # of values of a user's kernel that are held at once
@@ -264,15 +263,21 @@ def all_finite(values: np.ndarray) -> bool:
 @jit
 def lay_down(tile, a, c, out, is_square):
     """Write a tile that begins at (a, c) into a block; into a symmetric one its mirror image too."""
-    for i in range(tile.shape[0]):
-        row, source = out[a + i], tile[i]
-        for j in range(tile.shape[1]):
-            row[c + j] = source[j]
+    height, width = tile.shape
+    for i in range(height):
+        row, source = out[a + i, c : c + width], tile[i]  # a slice has no negative index: copies then vectorise
+        for j in range(row.size):
+            row[j] = source[j]
     if not is_square:
         return
-    for j0 in range(0, tile.shape[1], MIRRORED):
-        for i0 in range(0, tile.shape[0], MIRRORED):
-            for j in range(j0, min(j0 + MIRRORED, tile.shape[1])):
-                end = min(i0 + MIRRORED, tile.shape[0])
-                for i in range(i0, min(end, j) if a == c else end):
-                    out[c + j, a + i] = tile[i, j]
+    first = min(height, width) if a == c else 0  # of the columns that are not on the diagonal
+    for j in range(first):
+        for i in range(j):
+            out[c + j, a + i] = tile[i, j]
+    rows, columns = height - height % TURNED, width - (width - first) % TURNED
+    for j in range(first, columns, TURNED):
+        for i in range(0, rows, TURNED):
+            turn_block(tile, i, j, out, c + j, a + i)
+    for j in range(first, width):
+        for i in range(rows if j < columns else 0, height):
+            out[c + j, a + i] = tile[i, j]
