@@ -253,3 +253,16 @@ def test_a_part_is_solved_further_than_asked(monkeypatch):
     assert state.memory.has_all_free
     above, below = (state.residual + state.up_offset)[points], (state.residual + state.low_offset)[points]
     assert above.max() - below.min() <= 0.101 * asked
+
+
+def test_a_cap_that_no_coefficient_comes_near_costs_no_pairs():
+    """Margins that are a little short are made longer at the end: what they would cost, a multiple of C, does not matter."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((700, 30))
+    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(700) > 0.0, 1.0, -1.0)
+    gram = Gram(X)
+    found = [solve(DualProblem.hinge(gram, y, C), "auto", stop=RelativeGap(1e-4)) for C in (1e3, 1e5, 1e7)]
+    assert all(solution.status is Status.CONVERGED for solution in found)
+    assert max(np.abs(solution.beta).max() for solution in found) < 100.0
+    fewest, most = min(solution.n_iter for solution in found), max(solution.n_iter for solution in found)
+    assert most <= 1.2 * fewest

@@ -446,7 +446,7 @@ class DualProblem(Formulations):
             r = self._plain_residual(beta, residual, drift)
             return self._certificate(beta, self._precise_residual(beta, r, from_data) if precisely else r)
 
-    def stretched(self, beta: np.ndarray, residual: np.ndarray, rounding: float) -> np.ndarray | None:
+    def stretched(self, beta: np.ndarray, residual: np.ndarray, rounding: float | None = None) -> np.ndarray | None:
         """Return beta times a little more than one, so that no margin is short of one; None where a bound is in the way.
 
         A margin that is short of one, or that rounding may have made so, costs the cap times it.  One that is longer costs the
@@ -458,8 +458,9 @@ class DualProblem(Formulations):
             Signed coefficients of a feasible point.
         residual : array of shape (n,)
             ``residual(beta)``.
-        rounding : float
-            What rounding costs now: it makes margins of support vectors shorter by this over the sum of their caps.
+        rounding : float, optional
+            What rounding costs now: it makes margins of support vectors shorter by this over the sum of their caps.  Without it
+            they are taken for as short as rounding can make them: residual and bias, before and after, are off by no more.
 
         Returns
         -------
@@ -467,11 +468,12 @@ class DualProblem(Formulations):
             Coefficients in the box; their sum is zero but for rounding.
         """
         support = np.flatnonzero(beta)
-        if not (self._has_margins and support.size):
+        if not (self._has_margins and support.size) or (np.abs(beta) >= self.upper - self.lower).any():
             return None
         error = self._product_error(beta)[support]
-        uneven = float(error.max() / error.mean())
-        short = uneven * rounding / float((self.upper - self.lower)[support].sum())
+        short, most = 4.0 * float(error.max()), float(error.max() / error.mean())
+        if rounding is not None:
+            short = most * rounding / float((self.upper - self.lower)[support].sum())
         short += float((self.target * (residual - self.best_bias(residual))).max())
         longer = beta * (1.0 + short / (1.0 - short)) if short < 0.5 else np.full(beta.size, np.inf)
         return longer if ((self.lower <= longer) & (longer <= self.upper)).all() else None

@@ -30,6 +30,10 @@ LOOKED_AT = 100
 # Running residuals gather rounding errors; after this many iterations they are computed afresh.
 REFRESH_EVERY = 100_000
 
+# Gaps once margins are long enough: one from which the tolerance is farther than this is left to solvers as it is, and so is
+# one of which rounding is more than that share.
+NEAR_STRETCHED, ROUNDING_STRETCHED = 1e-5, 0.01
+
 # A solver that makes no progress worth the name in this many iterations (or 100 n) gets no further; one whose iterations are
 # smaller than a pair's has a ``patience`` of so many times that.
 PATIENCE = 1_000_000
@@ -197,7 +201,7 @@ class SolverRun:
             self._refresh()
         self.before, before = self.now, self.state.beta.copy()
         try:
-            step = self.solver.step(self.problem, self.state, most, self.stop.kkt_target(self.now))
+            step = self.solver.step(self.problem, self.state, most, self.stop.kkt_target(self._as_if_stretched()))
             self.state, self.info = self._checked(step)
         except Exceeded:  # a product that was not finished has changed nothing
             self.info = Info(0)
@@ -214,6 +218,43 @@ class SolverRun:
         if self.steps - self.refreshed_at >= REFRESH_EVERY:
             self._refresh()
         self.now = self.problem.estimate(self.state.beta, self.state.residual, self.rounding)
+        if not self._is_met() and self.stop.is_met(self._as_if_stretched(), self.before):
+            self._go_to_stretched()
+
+    def _as_if_stretched(self) -> Certificate:
+        """Return what the certificate will be once margins are long enough, if the solver leaves that to the end.
+
+        Where the cap is far above the coefficients a margin that is a little short costs far more than its coefficient, and
+        without this pairs would go on until none is.  Where a gap is far off yet, or hardly more than rounding, other ways
+        are shorter.
+        """
+        now = self.now
+        if not getattr(self.solver, "leaves_stretching", False) or self._is_met():
+            return now
+        longer = self.problem.stretched(self.state.beta, self.state.residual)
+        if longer is None or not (gap := self._stretched_gap(longer)) < now.gap:
+            return now
+        if self.problem.product_error(self.state.beta) * float(np.abs(longer).sum()) > ROUNDING_STRETCHED * gap:
+            return now
+        stretched = replace(now, gap=gap, primal=now.dual + gap)
+        return stretched if self.stop.is_met(replace(stretched, gap=NEAR_STRETCHED * gap), self.before) else now
+
+    def _go_to_stretched(self) -> None:
+        """Make margins as long as they are to be; a limit that comes before leaves the point as it is."""
+        longer = self.problem.stretched(self.state.beta, self.state.residual)
+        if longer is not None:
+            with suppress(Exceeded):
+                self._move_to(longer)
+                self.now = self.problem.estimate(self.state.beta, self.state.residual, self.rounding)
+
+    def _stretched_gap(self, longer: np.ndarray) -> float:
+        """Return about the gap of margins that were made longer.
+
+        None is short of one then: they cost what they are longer than one now, what they are stretched by, and about as much
+        again for rounding.
+        """
+        beta = self.state.beta
+        return 2.0 * float(np.abs(longer - beta).sum()) - float(beta @ self.state.residual)
 
     def _size(self) -> float:
         scale = float(np.abs(self.problem.gram.diagonal).max())
@@ -270,13 +311,10 @@ class SolverRun:
 
     def _stretch(self) -> bool:
         """Make margins longer by what rounding may have taken from them, if the rule can be met then; return whether so."""
-        beta, longer = self.state.beta, self.problem.stretched(self.state.beta, self.state.residual, self.now.rounding)
+        longer = self.problem.stretched(self.state.beta, self.state.residual, self.now.rounding)
         if longer is None:
             return False
-        # No margin is short of one then: they cost what they are longer than one now, what they are stretched by, and about
-        # as much again for rounding.
-        gap = 2.0 * float(np.abs(longer - beta).sum()) - float(beta @ self.state.residual)
-        if not self._is_met(gap=gap, rounding=0.0):
+        if not self._is_met(gap=self._stretched_gap(longer), rounding=0.0):
             return False
         self._move_to(longer)
         return True

@@ -12,7 +12,7 @@ points with many features, by sweeps (``linear_cd``), as long as these take no l
 import copy
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -126,6 +126,7 @@ class Auto:
 
     whole: int = WHOLE
     shrinking: bool = True
+    leaves_stretching: ClassVar[bool] = True  # of margins that are a little short, to the end of a run
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> PairState:
         """Start at beta, or at zero."""

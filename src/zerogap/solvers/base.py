@@ -68,6 +68,8 @@ class Solver(Protocol):
 
     An attribute ``patience``, if there is one, says how many times the iterations of a pair's solver this one may go without
     progress before the loop ends the run as NO_PROGRESS: 1 by default, more where an iteration does less than a pair's.
+    An attribute ``leaves_stretching``, if there is one and it is True, lets the loop end a run at a multiple of the solver's
+    point, a little above one, at which no margin is short of one (``DualProblem.stretched``).
     """
 
     def init(self, problem: DualProblem, beta: np.ndarray | None = None) -> Any:
