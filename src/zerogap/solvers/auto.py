@@ -41,7 +41,8 @@ ROUGH = 0.025
 # the factor, and of an exchange.
 PAIR, PER_POINT = 0.2e-6, 1.4e-9
 BEGINNING, FACTORED, EXCHANGED = 3e-4, 0.03e-9, 0.5e-9
-EXCHANGES = 6  # that are left, as a rule
+# Exchanges that are left: some as a rule, and more where many points at a bound violate their conditions; these enter together.
+EXCHANGES, PER_VIOLATOR = 6, 0.25
 # Times that, or for each point, so many pairs are moved at most: where they crawl they do not say so beforehand.
 PATIENCE = 10
 TOGETHER = 8  # points that enter the free set at once: each costs little beside bringing all residuals into step
@@ -335,15 +336,16 @@ class Auto:
         if not 0.0 < kkt_target < violation:
             return violation <= kkt_target
         pairs = (state.memory.per_halving or _count_free(problem, state)) * math.log2(violation / kkt_target)
-        return bool(pairs <= self._worth(problem, state))
+        exchanges = max(EXCHANGES, PER_VIOLATOR * _count_violators(problem, state))
+        return bool(pairs <= self._worth(problem, state, exchanges))
 
     @staticmethod
-    def _worth(problem: DualProblem, state: PairState) -> float:
+    def _worth(problem: DualProblem, state: PairState, count: float = EXCHANGES) -> float:
         """Return how many pairs cost as much as a factor and some exchanges."""
         m, n = _count_free(problem, state), problem.n
         if not _fits(problem, m):
             return math.inf
-        exchanges = BEGINNING + FACTORED * m**3 / 3.0 + EXCHANGES * EXCHANGED * m * (4.0 * m + n)
+        exchanges = BEGINNING + FACTORED * m**3 / 3.0 + count * EXCHANGED * m * (4.0 * m + n)
         return exchanges / (PAIR + PER_POINT * n)
 
     def __str__(self) -> str:
@@ -365,6 +367,15 @@ def _at_most(max_steps: int, left: float) -> int:
 def _count_free(problem: DualProblem, state: PairState) -> int:
     beta = state.beta
     return int(np.count_nonzero((beta != 0.0) & (beta > problem.lower) & (beta < problem.upper)))
+
+
+def _count_violators(problem: DualProblem, state: PairState) -> int:
+    """Return how many points at a bound violate their condition at the present bias, by more than a tenth of the largest."""
+    beta, r = state.beta, state.residual
+    bias = problem.best_bias(r + problem.ridge * beta)
+    violations = np.maximum(r + state.up_offset - bias, bias - r - state.low_offset)
+    at_bound = (beta == 0.0) | (beta == problem.lower) | (beta == problem.upper)
+    return int(np.count_nonzero(violations[at_bound] > 0.1 * violations.max(initial=0.0)))
 
 
 def _fits(problem: DualProblem, m: float) -> bool:
