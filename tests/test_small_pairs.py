@@ -8,7 +8,7 @@ import pytest
 from naive import sum_rounding
 from sklearn.datasets import load_digits, load_iris
 
-from zerogap import SVC, DualProblem, Gram, RelativeGap, Status, solve
+from zerogap import SVC, DualProblem, Gram, RelativeGap, Status, certify, solve
 from zerogap.certificate import Certificate
 from zerogap.estimators import small_pairs
 from zerogap.kernels import RBF, UNIT
@@ -198,3 +198,25 @@ def test_terms_far_below_the_targets_are_not_rounded_as_those_are():
         dual = mp.fsum(int(s) * v for s, v in zip(y, b, strict=True)) - square / 2
         assert primal - dual <= mp.mpf(told.gap) + mp.mpf(told.rounding)
         assert abs(primal - mp.mpf(told.primal)) <= mp.mpf(told.rounding)
+
+
+@pytest.mark.parametrize("kind", ["plain", "shifted", "tiny", "outlier", "collinear"])
+@pytest.mark.parametrize("C", [1e-2, 1.0, 1e4])
+def test_linear_kernels_of_several_classes_have_the_proof_of_their_pairs(kind, C):
+    """Pairs that crawl, as those of a linear kernel do where C is large, are left to ``solve``."""
+    X, codes = AWKWARD[kind](drawn(2, n=90)[0]), np.arange(90) % 3
+    model = SVC(kernel="linear", C=C, tol=1e-4).fit(X, codes)
+    assert all(certificate.relative_gap <= 1e-4 for certificate in model.certificate_)
+    known = certify(model, X, codes)
+    assert max(known.relative_gap for known in known.certificates) <= 1e-4 * (1.0 + 1e-6)
+    reference = SVC(kernel="linear", C=C, tol=1e-4, max_iter=10**9).fit(X, codes)  # a limit: not in compiled code
+    for told, exact in zip(model.certificate_, reference.certificate_, strict=True):
+        assert told.dual - told.rounding <= exact.primal + exact.rounding
+        assert exact.dual - exact.rounding <= told.primal + told.rounding
+
+
+def test_linear_kernels_of_several_classes_are_solved_in_compiled_code(monkeypatch):
+    X, y = (part[:300] for part in load_digits(return_X_y=True))
+    monkeypatch.setattr(SVC, "_fit_pair", None)  # no call of it
+    model = SVC(kernel="linear").fit(X, y)
+    assert all(status is Status.CONVERGED for status in model.status_)

@@ -32,6 +32,7 @@ POINTS_AT_ONCE = 1500  # of the problems that a thread takes
 VIOLATION = 1e-3  # to begin with; labels are two apart
 NEARER = 0.3  # of the violation that would do, if the gap were proportional to it
 MOST_PAIRS = 10  # moved for each point
+LINEAR_WORK = 1.4e6  # residuals that pairs may change: with a linear kernel another solver ends soon at any C
 PASSES = 3  # to put what rounding has left in the sum on one coefficient: all but the first are its own rounding
 
 
@@ -60,9 +61,11 @@ class Points(NamedTuple):
     n_iter: np.ndarray  # (count,) pairs moved; -1 where a limit came first
 
 
-def takes(kernel: Kernel) -> bool:
-    """Whether a kernel can be taken: an inner product for certain; linear ones have a solver of their own."""
-    return kernel.can_share and kernel.is_positive and not kernel.is_linear
+def takes(kernel: Kernel, *, several: bool) -> bool:
+    """Whether a kernel can be taken: an inner product for certain; a linear one only where problems are several, for it has a
+    solver of its own, which is as quick to begin with one.
+    """
+    return kernel.can_share and kernel.is_positive and (several or not kernel.is_linear)
 
 
 def suits(gram: Gram, problems: Problems) -> bool:
@@ -70,13 +73,14 @@ def suits(gram: Gram, problems: Problems) -> bool:
     is_small = np.diff(problems.edges).max() <= MOST_POINTS
     cap = problems.upper - problems.lower
     is_bounded = cap.min() > 0.0 and cap.max() < np.inf
-    return bool(gram.is_complete and takes(gram.kernel) and is_small and is_bounded)
+    return bool(gram.is_complete and takes(gram.kernel, several=problems.edges.size > 2) and is_small and is_bounded)
 
 
 def separate(gram: Gram, problems: Problems, *, has_bias: bool, tol: float) -> Points:
     """Solve all problems."""
     K, count = gram.full(), problems.edges.size - 1
-    matrix = _Matrix(K, gram.diagonal, *gram.rounding, gram.X.shape[1] + 2.0)
+    most_work = LINEAR_WORK if gram.kernel.is_linear else np.inf
+    matrix = _Matrix(K, gram.diagonal, *gram.rounding, gram.X.shape[1] + 2.0, most_work)
     beta, numbers = np.zeros(problems.points.size), np.full((count, 9), np.nan)
     outcomes: list[Outcome | None] = [None] * count
 
@@ -127,6 +131,7 @@ class _Matrix(NamedTuple):
     relative: np.ndarray  # (2, k, n)
     absolute: np.ndarray  # (2, l, n)
     operations: float  # of a product with features
+    most_work: float  # residuals that pairs may change
 
 
 class _Part(NamedTuple):
@@ -137,6 +142,7 @@ class _Part(NamedTuple):
     relative: np.ndarray
     absolute: np.ndarray
     operations: float
+    most_work: float
 
 
 def _separate_all(
@@ -145,7 +151,7 @@ def _separate_all(
     """Solve the one problem there is, of all points in their order: nothing is copied, and less has to be compiled."""
     _, _, sign, lower, upper = problems
     problem = ProblemArrays(matrix.diagonal, np.zeros(beta.size), sign, lower, upper, 0.0, has_fixed_bias)
-    part = _Part(matrix.K, matrix.magnitude, matrix.relative, matrix.absolute, matrix.operations)
+    part = _Part(matrix.K, matrix.magnitude, matrix.relative, matrix.absolute, matrix.operations, matrix.most_work)
     *found, sums = _solve(problem, part, tol, beta)
     numbers[:] = (*found, *sums)
 
@@ -169,6 +175,7 @@ def _separate(matrix, problems, first, last, has_fixed_bias, tol, beta, numbers)
             _both_taken(matrix.relative, points),
             _both_taken(matrix.absolute, points),
             matrix.operations,
+            matrix.most_work,
         )
         problem = ProblemArrays(
             _taken(matrix.diagonal, points),
@@ -216,9 +223,10 @@ def _solve(problem, part, tol, beta):
         top, rounding = top + upper[i], rounding + 1e-13 * drops[i]
     point, cache = Iterate(beta, residual, up_offset, low_offset), RowCache(part.K, slots, stamps)
     moved, violation, bias, excess = 0, VIOLATION, 0.0, 0.0
+    most_pairs = int(part.most_work / m) if part.most_work < np.inf else MOST_PAIRS * m
     second_order = m > 0  # always so, but no constant: for that everything would be compiled a second time
     while True:
-        most = MOST_PAIRS * m - moved
+        most = most_pairs - moved
         _, count, _, _ = descend(problem, point, cache, problem.kernel_diagonal, zero, second_order, most, violation)
         moved += count
         for is_stretched in range(2):
@@ -238,7 +246,7 @@ def _solve(problem, part, tol, beta):
                 break
             for i in range(m):
                 beta[i] *= factor
-        if is_met or min(off, left) > 0.5 * wanted or count == 0 or moved >= MOST_PAIRS * m:
+        if is_met or min(off, left) > 0.5 * wanted or count == 0 or moved >= most_pairs:
             return moved, bias, excess, sums
         violation *= NEARER * wanted / min(sums.gap, gap)
 

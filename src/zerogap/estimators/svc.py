@@ -410,7 +410,8 @@ class SVC(ClassifierMixin, Calibrated):
         Of two classes only where that is all there is to prepare.
         """
         is_one = self.classes_.size == 2
-        is_small = self._is_plain and points.rows.size <= small_pairs.MOST_POINTS and small_pairs.takes(self._kernel)
+        is_taken = self._is_plain and small_pairs.takes(self._kernel, several=False)
+        is_small = is_taken and points.rows.size <= small_pairs.MOST_POINTS
         if not (is_small if is_one else self._kernel.can_share and self.solver == "auto"):
             return None
         codes = rows.codes[points.rows]
