@@ -1,6 +1,7 @@
 """Small problems that a compiled function solves and certifies: the same answers, and the same proofs, as by ``solve``."""
 
 import signal
+import warnings
 
 import mpmath as mp
 import numpy as np
@@ -220,3 +221,48 @@ def test_linear_kernels_of_several_classes_are_solved_in_compiled_code(monkeypat
     monkeypatch.setattr(SVC, "_fit_pair", None)  # no call of it
     model = SVC(kernel="linear").fit(X, y)
     assert all(status is Status.CONVERGED for status in model.status_)
+
+
+# One problem: exchanges follow where they cost less than the pairs that are left.
+
+
+@pytest.mark.parametrize("kind", AWKWARD)
+@pytest.mark.parametrize(("kernel", "C", "tol"), [("linear", 1.0, 1e-4), ("linear", 1.0, 1e-9), ("rbf", 100.0, 1e-9)])
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_exchanges_have_the_proof_of_the_problem(kind, kernel, C, tol, has_bias):
+    X, y, weight = drawn(3, n=120, kind=kind)
+    model = SVC(C, kernel=kernel, gamma=0.5, tol=tol, fit_intercept=has_bias)
+    reference = SVC(
+        C, kernel=kernel, gamma=0.5, tol=tol, fit_intercept=has_bias, max_iter=10**9
+    )  # not in compiled code
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # huge and shifted points have no more digits than that, whoever solves
+        model.fit(X, y, weight), reference.fit(X, y, weight)
+    told, known = model.certificate_, certify(model, X, y, sample_weight=weight).certificates[0]
+    assert told.relative_gap <= max(tol, 1.01 * reference.duality_gap_)
+    assert known.gap - known.rounding <= told.gap + told.rounding
+    assert told.dual - told.rounding <= reference.certificate_.primal + reference.certificate_.rounding
+    assert reference.certificate_.dual - reference.certificate_.rounding <= told.primal + told.rounding
+
+
+def test_one_linear_problem_is_solved_by_exchanges(monkeypatch):
+    X, y, _ = drawn(4, n=200)
+    monkeypatch.setattr(SVC, "_fit_pair", None)  # no call of it
+    model = SVC(kernel="linear", tol=1e-9).fit(X, y)
+    assert model.status_ is Status.CONVERGED
+    assert model.trace_[0].gap > 1e-9  # pairs have gone to a rough point alone
+    assert model.certificate_.relative_gap <= 1e-9
+
+
+def test_exchanges_do_not_begin_where_pairs_crawl():
+    """A linear kernel with a large C: another solver goes on, from the start."""
+    X, y, _ = drawn(5, n=200)
+    gram, cap = Gram(X, "linear"), np.full(200, 1e6)
+    gram.full()
+    problems = small_pairs.Problems.of([np.arange(200)], [y], [cap])
+    found = small_pairs.separate(gram, problems, has_bias=True, tol=1e-6)
+    assert found.outcomes[0] is None
+    before = found.beta.copy()
+    assert small_pairs.exchanged(DualProblem.hinge(gram, y, 1e6), found.beta, int(found.n_iter[0]), tol=1e-6) is None
+    np.testing.assert_array_equal(found.beta, before)
+    assert SVC(1e6, kernel="linear", tol=1e-6).fit(X, y).duality_gap_ <= 1e-6

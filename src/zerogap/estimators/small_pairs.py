@@ -1,10 +1,12 @@
 """Pairs of classes that are small: many problems on parts of one kernel matrix, solved and certified by compiled code.
 
 Such a problem takes less time than ``solve`` takes to begin and to end.  What is done is the same: pairs of coefficients from
-zero to a small violation, the residual from the data, the certificate.  Threads take some problems after the others.  One whose
-certificate is short of the tolerance goes to ``solve``, from where it is.
+zero to a small violation, the residual from the data, the certificate.  Threads take some problems after the others.  Where
+there is but one problem, and the pairs that are left would take longer than exchanges of its free points, these follow
+(``exchanged``).  What is short of the tolerance then goes to ``solve``, from where it is.
 """
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from zerogap import precision, threads
+from zerogap import limits, precision, threads
+from zerogap.active_set import ActiveSet
 from zerogap.certificate import Certificate, Measured, measured
 from zerogap.compiled import HUGE, inline, jit
 from zerogap.estimators.base import Outcome
@@ -22,17 +25,23 @@ from zerogap.kernels import UNIT, Kernel
 from zerogap.limits import Exceeded
 from zerogap.loop import Status, Trace, TraceRow
 from zerogap.loss import crossing
-from zerogap.problem import ProblemArrays
+from zerogap.problem import DualProblem, ProblemArrays
+from zerogap.solvers.auto import BEGINNING, EXCHANGED, EXCHANGES, FACTORED, PAIR, PER_POINT, TIGHT, TOGETHER
 from zerogap.solvers.pair import Iterate
 from zerogap.solvers.smo import descend
+from zerogap.stopping import RelativeGap
 
 MOST_POINTS = 600  # of a problem: with more of them ``solve`` has better ways
 MOST_SECONDS = 0.1  # that a problem takes: far more than any does
 POINTS_AT_ONCE = 1500  # of the problems that a thread takes
 VIOLATION = 1e-3  # to begin with; labels are two apart
+# To which pairs of a linear kernel are moved where exchanges follow: there are no more free points than features and one.
+ROUGH = 0.3
+MOST_EXCHANGES = 30  # points that enter: if there are more, what pairs have left is no start for exchanges
 NEARER = 0.3  # of the violation that would do, if the gap were proportional to it
 MOST_PAIRS = 10  # moved for each point
-LINEAR_WORK = 1.4e6  # residuals that pairs may change: with a linear kernel another solver ends soon at any C
+# Residuals that pairs may change with a linear kernel, for which another solver ends soon at any C; and where exchanges follow.
+LINEAR_WORK, ROUGH_WORK = 1.4e6, 4e5
 PASSES = 3  # to put what rounding has left in the sum on one coefficient: all but the first are its own rounding
 
 
@@ -61,11 +70,9 @@ class Points(NamedTuple):
     n_iter: np.ndarray  # (count,) pairs moved; -1 where a limit came first
 
 
-def takes(kernel: Kernel, *, several: bool) -> bool:
-    """Whether a kernel can be taken: an inner product for certain; a linear one only where problems are several, for it has a
-    solver of its own, which is as quick to begin with one.
-    """
-    return kernel.can_share and kernel.is_positive and (several or not kernel.is_linear)
+def takes(kernel: Kernel) -> bool:
+    """Whether a kernel can be taken: an inner product for certain."""
+    return kernel.can_share and kernel.is_positive
 
 
 def suits(gram: Gram, problems: Problems) -> bool:
@@ -73,14 +80,16 @@ def suits(gram: Gram, problems: Problems) -> bool:
     is_small = np.diff(problems.edges).max() <= MOST_POINTS
     cap = problems.upper - problems.lower
     is_bounded = cap.min() > 0.0 and cap.max() < np.inf
-    return bool(gram.is_complete and takes(gram.kernel, several=problems.edges.size > 2) and is_small and is_bounded)
+    return bool(gram.is_complete and takes(gram.kernel) and is_small and is_bounded)
 
 
 def separate(gram: Gram, problems: Problems, *, has_bias: bool, tol: float) -> Points:
     """Solve all problems."""
     K, count = gram.full(), problems.edges.size - 1
-    most_work = LINEAR_WORK if gram.kernel.is_linear else np.inf
-    matrix = _Matrix(K, gram.diagonal, *gram.rounding, gram.X.shape[1] + 2.0, most_work)
+    plan = _Plan(LINEAR_WORK if gram.kernel.is_linear else np.inf, VIOLATION, count == 1)
+    if count == 1 and gram.kernel.is_linear:
+        plan = plan._replace(most_work=ROUGH_WORK, violation=ROUGH)
+    matrix = _Matrix(K, gram.diagonal, *gram.rounding, gram.X.shape[1] + 2.0, plan)
     beta, numbers = np.zeros(problems.points.size), np.full((count, 9), np.nan)
     outcomes: list[Outcome | None] = [None] * count
 
@@ -122,6 +131,52 @@ def _outcome(beta: np.ndarray, numbers: list[float], has_bias: bool, tol: float,
     return Outcome(beta, bias, certificate, Status.CONVERGED, int(moved), Trace([start, end]), 0)
 
 
+def exchanged(problem: DualProblem, beta: np.ndarray, moved: int, *, tol: float) -> Outcome | None:
+    """Go on to the optimum by exchanges from where pairs have led, in place; return None if that is short of the tolerance.
+
+    Where pairs have crawled beta is as it was.
+    """
+    began, has_bias = time.perf_counter(), problem.total is not None
+    rough = problem.estimate(beta, problem.residual(beta))
+    if rough.kkt_violation > 1.5 * ROUGH:
+        return None
+    with threads.alone(problem.n**2):
+        active = ActiveSet(problem, beta.copy())
+        entered = active.optimise(problem, TIGHT * RelativeGap(tol).kkt_target(rough), MOST_EXCHANGES, TOGETHER)
+    if active.is_unbounded or limits.is_over():
+        return None
+    start = TraceRow(moved, 0.0, rough.dual, rough.kkt_violation, rough.relative_gap, 0, int(np.count_nonzero(beta)))
+    found = problem.restore_sum(active.beta)
+    residual = problem.residual(found)
+    certificate = problem.certify(found, residual)
+    if not certificate.dual >= rough.dual:
+        return None
+    beta[:] = found
+    if not certificate.relative_gap <= tol:  # margins that rounding may have made short cost their caps
+        longer = problem.stretched(found, residual, certificate.rounding)
+        if longer is None:
+            return None
+        found = problem.restore_sum(longer)
+        certificate = problem.certify(found)
+        if not certificate.relative_gap <= tol:
+            return None
+        beta[:] = found
+    seconds, count = time.perf_counter() - began, int(np.count_nonzero(beta))
+    end = TraceRow(
+        moved + entered, seconds, certificate.dual, certificate.kkt_violation, certificate.relative_gap, 0, count
+    )
+    bias = certificate.bias if has_bias else 0.0
+    return Outcome(beta, bias, certificate, Status.CONVERGED, moved + entered, Trace([start, end]), 0)
+
+
+class _Plan(NamedTuple):
+    """How far pairs are moved."""
+
+    most_work: float  # residuals that they may change
+    violation: float  # at which the gap is asked for, the first time
+    has_exchanges: bool  # whether these follow, and pairs end where they cost more
+
+
 class _Matrix(NamedTuple):
     """A kernel matrix that is complete, and how far it can be off (``Rounding``)."""
 
@@ -131,7 +186,7 @@ class _Matrix(NamedTuple):
     relative: np.ndarray  # (2, k, n)
     absolute: np.ndarray  # (2, l, n)
     operations: float  # of a product with features
-    most_work: float  # residuals that pairs may change
+    plan: _Plan
 
 
 class _Part(NamedTuple):
@@ -142,7 +197,7 @@ class _Part(NamedTuple):
     relative: np.ndarray
     absolute: np.ndarray
     operations: float
-    most_work: float
+    plan: _Plan
 
 
 def _separate_all(
@@ -151,7 +206,7 @@ def _separate_all(
     """Solve the one problem there is, of all points in their order: nothing is copied, and less has to be compiled."""
     _, _, sign, lower, upper = problems
     problem = ProblemArrays(matrix.diagonal, np.zeros(beta.size), sign, lower, upper, 0.0, has_fixed_bias)
-    part = _Part(matrix.K, matrix.magnitude, matrix.relative, matrix.absolute, matrix.operations, matrix.most_work)
+    part = _Part(matrix.K, matrix.magnitude, matrix.relative, matrix.absolute, matrix.operations, matrix.plan)
     *found, sums = _solve(problem, part, tol, beta)
     numbers[:] = (*found, *sums)
 
@@ -175,7 +230,7 @@ def _separate(matrix, problems, first, last, has_fixed_bias, tol, beta, numbers)
             _both_taken(matrix.relative, points),
             _both_taken(matrix.absolute, points),
             matrix.operations,
-            matrix.most_work,
+            matrix.plan,
         )
         problem = ProblemArrays(
             _taken(matrix.diagonal, points),
@@ -222,8 +277,9 @@ def _solve(problem, part, tol, beta):
         drops[i] = upper[i] - lower[i]
         top, rounding = top + upper[i], rounding + 1e-13 * drops[i]
     point, cache = Iterate(beta, residual, up_offset, low_offset), RowCache(part.K, slots, stamps)
-    moved, violation, bias, excess = 0, VIOLATION, 0.0, 0.0
-    most_pairs = int(part.most_work / m) if part.most_work < np.inf else MOST_PAIRS * m
+    most_work, violation, has_exchanges = part.plan
+    moved, bias, excess = 0, 0.0, 0.0
+    most_pairs = int(most_work / m) if most_work < np.inf else MOST_PAIRS * m
     second_order = m > 0  # always so, but no constant: for that everything would be compiled a second time
     while True:
         most = most_pairs - moved
@@ -248,7 +304,22 @@ def _solve(problem, part, tol, beta):
                 beta[i] *= factor
         if is_met or min(off, left) > 0.5 * wanted or count == 0 or moved >= most_pairs:
             return moved, bias, excess, sums
-        violation *= NEARER * wanted / min(sums.gap, gap)
+        nearer = NEARER * wanted / min(sums.gap, gap)
+        if has_exchanges:
+            # Pairs halve a violation, which is two to begin with, about as often again for as many more of them.
+            left = moved * math.log(nearer) / math.log(0.5 * violation)
+            if left * (PAIR + PER_POINT * m) > _seconds_of_exchanges(beta, lower, upper):
+                return moved, bias, excess, sums
+        violation *= nearer
+
+
+@inline
+def _seconds_of_exchanges(beta, lower, upper):
+    """Return about how long a factor of the free points takes, and some exchanges."""
+    m, n = 0.0, float(beta.size)
+    for i in range(beta.size):
+        m += 1.0 if beta[i] != 0.0 and lower[i] < beta[i] < upper[i] else 0.0
+    return BEGINNING + FACTORED * m**3 / 3.0 + EXCHANGES * EXCHANGED * m * (4.0 * m + n)
 
 
 @inline
