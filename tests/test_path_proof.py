@@ -11,15 +11,15 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from zerogap import SVC, Gram, Path, SVCPath, svm_path
+from zerogap import SVC, Gram, Path, SVCPath, datasets, svm_path
 from zerogap.kernels import as_kernel
 from zerogap.limits import Exceeded
-from zerogap.path import LP, Single, block, proof, proving
+from zerogap.path import LP, Single, block, exactness, proof, proving
 from zerogap.path.data import TwoClasses
 from zerogap.path.engine import Segment, Transition
 from zerogap.path.family import Family
 from zerogap.path.following import follow
-from zerogap.path.proof import LargestGap, Piece, Proof
+from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
 from zerogap.path.store import Segments
 from zerogap.solution import Status
 
@@ -660,3 +660,36 @@ def test_what_ends_a_proof_ends_the_path(cancer, cancer_path, monkeypatch, is_be
     assert path.status == "complete"
     assert path.largest.gap == pytest.approx(cancer_path.largest.gap, rel=1e-6)
     assert path.n_events == cancer_path.n_events
+
+
+# Certificates that a proof makes on its way.
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_certificates_on_the_way_are_those_of_the_solutions_there(kernel, fit_intercept):
+    X, y = datasets.spiral(400, random_state=0)
+    path = svm_path(X + 3.0, y, kernel=kernel, C_min=1e-3, C_max=1e4, fit_intercept=fit_intercept)
+    found = path.certified_on_the_way()
+    if len(path) > 4 * BLOCK:
+        assert len(found) > 1
+    for lam, gap in found:
+        at = path.certificates(np.array([1.0 / lam]), precisely=False)[0]
+        # The same sums in another order: both are the optimum but for what they tell of rounding.
+        assert abs(gap - at.relative_gap) <= 2.0 * (at.gap + at.rounding) / at.primal
+        assert gap >= at.rounding / at.primal / 3.0
+
+
+def test_only_doubtful_places_are_asked_once_more():
+    X, y = datasets.spiral(400, random_state=0)
+    path = svm_path(X, y, C_min=1e-2, C_max=1e3)
+    before = [(lam, 0.0) for lam in np.geomspace(path.lam[0], 2.0 * path.lam[-1], 12)]
+    path._proof.certified[:] = before
+    np.testing.assert_allclose(exactness._samples(path), [1e3])
+    path._proof.certified[3] = before[3][0], 2.0 * exactness.SURE
+    np.testing.assert_allclose(exactness._samples(path), [1.0 / before[3][0], 1e3])
+    path._proof.certified[:] = before[:1] + before[-1:]  # nothing is known in between
+    known = np.sort([*exactness._samples(path), *(1.0 / lam for lam, _ in path._proof.certified)])
+    assert (known[1:] / known[:-1] < exactness.APART).all()
+    path._proof.is_whole = False
+    assert exactness._samples(path).size > 5

@@ -1,5 +1,6 @@
 """Whether a path is what was promised: what its proof leaves open is asked at a few C, and told."""
 
+import math
 import warnings
 from contextlib import suppress
 
@@ -20,6 +21,7 @@ EXACT_ROUNDED = 1e-7
 SURE = 0.1 * EXACT_ROUNDED  # a bound below this at all those C leaves enough for what is between them
 SOME_COORDINATES, MOST_COORDINATES = 5_000_000, 50_000_000  # read to compute kernel values there, at one C and at all
 SAMPLES = 5  # C at which that is asked, and about as many segments
+APART = 64.0  # as a share of C: farther from each other they are not left
 PRECISE = 2  # so many of them are computed in twice the precision, if need be; and those of which the bound is rough
 OVERFLOW = 1e300
 
@@ -102,11 +104,20 @@ def _warn_if_rough(path: Path) -> None:
 
 
 def _samples(path: Path) -> np.ndarray:
-    """Return a few C of all sizes, and a few in the middle of segments: of all, if there are so few."""
-    lam = path.lam
-    k = np.unique(np.linspace(0, lam.size - 2, SAMPLES - 1).astype(int))
-    some = np.clip([*np.geomspace(lam[0], lam[-1], SAMPLES), *np.sqrt(lam[k]) * np.sqrt(lam[k + 1])], lam[-1], lam[0])
-    return np.unique(path.value_of(some))
+    """Return a few C of all sizes, but for those near which the proof was sure on its way; the largest in any case."""
+    known, last = path.certified_on_the_way(), float(path.lam[-1])
+    if not known:
+        lam = path.lam
+        k = np.unique(np.linspace(0, lam.size - 2, SAMPLES - 1).astype(int))
+        some = [*np.geomspace(lam[0], last, SAMPLES), *np.sqrt(lam[k]) * np.sqrt(lam[k + 1])]
+    else:
+        some, before = [last], float(path.lam[0])
+        for at, gap in [*known, (last, 0.0)]:
+            between = int(math.log(before / at) / math.log(APART))  # of these a few C as well
+            some += np.geomspace(before, at, between + 2)[1:-1].tolist()
+            some += [at] if gap > SURE else []
+            before = at
+    return np.unique(path.value_of(np.clip(some, last, path.lam[0])))
 
 
 def _warn_of_precision(path: Path, C: float, gap: float, cause: str) -> None:

@@ -76,6 +76,7 @@ class Lines:
         self.outside = OUTSIDE  # how far a coefficient may be outside its box, as a part of it
         self._streak = 0  # points that have entered the elbow since one has left it, as far as compiled loops know
         self.is_fine = False  # whether what is left over for speed would be seen in the gap
+        self.is_exact = False  # whether they were last solved for in twice the precision
         self.exact_until = np.inf  # the lam down to which it has been seen
         self._block = np.empty(0)
         self.clear()
@@ -183,7 +184,8 @@ class Lines:
     def solve(self, lam: float, *, exactly: bool = False) -> None:
         """Solve the elbow's system for both coefficients of lam, with refinement, and evaluate all points."""
         E, g, screening, family = self.points, self.sets.g, self.screening, self.sets.family
-        exactly |= self.is_fine  # as the lines before: else they would be solved for twice
+        # As the lines before, and as the last ones will have to be: else they would be solved for twice.
+        exactly |= self.is_fine or (not self.sets.n_capped and family.is_hinge)
         if not family.is_over_C:
             self.sets.move_anchor(0.0 if self._is_in_proportion else lam)
         m0, m1, whole = self.sets.m0[E], self.sets.m1[E], np.array([family.total(self.sets.anchor), family.total1])
@@ -210,7 +212,7 @@ class Lines:
             screening.evaluate_all(_segment(E, x, bias), g)
         self.u, self.v, self.u0, self.v0 = x[0], x[1], float(bias[0]), float(bias[1])
         size_u, size_v = float(np.abs(self.u).sum()), float(np.abs(self.v).sum())
-        self.age, self._largest_rounding = 0, self.scale.unit_error * (size_u + lam * size_v)
+        self.age, self.is_exact, self._largest_rounding = 0, exactly, self.scale.unit_error * (size_u + lam * size_v)
         if not self.sets.n_capped and family.is_hinge:
             self._clear_margins()
         elif self._is_in_proportion:

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from zerogap import limits
-from zerogap.path.block import add_rows
 from zerogap.path.engine import Segment
 from zerogap.path.family import Family
 from zerogap.path.result import Path
@@ -62,7 +61,7 @@ def _with_an_interval(path: Path, first: int) -> Iterator[tuple[int, tuple[Envel
     level = _at_bounds(path, _may_be_level(path, first))
     if not level:
         return
-    family, box, values = path.family, path.family.box, _DecisionValues(path)
+    family, box, product = path.family, path.family.box, None
     status, done = path.start.copy(), 0
     at_rest = family.at_rest(status)
     for k, segment, bounds in level:
@@ -72,25 +71,10 @@ def _with_an_interval(path: Path, first: int) -> Iterator[tuple[int, tuple[Envel
         at_rest[rows] = family.at_rest(status[rows], rows)
         b, begin, end = at_rest.copy(), float(path.lam[k]), float(path.lam[k + 1])
         b[segment.points] = segment.coefficients(end)  # of a large kernel value rounding is seen
-        F = values.of(b)
+        product = path._product_of(b) if product is None else product
+        F = product.move_to(b)
         b[segment.points] = bounds
         yield k, _bounds(family, box, b, F, begin, end)
-
-
-class _DecisionValues:
-    """K b, in twice the precision, as kernel values may be of very different size; from one b to the next, which are alike."""
-
-    def __init__(self, path: Path):
-        assert path.gram is not None
-        self.K, self.b = path.gram.full(), np.zeros(path.family.n)
-        self.F, self.lost = np.zeros((2, path.family.n))
-
-    def of(self, b: np.ndarray) -> np.ndarray:
-        """Return those of a b."""
-        moved = np.flatnonzero(b != self.b)
-        add_rows(self.K, moved, b[moved], self.b[moved], self.F, self.lost)
-        self.b = b.copy()
-        return self.F + self.lost
 
 
 def _may_be_level(path: Path, first: int) -> list[int]:

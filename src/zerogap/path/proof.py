@@ -78,6 +78,30 @@ class Piece(NamedTuple):
     transitions: list[Transition]
 
 
+class ExactProduct:
+    """K b, in twice the working precision, as kernel values may be of very different size; from one b to the next."""
+
+    def __init__(self, K: np.ndarray):
+        self.K, self.b = K, np.zeros(len(K))
+        self.high, self.low = np.zeros((2, len(K)))
+
+    def copy(self) -> "ExactProduct":
+        """Return one that can change without this one."""
+        twin = ExactProduct(self.K)
+        twin.b, twin.high, twin.low = self.b.copy(), self.high.copy(), self.low.copy()
+        return twin
+
+    def move_to(self, b: np.ndarray) -> np.ndarray:
+        """Go to another b, a few rows at a time, so that a limit is seen in between; return K b."""
+        moved = np.flatnonzero(b != self.b)
+        for begin in range(0, moved.size, CHUNK):
+            limits.check()
+            chunk = moved[begin : begin + CHUNK]
+            add_rows(self.K, chunk, b[chunk], self.b[chunk], self.high, self.low)
+            self.b[chunk] = b[chunk]
+        return self.high + self.low
+
+
 class Proof:
     """Goes along a path from its beginning, or from any breakpoint; knows the largest gap so far.
 
@@ -93,6 +117,8 @@ class Proof:
         *,
         is_positive: bool = True,
         kernel_error: float = np.inf,
+        is_whole: bool = False,
+        product: ExactProduct | None = None,
     ):
         self.K, self.family, self.status, self.b = K, family, status.astype(np.int64), b.copy()
         n = family.n
@@ -101,8 +127,10 @@ class Proof:
         self.size = float(np.abs(np.diagonal(K)).max(initial=0.0))
         self.norm, self.kernel_error = np.sqrt(np.maximum(size, 0.0)), kernel_error
         self.points = PointConstants(family.y, family.w, family.low, family.target0, family.target1, self.norm)
-        self.F, self.lost = np.zeros(n), np.zeros(n)  # K b is their sum
-        self._sum_all()
+        if product is None:
+            product = ExactProduct(K)
+            product.move_to(b)
+        self.F, self.lost = product.high, product.low  # K b is their sum
         # By how much C w is rounded; and the caps of other paths are numbers that are read as they are.
         is_rounded = family.is_over_C & (np.frexp(family.w)[0] != 0.5)
         self.cap_rounding = np.where(is_rounded, UNIT * family.w, 0.0)
@@ -110,14 +138,10 @@ class Proof:
         self.centre = 0.0  # of the targets, in the units of decision values, which the bias of who reads has besides
         self.largest = LargestGap(0.0, np.nan)
         self.done = 0  # segments gone along
-
-    def _sum_all(self) -> None:
-        """K b from all its terms; a few rows at a time, so that a limit is seen in between."""
-        support = np.flatnonzero(self.b)
-        for begin in range(0, support.size, CHUNK):
-            limits.check()
-            chunk = support[begin : begin + CHUNK]
-            add_rows(self.K, chunk, self.b[chunk], np.zeros(chunk.size), self.F, self.lost)
+        self.is_whole = is_whole  # whether it begins where the path does
+        # Certificates on the way: lam, and the relative gap, with what rounding may have done to kernel values.
+        self.certified: list[tuple[float, float]] = []
+        self.next_certificate = np.inf, 0  # the lam and the number of segments at which one is due
 
     def follow(self, pieces: list[Piece]) -> None:
         """Go along more segments; ``limits.Exceeded`` leaves the proof where it is, to be gone on with."""

@@ -20,6 +20,7 @@ PRECISE_ABOVE = 1e-11  # a relative gap above this is computed again in twice th
 FAR = 1e-7  # relative gap of f(x) about an origin far from the points, above which there is a warning
 ON_MARGIN = 1e-10  # a decision value this near to its margin is on it: what a path leaves between events at one C
 AT_BREAKPOINT = 1e-10  # relative: nearer to a breakpoint than ``tolerances.TIE`` its order with an event is not known
+FEW = 3  # beta for which rows of their points are added up sooner than a product reads the whole matrix
 COLUMNS = 1024  # of the kernel matrix that one thread multiplies
 BEYOND_END = 1e-12  # relative: a C outside the path by no more than this was rounded on its way, and is its end
 
@@ -409,6 +410,8 @@ def solved_at(
 
 def products(path: Readable, betas: list[np.ndarray]) -> np.ndarray:
     """Return K beta for a few beta, a row for each; columns on all threads, where they are many."""
+    if len(betas) <= FEW:
+        return np.stack([path._known_gram().dot(beta) for beta in betas])
     K, some = path._known_gram().full(), np.stack(betas)
     found = np.empty(some.shape)
 

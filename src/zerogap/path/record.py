@@ -15,7 +15,7 @@ from zerogap.gram import Gram
 from zerogap.path.block import Stacked
 from zerogap.path.engine import ELBOW, Counts, Engine, Log, Segment, Transition
 from zerogap.path.family import Family
-from zerogap.path.proof import BLOCK, LargestGap, Piece, Proof
+from zerogap.path.proof import BLOCK, ExactProduct, LargestGap, Piece, Proof
 from zerogap.path.store import Segments
 from zerogap.precision import products
 from zerogap.problem import Certificate, DualProblem
@@ -25,6 +25,8 @@ SAME_WEIGHT = 1e-12  # of all weight: a difference between the classes that is t
 LEAST_DISTANCE = (
     1e-15  # squared, of the largest kernel value: what rounding leaves of zero, where all points are the same
 )
+# A proof certifies a solution whenever lam has fallen so far since the last one, or after so many segments.
+CERTIFIED_APART, CERTIFIED_AFTER = 8.0, 20 * BLOCK
 SETS = {0: "right", 1: "elbow", 2: "left"}
 
 
@@ -103,6 +105,7 @@ class Record:
         self._norm = np.zeros(y.size) if gram is None else None
         self.digest = ""  # of X, kept when the path is stored
         self._proof: Proof | None = None
+        self._first_product: ExactProduct | None = None  # of the first b that one was asked for
         self._proved, self._largest = 0, LargestGap(0.0, np.nan)  # segments that were proved before those of the proof
 
     @property
@@ -295,6 +298,20 @@ class Record:
         made, lines = np.array(moves, dtype=np.int64).reshape(-1, 2), np.empty((5, stop - first))
         lines[0], lines[1], lines[2:] = lam[:-1], lam[1:], numbers.T
         proof.follow_block(Stacked(lines, edges, E, u, v, counts, made))
+        if self.family.is_hinge and not proof.is_read:
+            self._certify_on_the_way(proof, float(lam[-1]))
+
+    def _certify_on_the_way(self, proof: Proof, lam: float) -> None:
+        """Certify the solution where a block ends, now and then: its K b is known there, which takes longest."""
+        next_lam, next_segment = proof.next_certificate
+        if lam > next_lam and proof.done < next_segment:
+            return
+        C = float(self.value_of(lam))
+        problem = self.problem_at(C)
+        beta = np.clip(C * proof.b, problem.lower, problem.upper)
+        now = problem.certify(beta, problem.target - C * (proof.F + proof.lost))
+        proof.certified.append((lam, self.relative_gap(now, C)))
+        proof.next_certificate = lam / CERTIFIED_APART, proof.done + CERTIFIED_AFTER
 
     def _begin_proof(self, k: int) -> Proof:
         """Return a proof that has come to segment k."""
@@ -313,7 +330,19 @@ class Record:
             b,
             is_positive=gram.is_positive,
             kernel_error=gram.distance_from_positive(),
+            is_whole=k == 0,
+            product=self._product_of(b),
         )
+
+    def _product_of(self, b: np.ndarray) -> ExactProduct:
+        """Return K b, from that of another b, if it is known and not too far."""
+        known, K = self._first_product, self._known_gram().full()
+        is_near = known is not None and known.K is K and 2 * np.count_nonzero(b != known.b) < np.count_nonzero(b)
+        found = known.copy() if is_near and known is not None else ExactProduct(K)
+        found.move_to(b)
+        if known is None:
+            self._first_product = found.copy()
+        return found
 
     def _replace_segments(self, parts: dict[int, list[tuple[float, Segment]]]) -> None:
         """Put parts in the place of some segments of a sealed path, where each begins and with the same b, and prove them.
@@ -367,6 +396,10 @@ class Record:
             Piece(begin, end, segment, self._transitions[a:b])
             for (begin, end), segment, (a, b) in zip(pairwise(lam), self._segments[first:stop], before, strict=True)
         ]
+
+    def certified_on_the_way(self) -> list[tuple[float, float]]:
+        """Return the lam and the relative gaps of what the proof has certified on its way, if it has gone all the way."""
+        return self._proof.certified if self._proof is not None and self._proof.is_whole else []
 
     @property
     def proved(self) -> LargestGap:

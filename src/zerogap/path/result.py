@@ -280,7 +280,8 @@ class Path(Readable):
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the engine and the proof, which hold views of arrays that a copy would not be; both can be begun anew."""
         proved = len(self._segments) - self.n_unproved
-        return {**self.__dict__, "engine": None, "_proved": proved, "_largest": self.proved, "_proof": None}
+        left_out = {"engine": None, "_proof": None, "_first_product": None}
+        return {**self.__dict__, "_proved": proved, "_largest": self.proved, **left_out}
 
     # The share nu of a nu-SVC in place of C.
 

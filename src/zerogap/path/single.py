@@ -58,7 +58,9 @@ from zerogap.path.tolerances import (
     TIED,
     TRANSITIONS_PER_TIE,
 )
+from zerogap.solvers import SMO
 
+PAIRS = SMO(shrinking=False)  # the matrix is there: to take parts of it takes longer than pairs of all points
 NOBODY = np.zeros(0, dtype=np.int64)
 
 
@@ -99,7 +101,7 @@ class Single:
             alpha = family.scale(lam) * balanced(family.y, family.w)
             if float((alpha * gram.diagonal).max()) <= CAPPED:
                 beta = family.y * alpha
-        solution = optimum(gram, family, lam, START, beta)
+        solution = optimum(gram, family, lam, START, beta, PAIRS)
         engine = SingleEngine if family.has_bias else FixedBiasEngine
         return engine(gram, family, lam, solution.beta / family.scale(lam), status)
 
@@ -241,7 +243,8 @@ class SingleEngine(Engine):
         lines, screening = self.lines, self.lines.screening
         event = self._next_event(lam_end)
         is_long = event.lam < LONG * self.lam
-        if is_long or not screening.is_safe(event.displacement):
+        is_rough = is_long and not (lines.is_exact and lines.age == 0)
+        if is_rough or not screening.is_safe(event.displacement):
             lines.solve(self.lam, exactly=is_long)
             event = self._next_event(lam_end)
             is_long = event.lam < LONG * self.lam  # other lines may meet a point sooner

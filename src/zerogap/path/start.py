@@ -20,6 +20,7 @@ from zerogap.path.family import Family
 from zerogap.path.tolerances import AT_CAP, OPTIMAL
 from zerogap.problem import DualProblem
 
+VISIBLE = 1e-6  # share of the targets that is far above their rounding
 LEAST = float(np.finfo(float).tiny)  # decision values below this are zero
 
 
@@ -57,7 +58,7 @@ def optimal_elbow(gram: Gram, family: Family, lam: float, b: np.ndarray) -> Star
 def _optimum(problem: DualProblem, active: ActiveSet, system: DenseFreeSystem, family: Family, lam: float) -> Start:
     """Let violators enter until none is left, and file every point in its set."""
     # Where C is so small that all of a class is capped, lam is far above all that decision values differ by.
-    tolerance = OPTIMAL * min(lam, float(np.abs(problem.gram.dot(active.beta)).max()))
+    tolerance = OPTIMAL * min(lam, _largest_product(problem, active))
     active.optimise(problem, tolerance)
     limits.check()
     # Where they cancel, as those of classes at the same places do, the bias has the rounding of the free points.
@@ -79,3 +80,11 @@ def _optimum(problem: DualProblem, active: ActiveSet, system: DenseFreeSystem, f
     status = sets_of(a, w, low)
     status[E] = ELBOW
     return Start(y * a, np.where(y == family.y, status, -status), system, is_optimal)
+
+
+def _largest_product(problem: DualProblem, active: ActiveSet) -> float:
+    """Return the largest |K b|: what the residual lacks to the target, where rounding leaves enough of that."""
+    largest = float(np.abs(problem.target - active.residual).max())
+    if largest > VISIBLE * float(np.abs(problem.target).max()):
+        return largest
+    return float(np.abs(problem.gram.dot(active.beta)).max())
