@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from zerogap import limits, threads
-from zerogap.kernels import RBF, Function, Linear, Polynomial, Sigmoid, blocks, values_of_square
+from zerogap.kernels import RBF, Function, Linear, Polynomial, Sigmoid, blocks
 from zerogap.kernels.blocks import Points
 
 rng = np.random.default_rng(0)
@@ -75,8 +75,19 @@ def test_a_block_its_products_and_its_square(name, is_sparse, small_tiles):
 
 
 def test_values_of_a_square_are_counted_as_computed():
-    n, side = 3 * blocks.SQUARE + 5, blocks.SQUARE
-    assert values_of_square(n) == side * n + side * (n - side) + side * (n - 2 * side) + 5 * 5
+    n, counted = 3 * blocks.SQUARE + 5, []
+    for kernel, height in (
+        (RBF(0.1), blocks.STRIP),
+        (Function(lambda X, Z: counted.append(X.shape[0]) or X @ Z.T), blocks.SQUARE),
+    ):
+        points = np.random.default_rng(0).standard_normal((n, 3))
+        columns = kernel.against(points)
+        counted.clear()
+        columns.fill_square(columns.prepare(points), kernel.diagonal(points), np.empty((n, n)))
+        assert columns.values_of_square(n) == sum(min(height, n - a) * (n - a) for a in range(0, n, height))
+        assert not counted or sum(counted[-len(range(0, n, height)) :]) == n
+    # Two rows of half of the matrix more than that half, at most.
+    assert RBF(0.1).against(points).values_of_square(n) <= 0.5 * n * (n + blocks.STRIP)
 
 
 def test_values_beyond_float64_are_told(small_tiles):

@@ -15,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from zerogap import SVC, SVCPath, certify, limits, score_curve, svm_path
-from zerogap.gram import values_of_square
 from zerogap.path import predictions
 from zerogap.path.approximate import Walk
 from zerogap.path.pairwise import PairPath
@@ -215,8 +214,9 @@ def test_a_bias_that_is_not_unique_is_in_the_middle(k):
 def test_the_kernel_matrix_is_computed_once():
     X, y = blobs()
     path = SVCPath(C_max=10.0).fit(X, y)
-    assert path._shared.gram.evaluations == values_of_square(60)
-    assert path.at(1.0).kernel_evaluations_ == values_of_square(60)
+    gram = path._shared.gram
+    assert gram.evaluations == gram._columns.values_of_square(60)
+    assert path.at(1.0).kernel_evaluations_ == gram.evaluations
     assert all(one.engine is None and one._own is None and one._proof is None for one in path.paths_)
 
 

@@ -27,7 +27,6 @@ from zerogap.kernels import (
     all_finite,
     as_kernel,
     dense_if_cheap,
-    values_of_square,
 )
 from zerogap.row_sums import COLUMN_BLOCK, combine
 from zerogap.wording import kernel_in_words, memory_in_words, points_in_words, work_in_words
@@ -934,7 +933,7 @@ class Gram:
         """Compute the whole matrix."""
         limits.check()
         is_finite = self._columns.fill_square(self._prepared, self.diagonal, K)
-        self._count(values_of_square(self.n))
+        self._count(self._columns.values_of_square(self.n))
         self._refuse(not is_finite)
         return K
 

@@ -1,7 +1,7 @@
 """Kernels: objects that compute blocks of kernel values, and know how far rounding can have put them off."""
 
 from zerogap.kernels.base import UNDERFLOW, UNIT, Kernel, Rounding, dense_if_cheap
-from zerogap.kernels.blocks import Columns, all_finite, values_of_square
+from zerogap.kernels.blocks import Columns, all_finite
 from zerogap.kernels.combined import Constant, Product, Scaled, Sum
 from zerogap.kernels.given import Function, Precomputed
 from zerogap.kernels.naming import NAMES, as_kernel, is_precomputed
@@ -32,5 +32,4 @@ __all__ = [
     "dense_if_cheap",
     "gamma_value",
     "is_precomputed",
-    "values_of_square",
 ]

@@ -16,6 +16,9 @@ from zerogap.kernels.base import Kernel, Rounding, dense, read_only
 # A tile of so many values stays in a core's own cache between the product and what is done with it; on the diagonal a
 # square one has so many rows.
 TILE, TILE_ROWS, SQUARE = 32768, 128, 128
+STRIP = (
+    32  # rows of those on the diagonal that are computed together, from there to the right end: half of these are not
+)
 LARGE, LARGE_SQUARE = 3000, 256  # of so many points there are tiles enough for all threads even if they are larger
 EXPONENTIAL = 25  # multiplications that take as long as what is done with a product
 WORTH_SHARING = 4_000_000  # multiplications: with fewer, waking a thread costs more than it does
@@ -130,7 +133,16 @@ class Columns:
             return strips(n, SQUARE)
         size = _square(n)
         tiles = _tiles((n, n), size, size)
-        return tiles[tiles[:, 2] >= tiles[:, 0]]
+        above = tiles[tiles[:, 2] > tiles[:, 0]]
+        begin = np.arange(0, n, STRIP)
+        end = np.minimum(begin + STRIP, n)
+        on_diagonal = np.stack([begin, end, begin, np.minimum((begin // size + 1) * size, n)], axis=1)
+        return np.concatenate([above, on_diagonal])
+
+    def values_of_square(self, n: int) -> int:
+        """Return how many values ``fill_square`` computes: those beside the diagonal twice, where a tile has them twice."""
+        a, b, c, d = self._square_tiles(n).T
+        return int(((b - a) * (d - c)).sum())
 
     def dot(self, prepared: Any, coefficients: np.ndarray, which: Any = None) -> tuple[np.ndarray, bool]:
         """Return the product of a block with coefficients (m, k), whose values are not kept; and whether all are finite."""
@@ -242,12 +254,6 @@ def strips(n: int, height: int) -> np.ndarray:
     tiles = _tiles((n, n), height, n)
     tiles[:, 2] = tiles[:, 0]
     return tiles
-
-
-def values_of_square(n: int) -> int:
-    """Return how many values ``fill_square`` computes: those of the tiles on the diagonal all."""
-    size = _square(n)
-    return sum(min(size, n - a) * (n - a) for a in range(0, n, size))
 
 
 def _square(n: int) -> int:
