@@ -670,7 +670,7 @@ def test_what_ends_a_proof_ends_the_path(cancer, cancer_path, monkeypatch, is_be
 def test_certificates_on_the_way_are_those_of_the_solutions_there(kernel, fit_intercept):
     X, y = datasets.spiral(400, random_state=0)
     path = svm_path(X + 3.0, y, kernel=kernel, C_min=1e-3, C_max=1e4, fit_intercept=fit_intercept)
-    found = path.certified_on_the_way()
+    found = path._certificates_on_the_way()
     if len(path) > 4 * BLOCK:
         assert len(found) > 1
     for lam, gap in found:

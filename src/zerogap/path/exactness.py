@@ -105,7 +105,7 @@ def _warn_if_rough(path: Path) -> None:
 
 def _samples(path: Path) -> np.ndarray:
     """Return a few C of all sizes, but for those near which the proof was sure on its way; the largest in any case."""
-    known, last = path.certified_on_the_way(), float(path.lam[-1])
+    known, last = path._certificates_on_the_way(), float(path.lam[-1])
     if not known:
         lam = path.lam
         k = np.unique(np.linspace(0, lam.size - 2, SAMPLES - 1).astype(int))

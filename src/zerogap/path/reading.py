@@ -410,9 +410,10 @@ def solved_at(
 
 def products(path: Readable, betas: list[np.ndarray]) -> np.ndarray:
     """Return K beta for a few beta, a row for each; columns on all threads, where they are many."""
+    K = path._known_gram().full()
     if len(betas) <= FEW:
         return np.stack([path._known_gram().dot(beta) for beta in betas])
-    K, some = path._known_gram().full(), np.stack(betas)
+    some = np.stack(betas)
     found = np.empty(some.shape)
 
     def multiply(columns: slice) -> None:

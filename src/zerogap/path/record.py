@@ -397,7 +397,7 @@ class Record:
             for (begin, end), segment, (a, b) in zip(pairwise(lam), self._segments[first:stop], before, strict=True)
         ]
 
-    def certified_on_the_way(self) -> list[tuple[float, float]]:
+    def _certificates_on_the_way(self) -> list[tuple[float, float]]:
         """Return the lam and the relative gaps of what the proof has certified on its way, if it has gone all the way."""
         return self._proof.certified if self._proof is not None and self._proof.is_whole else []
 

@@ -116,6 +116,8 @@ class Auto:
         Number of points up to which the whole kernel matrix is computed, if memory holds it; 12000 by default.
     shrinking : bool
         Whether pairs set points aside where there are many; True by default.
+    leaves_stretching : bool
+        True: margins that are a little short are made longer at the end of a run, and not by pairs.
 
     Examples
     --------
