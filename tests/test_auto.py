@@ -36,8 +36,7 @@ SLOW = ("large C", "squared hinge", "squared regression")  # part by part
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    """Parts so small that a problem takes several, and a guess from a sample."""
-    monkeypatch.setattr(auto, "SAMPLE", 60)
+    """Parts so small that a problem takes several, of which the first is drawn."""
     monkeypatch.setattr(auto, "LARGEST_PART", 70)
     monkeypatch.setattr(auto, "HELD_PART", 60)  # rows get the rest of some hundred kilobytes
 
@@ -64,7 +63,6 @@ def test_part_by_part_to_the_same_optimum(name, tol, small_parts):
 @pytest.mark.long
 def test_rows_of_free_points_are_kept_in_the_memory_that_parts_leave(monkeypatch):
     """Where a part has room for all free points; the next solution, from there, computes far fewer."""
-    monkeypatch.setattr(auto, "SAMPLE", 60)
     monkeypatch.setattr(auto, "LARGEST_PART", 400)
     A, b = make_moons(2000, noise=0.2, random_state=0)
     exact = solve(DualProblem.hinge(Gram(A, gamma=8.0), 2.0 * b - 1.0, 110.0), "smo", stop=RelativeGap(1e-8))
@@ -83,25 +81,38 @@ def test_rows_of_free_points_are_kept_in_the_memory_that_parts_leave(monkeypatch
     assert work[1] < 0.7 * work[0]
 
 
-def test_a_guess_is_near(small_parts):
-    """The solution of a sample tells most points by which slope of the loss they are held."""
+def test_the_first_part_is_drawn(small_parts):
+    """At zero all points are alike; and of what the first part finds nearly all is right."""
     A, b = make_moons(2000, noise=0.2, random_state=0)
     problem = DualProblem.hinge(Gram(A, cache_size=1.0), 2.0 * b - 1.0, 1.0)
-    beta, first = Auto()._guess(problem)
-    assert problem.excess(beta) == 0.0
-    exact = solve(problem, stop=RelativeGap(1e-9)).beta
-    assert np.mean((beta != 0) == (exact != 0)) > 0.8
-    assert first.size == auto.LARGEST_PART
+    state = Auto().init(problem)
+    first = state.memory.first
+    assert first.size == auto.LARGEST_PART == np.unique(first).size
+    assert abs(b[first].mean() - b.mean()) < 0.2
+    Auto().step(problem, state, 10_000, 1e-3)
+    assert state.memory.first is None
+    assert set(np.flatnonzero(state.beta)) <= set(first)
+    assert Auto().init(problem, state.beta).memory.first is None  # who goes on from a point knows which violate
 
 
-def test_a_guess_is_feasible_where_many_points_are_the_same(small_parts):
-    """They are taken for one, at one bound or the other, and the sum is off by all of them."""
+def test_where_more_points_are_free_than_a_part_has_it_grows(small_parts):
+    """Else each part would leave what the one before has found."""
+    A, b = make_moons(2000, noise=0.2, random_state=0)
+    problem = DualProblem.hinge(Gram(A, gamma=50.0, cache_size=6.0), 2.0 * b - 1.0, 10.0)
+    state = Auto().init(problem, solve(problem, "smo", stop=RelativeGap(1e-2)).beta)
+    problem.gram.forget()  # the room is for parts
+    n_free = auto._count_free(problem, state)
+    assert n_free > 2 * auto.LARGEST_PART
+    part = Auto()._opened(problem, state, 1e-9, *auto.smo.bounds(problem, state))
+    assert part.points.size >= n_free
+    assert 8.0 * part.points.size**2 <= auto.ROOM_OF_PART * 6e6
+
+
+def test_many_points_that_are_the_same_part_by_part(small_parts):
     rng = np.random.default_rng(0)
     corner = rng.integers(0, 2, (200, 2)).astype(float)
     label = np.where(rng.random(200) < 0.4 + 0.2 * corner[:, 0], 1.0, -1.0)
     problem = DualProblem.hinge(Gram(corner, cache_size=0.1), label, 1.0)
-    beta, _ = Auto()._guess(problem)
-    assert problem.excess(beta) == 0.0
     solution = solve(problem, Auto(), stop=RelativeGap(1e-9))
     assert solution.status is Status.CONVERGED
     assert solution.certificate.dual == pytest.approx(-reference_objective(problem), rel=1e-7)
@@ -241,7 +252,6 @@ def test_what_a_solver_tells_of_its_residual_counts(small_parts, monkeypatch):
 
 def test_a_part_is_solved_further_than_asked(monkeypatch):
     """Each part that follows would take the rows of all points that have moved."""
-    monkeypatch.setattr(auto, "SAMPLE", 60)
     monkeypatch.setattr(auto, "LARGEST_PART", 600)
     A, b = make_moons(2000, noise=0.2, random_state=0)
     problem = DualProblem.hinge(Gram(A, gamma=8.0, cache_size=6.0), 2.0 * b - 1.0, 10.0)

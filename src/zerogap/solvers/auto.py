@@ -3,15 +3,15 @@
 Some thousand points: the whole kernel matrix at once, whose tiles are cheaper than rows one after the other.  Pairs find out
 which points are free far sooner than what their coefficients are.  So the free points are then solved for directly, and the
 few that pairs have filed in the wrong set are exchanged (``ActiveSet``).  Where the pairs that are left cost less than the
-factor of the free points, pairs go on.  More points, or more than memory holds: a guess from a sample, then parts of some
-thousand points.  Rows are used once and not kept, but for those of free points that will move again, if memory is left.
+factor of the free points, pairs go on.  More points, or more than memory holds: parts of some thousand points, of which the
+first is drawn.  Rows are used once and not kept, but for those of free points that will move again, if memory is left.
 A linear kernel on more points than features is solved for its vector w (``linear.Descent``), without the matrix.  So are sparse
 points with many features, by sweeps (``linear_cd``), as long as these take no longer than the matrix would.
 """
 
 import copy
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -49,8 +49,11 @@ TOGETHER = 8  # points that enter the free set at once: each costs little beside
 TIGHT = 0.1  # of the violation asked for: smaller ones are left alone
 
 # More points than have their whole matrix.
-SAMPLE, SAMPLE_STEPS = 3000, 100_000  # points that a guess is made from, and steps that it may take
 SMALLEST_PART, LARGEST_PART = 64, 6000  # points that are solved for alone
+FREE_AND_MORE, ROOM_OF_PART = (
+    1.1,
+    0.8,
+)  # points of a part of all free ones for each of these, and the share of the room it takes
 HELD_PART = 5000  # points of a part, for which memory is left when rows are kept
 # To this share of the violation that chose them; to that where no others violate as much, or all free points are among them.
 PART, LAST_PART = 0.1, 0.01
@@ -81,7 +84,7 @@ class Memory(Shrunk):
         self.may_exchange = True
         self.is_under_way = False
         self.spent = 0  # pairs since the last exchanges
-        self.first: np.ndarray | None = None  # points that a guess leaves uncertain
+        self.first: np.ndarray | None = None  # points of the first part
         self.open: Part | None = None  # what was not solved when the last step ended
         self.has_all_free = False  # whether that part had room for all points between their bounds
         self.target = 0.0  # violation to which the last part was solved
@@ -145,12 +148,12 @@ class Auto:
             if not _is_light(problem):
                 problem.gram.full()
             return self._begin(problem, beta)
-        if beta is None and not problem.gram.is_complete and (guess := self._guess(problem)) is not None:
-            beta, first = guess
-            state = self._begin(problem, beta)
-            state.memory.first = first
-            return state
-        return self._begin(problem, beta)
+        state = self._begin(problem, beta)
+        if beta is None and not problem.total and not problem.gram.is_complete and self._is_large(problem):
+            most = self._most(problem)  # at zero all points are alike
+            if problem.n > 2 * most:
+                state.memory.first = np.sort(np.random.default_rng(0).choice(problem.n, most, replace=False))
+        return state
 
     @staticmethod
     def _begin(problem: DualProblem, beta: np.ndarray | None) -> PairState:
@@ -244,30 +247,6 @@ class Auto:
 
     # More points than have their whole matrix.
 
-    def _guess(self, problem: DualProblem) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return a point to start from, what the solution of a sample says of all points; and those it is least certain of.
-
-        With a box as much larger as the sample is smaller its decision function is about the one that is sought, and tells of
-        every point by which slope of the loss it is held.
-        """
-        n, size = problem.n, SAMPLE
-        is_possible = problem.gram.is_positive and not problem.is_hard and problem.total in (None, 0.0)
-        if n < 2 * size or not is_possible or not self._is_large(problem):
-            return None
-        sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
-        ratio, part = n / size, problem.restricted(sample)
-        part = replace(part, lower=ratio * part.lower, upper=ratio * part.upper, ridge=part.ridge / ratio)
-        solver = replace(self, whole=size)
-        state = solver.init(part)
-        solver.step(part, state, SAMPLE_STEPS, state.memory.rough)
-        support = np.flatnonzero(state.beta)
-        r = problem.target - problem.gram.product(sample[support], state.beta[support])
-        r -= problem.best_bias(r)
-        uncertain = np.abs(np.abs(r) - problem.eps)
-        most = min(self._most(problem), n)
-        first = np.sort(np.argpartition(uncertain, most - 1)[:most])
-        return problem.restore_sum(problem.loss.response(r)), first
-
     def _is_large(self, problem: DualProblem) -> bool:
         """Whether it is solved part by part: memory or time is short for all rows, but not for a part of some size."""
         return not self._has_whole(problem) and self._most(problem) >= SMALLEST_PART
@@ -308,6 +287,10 @@ class Auto:
         """Return the next points to be solved for alone, and how far."""
         memory = state.memory
         points, memory.first, most = memory.first, None, self._most(problem)
+        # Free points that are not worked on together crawl: for all of them a part may take the room of a factor as well.
+        wanted = int(FREE_AND_MORE * _count_free(problem, state))
+        if most < wanted <= math.sqrt(ROOM_OF_PART * problem.gram.room / 8.0):
+            most = wanted
         if points is None:
             points = smo.working_set(problem, state, b_up, b_low, most)
         memory.has_all_free = points.size < most
