@@ -40,7 +40,7 @@ EVERYWHERE = slice(None)
 WORTH_THREADS = 1_000_000  # numbers of the matrix: to read so many takes longer than to wake a thread
 STRETCH = COLUMN_BLOCK  # of a sum of rows that a thread adds up at a time
 SAMPLE_ROWS = 16  # of them between two questions whether the limit is over
-MAX_PRECISE_WORK = 2_000_000_000  # coordinates read to compute kernel values in twice the precision: some seconds
+MAX_PRECISE_WORK = 6_000_000_000  # coordinates read to compute kernel values in twice the precision: some seconds
 
 
 class PreciseProduct(NamedTuple):
