@@ -4,18 +4,20 @@ Half of the time is LLVM's, half is Python's, in which Numba finds the types and
 there is less code: helpers are optimised with their callers only, and references to arrays are counted where some are made.
 """
 
+import copy
 import functools
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 from numba import types
 from numba.core import event, ir
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, Flags, compile_extra
+from numba.core.compiler import Compiler, Flags, compile_extra, compile_result
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
+from numba.core.environment import Environment
 from numba.core.typed_passes import NoPythonSupportedFeatureValidation
 
 # Expressions whose value is a part or a view of others.
@@ -99,6 +101,40 @@ class HelperCompiler(QuickCompiler):
     """A compiler that leaves it to the callers of a helper to optimise it, and to make machine code."""
 
     library_class = HelperLibrary
+
+
+class EntryCompiler(QuickCompiler):
+    """A compiler of the way into a function from Python; the function itself is a helper, which compiled callers link.
+
+    Most functions are called by either, so that machine code of those that no one calls from Python is not made; and of those
+    that both call, types are found once.
+    """
+
+    helper: Any  # its dispatcher
+
+    def _compile_core(self, args: Any, return_type: Any) -> Any:
+        self.helper.compile(args if return_type is None else return_type(*args))
+        with suppress(AttributeError, TypeError):  # other versions of Numba may have other names
+            return self._way_in(self.helper.overloads[tuple(args)])
+        return super()._compile_core(args, return_type)
+
+    def _way_in(self, helper: Any) -> Any:
+        context, fndesc = self.targetdescr.target_context, copy.copy(helper.fndesc)
+        fndesc.env_name += ".entry"  # where it finds the classes of tuples that it returns
+        environment = Environment.from_fndesc(fndesc)
+        # Arguments live as long as the call.
+        context = _counting(context, context.data_model_manager[fndesc.restype].contains_nrt_meminfo())
+        library = self.library_class(context.codegen(), self.py_func.__qualname__)
+        library.enable_object_caching()
+        with context.push_code_library(library):
+            library.add_linking_library(helper.library)
+            context.create_cpython_wrapper(library, fndesc, environment, None, release_gil=True)
+        entry_point = context.get_executable(library, fndesc, environment)
+        if any(variable.name == helper.fndesc.env_name for variable in library._final_module.global_variables):
+            library.codegen.set_env(helper.fndesc.env_name, helper.environment)
+        made = {"target_context": context, "library": library, "entry_point": entry_point}
+        made |= {"fndesc": fndesc, "environment": environment, "reload_init": [*library._reload_init]}
+        return compile_result(**{**helper._asdict(), **made})
 
 
 class _Flags(Flags):
@@ -185,10 +221,15 @@ class _CountReferences(AnalysisPass):
 
     def run_pass(self, state: Any) -> bool:
         if _only_borrows(state):
-            context = state.targetctx.subtarget(enable_nrt=False)
-            vars(context).pop("nrt", None)
-            state.targetctx = context
+            state.targetctx = _counting(state.targetctx, False)
         return False
+
+
+def _counting(context: Any, counts: bool) -> Any:
+    """Return the target of code that counts references, or of code that does not."""
+    context = context.subtarget(enable_nrt=counts)
+    vars(context).pop("nrt", None)
+    return context
 
 
 def _only_borrows(state: Any) -> bool:
