@@ -24,7 +24,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
-from zerogap import compiler
+from zerogap import compiler, lowering
 from zerogap.compiler import EntryCompiler, HelperCompiler, HelperLibrary, made_as
 
 TURNED = 8  # rows and columns of a square that is turned over in registers; a power of two
@@ -192,7 +192,8 @@ def _part(name: str, value: Any) -> list[str]:
 
 
 # ``fmax`` and the like are inlined as well.
-_OWN_SOURCE = "".join(Path(name).read_text() for name in (__file__, compiler.__file__) if Path(name).exists())
+_OWN_FILES = [Path(name) for name in (__file__, compiler.__file__, lowering.__file__)]
+_OWN_SOURCE = "".join(file.read_text() for file in _OWN_FILES if file.exists())
 
 if config.DISABLE_JIT:
     fmax, fmin = max, min

@@ -18,7 +18,9 @@ from numba.core.compiler import Compiler, Flags, compile_extra, compile_result
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import Environment
-from numba.core.typed_passes import NoPythonSupportedFeatureValidation
+from numba.core.typed_passes import NativeLowering, NoPythonSupportedFeatureValidation
+
+from zerogap.lowering import LeanLowering, counting, holds_arrays, lean
 
 # Expressions whose value is a part or a view of others.
 PARTS = {
@@ -80,21 +82,28 @@ class QuickCompiler(_FunctionCompiler):
         return _Flags(flags)
 
     def _compile_core(self, args: Any, return_type: Any) -> Any:
-        target, flags = self.targetdescr, Flags()
-        target.options.parse_as_flags(flags, self.targetoptions)
-        library = self.library_class(target.target_context.codegen(), self.py_func.__qualname__)
-        library.enable_object_caching()
-        return compile_extra(
-            target.typing_context,
-            target.target_context,
-            self.py_func,
-            args=args,
-            return_type=return_type,
-            flags=self._customize_flags(flags),
-            locals=self.locals,
-            library=library,
-            pipeline_class=_Pipeline,
-        )
+        return _compile(self, self.py_func, args, return_type, self.library_class)
+
+
+def _compile(compiler: Any, function: Any, args: Any, return_type: Any, library_class: type, **set_flags: bool) -> Any:
+    target, flags = compiler.targetdescr, Flags()
+    target.options.parse_as_flags(flags, compiler.targetoptions)
+    flags = compiler._customize_flags(flags)
+    for name, value in set_flags.items():
+        setattr(flags, name, value)
+    library = library_class(target.target_context.codegen(), function.__qualname__)
+    library.enable_object_caching()
+    return compile_extra(
+        target.typing_context,
+        target.target_context,
+        function,
+        args=args,
+        return_type=return_type,
+        flags=flags,
+        locals=compiler.locals,
+        library=library,
+        pipeline_class=_Pipeline,
+    )
 
 
 class HelperCompiler(QuickCompiler):
@@ -123,7 +132,7 @@ class EntryCompiler(QuickCompiler):
         fndesc.env_name += ".entry"  # where it finds the classes of tuples that it returns
         environment = Environment.from_fndesc(fndesc)
         # Arguments live as long as the call.
-        context = _counting(context, context.data_model_manager[fndesc.restype].contains_nrt_meminfo())
+        context = counting(context, context.data_model_manager[fndesc.restype].contains_nrt_meminfo())
         library = self.library_class(context.codegen(), self.py_func.__qualname__)
         library.enable_object_caching()
         with context.push_code_library(library):
@@ -175,15 +184,30 @@ def _quicker() -> Iterator[None]:
         return
     timer, was_enabled = event.install_timer, gc.isenabled()
     types.Function.get_call_type = _call_type
+    _FunctionCompiler._compile_core = _compile_others
     event.install_timer = lambda *args: nullcontext()
     gc.disable()
     try:
         yield
     finally:
         del types.Function.get_call_type
+        _FunctionCompiler._compile_core = _COMPILE_CORE
         event.install_timer = timer
         if was_enabled:
             gc.enable()
+
+
+_COMPILE_CORE = _FunctionCompiler._compile_core
+
+
+def _compile_others(compiler: Any, args: Any, return_type: Any) -> Any:
+    """Compile functions that ours call: those of Numba are helpers, and no one calls them from Python; those of users may be."""
+    function, module = compiler._get_implementation(args, {}), str(compiler.py_func.__module__)
+    if module.startswith(("numba.np.", "numba.cpython.")):
+        no_wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        return _compile(compiler, function, args, return_type, HelperLibrary, **no_wrappers)
+    with made_as(JITCodeLibrary, compiler.targetdescr.target_context.codegen()):
+        return _COMPILE_CORE(compiler, args, return_type)
 
 
 def _call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
@@ -202,6 +226,7 @@ class _Pipeline(Compiler):
         pipelines = super().define_pipelines()
         for pipeline in pipelines:
             pipeline.add_pass_after(_CountReferences, NoPythonSupportedFeatureValidation)
+            pipeline.passes = [(LeanLowering if made is NativeLowering else made, why) for made, why in pipeline.passes]
             pipeline.finalize()
         return pipelines
 
@@ -221,15 +246,9 @@ class _CountReferences(AnalysisPass):
 
     def run_pass(self, state: Any) -> bool:
         if _only_borrows(state):
-            state.targetctx = _counting(state.targetctx, False)
+            state.targetctx = counting(state.targetctx, False)
+        state.targetctx = lean(state.targetctx)
         return False
-
-
-def _counting(context: Any, counts: bool) -> Any:
-    """Return the target of code that counts references, or of code that does not."""
-    context = context.subtarget(enable_nrt=counts)
-    vars(context).pop("nrt", None)
-    return context
 
 
 def _only_borrows(state: Any) -> bool:
@@ -238,17 +257,10 @@ def _only_borrows(state: Any) -> bool:
     holds = {kind: models[kind].contains_nrt_meminfo() for kind in {*state.typemap.values(), state.return_type}}
     if state.func_ir.generator_info is not None or holds[state.return_type]:
         return False
-    if not all(_is_array(kind) for kind, holds_some in holds.items() if holds_some):
+    if not all(holds_arrays(kind) for kind, holds_some in holds.items() if holds_some):
         return False
     statements = (statement for block in state.func_ir.blocks.values() for statement in block.body)
     return all(_borrows(statement, state.typemap, holds) for statement in statements)
-
-
-def _is_array(kind: Any) -> bool:
-    """Whether a type that holds arrays is one, a tuple of such, a method, or a loop over one."""
-    if isinstance(kind, types.BaseTuple):
-        return all(_is_array(part) or isinstance(part, types.Number | types.Boolean) for part in kind)
-    return isinstance(kind, types.Array | types.BoundFunction | types.ArrayIterator)
 
 
 def _borrows(statement: Any, typemap: dict[str, Any], holds: dict[Any, bool]) -> bool:
