@@ -89,6 +89,14 @@ class _Entry(CPUDispatcher):
     def get_overload(self, sig: Any) -> Any:
         return self.helper.get_overload(sig)
 
+    @classmethod
+    def _rebuild(cls, uuid: str, py_func: Any, locals: Any, targetoptions: Any, can_compile: bool, sigs: Any) -> Any:
+        with suppress(KeyError):
+            return cls._memo[uuid]
+        entry = _entry(py_func, fastmath=targetoptions["fastmath"])
+        entry._set_uuid(uuid)
+        return entry
+
 
 def _helper(function: Callable[..., Any], **options: Any) -> Any:
     if config.DISABLE_JIT:

@@ -132,7 +132,7 @@ class EntryCompiler(QuickCompiler):
         fndesc.env_name += ".entry"  # where it finds the classes of tuples that it returns
         environment = Environment.from_fndesc(fndesc)
         # Arguments live as long as the call.
-        context = counting(context, context.data_model_manager[fndesc.restype].contains_nrt_meminfo())
+        context = lean(counting(context, context.data_model_manager[fndesc.restype].contains_nrt_meminfo()))
         library = self.library_class(context.codegen(), self.py_func.__qualname__)
         library.enable_object_caching()
         with context.push_code_library(library):
@@ -185,6 +185,7 @@ def _quicker() -> Iterator[None]:
     timer, was_enabled = event.install_timer, gc.isenabled()
     types.Function.get_call_type = _call_type
     _FunctionCompiler._compile_core = _compile_others
+    ir.Inst._rec_list_vars = _variables
     event.install_timer = lambda *args: nullcontext()
     gc.disable()
     try:
@@ -192,16 +193,37 @@ def _quicker() -> Iterator[None]:
     finally:
         del types.Function.get_call_type
         _FunctionCompiler._compile_core = _COMPILE_CORE
+        ir.Inst._rec_list_vars = _REC_LIST_VARS
         event.install_timer = timer
         if was_enabled:
             gc.enable()
 
 
-_COMPILE_CORE = _FunctionCompiler._compile_core
+_COMPILE_CORE, _REC_LIST_VARS = _FunctionCompiler._compile_core, ir.Inst._rec_list_vars
+NO_VARIABLES = {bool, complex, float, int, str, type(None), ir.Loc}
+
+
+def _variables(statement: Any, value: Any) -> list[Any]:
+    """Return the variables in a part of a statement: asked a million times, of what is mostly names and places."""
+    kind = type(value)
+    if kind is ir.Var:
+        return [value]
+    if kind in NO_VARIABLES:
+        return []
+    if kind is dict or kind is tuple or kind is list:
+        found = []
+        for part in value.values() if kind is dict else value:
+            kind = type(part)
+            if kind is ir.Var:
+                found.append(part)
+            elif kind not in NO_VARIABLES:
+                found += _variables(statement, part)
+        return found
+    return _REC_LIST_VARS(statement, value)
 
 
 def _compile_others(compiler: Any, args: Any, return_type: Any) -> Any:
-    """Compile functions that ours call: those of Numba are helpers, and no one calls them from Python; those of users may be."""
+    """Compile functions that ours call: those of Numba are helpers, those of users are called from Python as well."""
     function, module = compiler._get_implementation(args, {}), str(compiler.py_func.__module__)
     if module.startswith(("numba.np.", "numba.cpython.")):
         no_wrappers = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}

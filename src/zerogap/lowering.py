@@ -20,6 +20,7 @@ from numba.core.cpu import CPUContext
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.ir_utils import compute_cfg_from_blocks
 from numba.core.lowering import Lower
+from numba.core.pythonapi import NativeValue, PythonAPI
 from numba.core.typed_passes import NativeLowering
 
 FIELDS = ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides")
@@ -73,6 +74,8 @@ def _part(whole: Any, place: int) -> tuple[Any, Any]:
 
 
 class _Lower(Lower):
+    context: Any
+
     def setup_function(self, fndesc: Any) -> None:
         super().setup_function(fndesc)
         if type(self.builder) is ir.IRBuilder:
@@ -114,7 +117,7 @@ def _assigned_once(blocks: dict[int, Any]) -> set[str]:
     homes: dict[str, int] = {}
     users: dict[str, set[int]] = {}
     several = set(must_use_alloca(blocks))
-    for place, block in blocks.items():
+    for place, block in sorted(blocks.items()):
         for statement in block.body:
             if isinstance(statement, numba_ir.Assign):
                 name = statement.target.name
@@ -138,7 +141,9 @@ def _assigned_once(blocks: dict[int, Any]) -> set[str]:
 def _borrowed(blocks: dict[int, Any], typemap: dict[str, Any], holds: dict[str, bool]) -> set[str]:
     """Return those of some variables that hold arguments, parts or views of them: what these refer to outlives the call."""
     found: set[str] = set()
-    returned = {block.terminator.value.name for block in blocks.values() if isinstance(block.terminator, numba_ir.Return)}
+    returned = {
+        block.terminator.value.name for block in blocks.values() if isinstance(block.terminator, numba_ir.Return)
+    }
 
     def is_borrowed(value: Any) -> bool:
         if isinstance(value, numba_ir.Arg | numba_ir.Var):
@@ -162,7 +167,12 @@ def _borrowed(blocks: dict[int, Any], typemap: dict[str, Any], holds: dict[str, 
     for _, block in sorted(blocks.items()):
         for statement in block.find_insts(numba_ir.Assign):
             name = statement.target.name
-            if holds.get(name) and name not in returned and holds_arrays(typemap[name]) and is_borrowed(statement.value):
+            if (
+                holds.get(name)
+                and name not in returned
+                and holds_arrays(typemap[name])
+                and is_borrowed(statement.value)
+            ):
                 found.add(name)
     return found
 
@@ -203,6 +213,31 @@ class _Target(CPUContext):
             return lambda context, builder, typ, value, attr: builder.extract_value(value, place)
         return super().get_getattr(typ, attr)
 
+    def get_python_api(self, builder: Any) -> Any:
+        return _PythonAPI(self, builder)
+
+
+class _PythonAPI(PythonAPI):
+    """Takes arrays from Python by a function: a record of many would be as many copies of its code."""
+
+    def to_native_value(self, typ: Any, obj: Any) -> Any:
+        if not isinstance(typ, types.Array):
+            return super().to_native_value(typ, obj)
+        value_type, byte = self.context.get_value_type(typ), ir.IntType(8).as_pointer()
+        name = f"take.{typ}"
+        if name not in self.module.globals:
+            kind = ir.FunctionType(ir.IntType(1), [byte, value_type.as_pointer()])
+            take = ir.Function(self.module, kind, name)
+            take.linkage = "internal"
+            take.attributes.add("noinline")
+            builder = ir.IRBuilder(take.append_basic_block("entry"))
+            taken = PythonAPI(self.context, builder).to_native_value(typ, take.args[0])
+            builder.store(taken.value, take.args[1])
+            builder.ret(taken.is_error)
+        place = cgutils.alloca_once(self.builder, value_type)
+        is_error = self.builder.call(self.module.globals[name], [obj, place])
+        return NativeValue(self.builder.load(place), is_error=is_error)
+
 
 def _has_fields(context: Any, kind: Any) -> bool:
     return getattr(context.data_model_manager[kind], "_fields", ()) == FIELDS
@@ -233,7 +268,12 @@ def _getitem(context: Any, sig: Any) -> Any:
         size, whole = shape[0], args[0]
         for length in shape[1:]:
             size = builder.mul(size, length, flags=("nsw",))
-        parts = [builder.extract_value(whole, 0), builder.extract_value(whole, 1), size, builder.extract_value(whole, 3)]
+        parts = [
+            builder.extract_value(whole, 0),
+            builder.extract_value(whole, 1),
+            size,
+            builder.extract_value(whole, 3),
+        ]
         parts += [address, cgutils.pack_array(builder, shape), cgutils.pack_array(builder, strides)]
         view = ir.Constant(context.get_value_type(sig.return_type), ir.Undefined)
         for place, part in enumerate(parts):
@@ -357,6 +397,7 @@ class LeanLowering(NativeLowering):
 
     @property
     def lowering_class(self) -> Any:
+        """What writes the code of a function."""
         return _Lower
 
 
