@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
+from llvmlite.binding import Linkage
 from numba import types
 from numba.core import event, ir
 from numba.core.codegen import JITCodeLibrary
@@ -43,6 +44,15 @@ class HelperLibrary(JITCodeLibrary):
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        self._ensure_finalized()
+        if self._shared_module is None:  # no copy: nothing else is made of it
+            for function in self._final_module.functions:
+                if not function.is_declaration and function.linkage == Linkage.external:
+                    function.linkage = "linkonce_odr"
+            self._shared_module = self._final_module
+        return self._shared_module
 
     def get_pointer_to_function(self, name: str) -> int:
         """Return null: there is no machine code."""
