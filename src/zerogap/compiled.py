@@ -20,12 +20,11 @@ from typing import Any
 
 from numba import config, njit, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 from zerogap import compiler, lowering
-from zerogap.compiler import EntryCompiler, HelperCompiler, HelperLibrary, made_as
+from zerogap.compiler import EntryCompiler, EntryLibrary, HelperCompiler, HelperLibrary, made_as
 
 TURNED = 8  # rows and columns of a square that is turned over in registers; a power of two
 HUGE = 1e300  # stands for infinity where fast-math flags forbid the real one
@@ -110,7 +109,7 @@ def _helper(function: Callable[..., Any], **options: Any) -> Any:
 def _entry(function: Callable[..., Any], **options: Any) -> Any:
     if config.DISABLE_JIT:
         return function
-    entry = _compiled(function, JITCodeLibrary, **options)
+    entry = _compiled(function, EntryLibrary, **options)
     entry.__class__ = _Entry
     entry._compiler.__class__ = EntryCompiler
     entry.helper = entry._compiler.helper = _helper(function, **options)
@@ -146,7 +145,9 @@ class _DiskCache(FunctionCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with suppress(OSError):
-            super().save_overload(sig, data)
+            super().save_overload(
+                sig, data._replace(type_annotation="")
+            )  # a listing of the source that takes long to write
 
 
 class _CacheFiles(IndexDataCacheFile):

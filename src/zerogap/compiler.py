@@ -30,12 +30,22 @@ PARTS = {
 }  # fmt: skip
 
 
-class HelperLibrary(JITCodeLibrary):
+class EntryLibrary(JITCodeLibrary):
+    """The code of a function that Python calls."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        """Leave it to the passes over all that is linked, which simplify functions as well."""
+        ll_module.data_layout = self._codegen._data_layout
+
+
+class HelperLibrary(EntryLibrary):
     """The code of a helper, to be linked into that of its callers.
 
     Numba would optimise a helper and its callees, make machine code of them, and do so again for every caller: at each level
     of calls the code of all levels below.  LLVM inlines callees before it optimises a caller, so one time is enough.
     """
+
+    _shared_module: Any
 
     def _optimize_final_module(self) -> None:
         """Leave it to the callers."""
@@ -76,7 +86,7 @@ class HelperLibrary(JITCodeLibrary):
 class QuickCompiler(_FunctionCompiler):
     """The compiler of a function that is called from Python, and maybe from others."""
 
-    library_class: type = JITCodeLibrary
+    library_class: type = EntryLibrary
 
     def fold_argument_types(self, args: Any, kws: Any) -> Any:
         """Take an int for an int: Numba would compile a helper once more for each constant that it is called with."""

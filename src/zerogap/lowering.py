@@ -213,6 +213,11 @@ class _Target(CPUContext):
             return lambda context, builder, typ, value, attr: builder.extract_value(value, place)
         return super().get_getattr(typ, attr)
 
+    def get_constant_generic(self, builder: Any, ty: Any, val: Any) -> Any:
+        if isinstance(ty, types.Dispatcher):  # a function that is called: its address in Python is not used
+            return ir.Constant(self.get_value_type(ty), None)
+        return super().get_constant_generic(builder, ty, val)
+
     def get_python_api(self, builder: Any) -> Any:
         return _PythonAPI(self, builder)
 
