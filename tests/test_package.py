@@ -6,6 +6,7 @@ import importlib
 import math
 import operator
 import os
+import pickle
 import re
 import shutil
 import subprocess
@@ -301,6 +302,137 @@ def test_arrays_live_as_long_as_they_are_used():
 class Record(NamedTuple):
     values: np.ndarray
     shift: float
+
+
+def test_code_is_made_once_for_callers_of_either_kind():
+    """Machine code of what compiled code calls is made when Python calls it, from what was compiled for the other."""
+
+    @compiled.jit
+    def inner(record):
+        return Record(record.values * 2.0, record.shift + 1.0)
+
+    @compiled.jit
+    def outer(record):
+        return inner(inner(record)).shift
+
+    record = Record(np.arange(3.0), 0.5)
+    assert outer(record) == 2.5
+    assert not inner.overloads
+    doubled = inner(record)
+    assert type(doubled) is Record
+    assert doubled.values.tolist() == [0.0, 2.0, 4.0]
+    assert len(inner.overloads) == len(inner.helper.overloads) == 1
+    again = pickle.loads(pickle.dumps(inner))  # in this process the same
+    assert again is inner
+
+
+RECORDS = """
+import sys
+from typing import NamedTuple
+from zerogap.compiled import jit
+class Pair(NamedTuple):
+    x: float
+    y: float
+@jit
+def swapped(pair):
+    if pair.x == 7.0:
+        raise ValueError("seven")
+    return Pair(pair.y, pair.x)
+@jit
+def difference(pair):
+    other = swapped(pair)
+    return other.x - other.y
+if __name__ == "__main__":
+    import records
+    print(records.difference(records.Pair(1.0, 3.0)), records.swapped(records.Pair(1.0, 3.0)))
+    for function in (records.swapped, records.difference):
+        try:
+            function(records.Pair(7.0, 3.0))
+        except ValueError as error:
+            print(error)
+"""
+
+
+def test_records_are_returned_by_code_from_disk_whoever_was_loaded_first(tmp_path):
+    """Python's classes are kept with the way in, not with the helper, which the code of callers brings along."""
+    (tmp_path / "records.py").write_text(RECORDS)
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / "records.py")],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == "2.0 Pair(x=3.0, y=1.0)\nseven\nseven\n"
+
+
+def test_functions_of_users_may_be_called_by_compiled_code_and_by_python():
+    @numba.njit
+    def users(x):
+        return x + 1.0
+
+    @compiled.jit
+    def ours(x):
+        return users(x) * 2.0
+
+    assert ours(1.0) == 4.0
+    assert users(1.0) == 2.0
+
+
+def indexed(x, rows, flags, i, k, u):
+    """Read and write elements, rows and slices of arrays in all the ways that are compiled in our own manner."""
+    found = [
+        x[i],
+        x[-1],
+        x[u],
+        rows[i, k],
+        rows[k][i],
+        rows[i, -2],
+        rows.T[k, i],
+        rows[u, 1],
+        float(x.size),
+        float(len(rows)),
+    ]
+    found += [
+        1.0 if flags[i] else 0.0,
+        float(rows.shape[1]),
+        rows[:, k].sum(),
+        rows[i:, k:].sum(),
+        rows[:k, 0].sum(),
+        rows[i].sum(),
+    ]
+    found += [x[i:k].sum(), x[k:i].sum(), x[-3:].sum(), x[: -k - 99].sum(), x[2:99].sum(), x[1:][k], x[:-1].sum()]
+    copy, table, marks = x.copy(), rows.copy(), flags.copy()
+    copy[i], copy[-1], copy[u] = 3, 4.0, True
+    table[i, k], table[k, -1] = 5.0, 6
+    table[u][1] = 7.0
+    table[0, 1:] = 8.0
+    part = table[:, 2:]
+    part[1] += 1.0
+    marks[k] = not marks[k]
+    total = 0.0
+    for row in table:
+        total += row[0]
+    while i < 3:  # one assignment each, used in blocks further down
+        step = x[i]
+        if step > 1.0:
+            total += step
+        i += 1
+    found += [total, copy.sum(), table.sum(), 1.0 if marks[k] else 0.0]
+    return found
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_elements_rows_and_slices_are_those_of_numpy(order):
+    x, rows = np.arange(6.0), np.asarray(np.arange(12.0).reshape(3, 4), order=order)
+    wide = np.arange(48.0).reshape(6, 8)[::2, ::2]
+    function = compiled.jit(indexed)
+    for i, k in (0, 1), (1, 2), (-1, -2), (2, 0):
+        for table in rows, wide:
+            args = x, table, np.array([True, False, True]), i, k, np.uint64(2)
+            assert function(*args) == indexed(*args)
+    assert function(x[::-1], rows, np.zeros(3, dtype=bool), 1, 1, np.uint64(0))[0] == 4.0
 
 
 def test_sums_keep_their_order_whoever_calls_first():

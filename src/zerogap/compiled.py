@@ -20,12 +20,11 @@ from typing import Any
 
 from numba import config, njit, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
-from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
-from zerogap import compiler
-from zerogap.compiler import HelperCompiler, HelperLibrary, QuickCompiler, made_as
+from zerogap import compiler, lowering
+from zerogap.compiler import EntryCompiler, EntryLibrary, HelperCompiler, HelperLibrary, made_as
 
 TURNED = 8  # rows and columns of a square that is turned over in registers; a power of two
 HUGE = 1e300  # stands for infinity where fast-math flags forbid the real one
@@ -40,17 +39,17 @@ SUMS = {"reassoc", "contract", "nsz"}  # they may run in any order, so that they
 
 def jit(function: Callable[..., Any]) -> Any:
     """Compile on first use, for this machine's instruction set, and keep the result on disk."""
-    return _compiled(function, fastmath=False)
+    return _entry(function, fastmath=False)
 
 
 def jit_sums(function: Callable[..., Any]) -> Any:
     """Compile a function whose sums may run in any order, so that they vectorise."""
-    return _compiled(function, fastmath=SUMS)
+    return _entry(function, fastmath=SUMS)
 
 
 def jit_contracted(function: Callable[..., Any]) -> Any:
     """Compile a function that may multiply and add with one rounding instead of two; sums keep their order."""
-    return _compiled(function, fastmath={"contract"})
+    return _entry(function, fastmath={"contract"})
 
 
 # Helpers that are only called from other compiled functions: to be called from Python takes time to compile, too.
@@ -78,25 +77,51 @@ class _Helper(CPUDispatcher):
         raise TypeError(f"{self.py_func.__name__} is a helper of compiled functions, and called from them only.")
 
 
+class _Entry(CPUDispatcher):
+    """A function that is called from Python; in compiled code its name stands for the helper."""
+
+    helper: _Helper
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return self.helper.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        return self.helper.get_overload(sig)
+
+    @classmethod
+    def _rebuild(cls, uuid: str, py_func: Any, locals: Any, targetoptions: Any, can_compile: bool, sigs: Any) -> Any:
+        with suppress(KeyError):
+            return cls._memo[uuid]
+        entry = _entry(py_func, fastmath=targetoptions["fastmath"])
+        entry._set_uuid(uuid)
+        return entry
+
+
 def _helper(function: Callable[..., Any], **options: Any) -> Any:
     if config.DISABLE_JIT:
         return function
-    helper = _compiled(function, no_cpython_wrapper=True, **options)
+    helper = _compiled(function, HelperLibrary, no_cpython_wrapper=True, **options)
     helper.__class__ = _Helper
     helper._compiler.__class__ = HelperCompiler
-    if isinstance(helper._cache, _DiskCache):
-        helper._cache.library_class = HelperLibrary
     return helper
 
 
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+def _entry(function: Callable[..., Any], **options: Any) -> Any:
+    if config.DISABLE_JIT:
+        return function
+    entry = _compiled(function, EntryLibrary, **options)
+    entry.__class__ = _Entry
+    entry._compiler.__class__ = EntryCompiler
+    entry.helper = entry._compiler.helper = _helper(function, **options)
+    return entry
+
+
+def _compiled(function: Callable[..., Any], library_class: type, **options: Any) -> Any:
     # Where fastmath is left open Numba takes that of the caller that comes first, and keeps the result for all others: the
     # last digits would depend on the order of calls.
     dispatcher = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options)(function)
-    if not config.DISABLE_JIT:
-        dispatcher._compiler.__class__ = QuickCompiler
-        with suppress(RuntimeError):  # no folder can be written: the code stays in memory
-            dispatcher._cache = _DiskCache(function)
+    with suppress(RuntimeError):  # no folder can be written: the code stays in memory
+        dispatcher._cache = _DiskCache(function, library_class)
     return dispatcher
 
 
@@ -107,12 +132,12 @@ class _DiskCache(FunctionCache):
     constants it reads and the places of the fields it uses, from other modules: they are part of the question here.
     """
 
-    library_class: type = JITCodeLibrary
-
-    def __init__(self, function: Callable[..., Any]):
+    def __init__(self, function: Callable[..., Any], library_class: type):
         super().__init__(function)
+        self.library_class = library_class
         self.stamp = _stamp(function, self._impl.locator.get_source_stamp())
-        self._cache_file = _CacheFiles(self._cache_path, self._impl.filename_base, self.stamp)
+        ending = ".helper" if library_class is HelperLibrary else ""
+        self._cache_file = _CacheFiles(self._cache_path, self._impl.filename_base + ending, self.stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         with suppress(OSError), made_as(self.library_class, target_context.codegen()):
@@ -120,7 +145,9 @@ class _DiskCache(FunctionCache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with suppress(OSError):
-            super().save_overload(sig, data)
+            super().save_overload(
+                sig, data._replace(type_annotation="")
+            )  # a listing of the source that takes long to write
 
 
 class _CacheFiles(IndexDataCacheFile):
@@ -174,7 +201,8 @@ def _part(name: str, value: Any) -> list[str]:
 
 
 # ``fmax`` and the like are inlined as well.
-_OWN_SOURCE = "".join(Path(name).read_text() for name in (__file__, compiler.__file__) if Path(name).exists())
+_OWN_FILES = [Path(name) for name in (__file__, compiler.__file__, lowering.__file__)]
+_OWN_SOURCE = "".join(file.read_text() for file in _OWN_FILES if file.exists())
 
 if config.DISABLE_JIT:
     fmax, fmin = max, min

@@ -106,11 +106,12 @@ def lay_out(K, points, tube, status, b, F, lost, stacked):
     side, way, start, stop, ends, jumps, radius, outside = _rows_of(stacked, place, status_own, own, b_own, rounding)
     at_begins, at_ends, bias = np.zeros((count, U.size)), np.zeros((count, U.size)), np.empty((count, 2))
     _add_product_of(ends, inner, at_ends)
-    seen = np.flatnonzero(radius[:, SEEN_JUMP])
+    seen = _found(radius[:, SEEN_JUMP])
     at_jumps = np.zeros((seen.size, U.size))
     _add_product_of(jumps[seen], inner, at_jumps)
     for k in range(seen.size):
-        at_begins[seen[k]] = at_jumps[k]
+        for j in range(U.size):  # to assign a row takes long to compile
+            at_begins[seen[k], j] = at_jumps[k, j]
     for k in range(count):
         lam, end, u0, v0, anchor = stacked.numbers[:, k]
         bias[k, 0], bias[k, 1] = u0 + (lam - anchor) * v0, u0 + (end - anchor) * v0
@@ -157,6 +158,17 @@ def with_near(K, block, points, tube, status, F, lost, kernel_error):
         block.reading, block.rest,
     )  # fmt: skip
     return Followed(block, total, rest)
+
+
+@inline
+def _found(marks):
+    """Return where something is marked: NumPy's ``flatnonzero``, which takes long to compile."""
+    places, count = np.empty(marks.size, dtype=np.int64), 0
+    for k in range(marks.size):
+        if marks[k] != 0:
+            places[count] = k
+            count += 1
+    return places[:count].copy()
 
 
 @inline
@@ -345,7 +357,7 @@ def _find_near(K, block, points, tube, status, before, behind, kernel_error):
         F, rounding = F_end, rounding_end
     for j in range(U.size):
         is_near[U[j]] = False
-    return np.flatnonzero(is_near)
+    return _found(is_near)
 
 
 @inline
