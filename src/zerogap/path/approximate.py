@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from zerogap import limits
-from zerogap.certificate import Residual
+from zerogap.certificate import Residual, product
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
@@ -317,7 +317,7 @@ class Walk:
         Of each that is changed a kernel row may have to be computed.
         """
         a = np.clip(self.y * b, 0.0, self.w)
-        excess = float(self.y @ a)
+        excess = float(product(self.y, a))
         if excess == 0.0:
             return self.y * a
         rises = self.y * excess < 0.0  # whose a has to grow
