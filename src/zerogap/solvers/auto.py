@@ -80,6 +80,7 @@ class Memory(Shrunk):
         self.per_halving = 0.0  # pairs that have halved the violation last; zero where that is not known
         self.may_exchange = True
         self.is_under_way = False
+        self.is_part = False  # points that were chosen because they are likely to move: none is set aside once more
         self.spent = 0  # pairs since the last exchanges
         self.first: np.ndarray | None = None  # points that a guess leaves uncertain
         self.open: Part | None = None  # what was not solved when the last step ended
@@ -228,7 +229,8 @@ class Auto:
             memory.may_exchange, memory.spent, left = is_better, 0, math.inf
             if is_better or is_unbounded:
                 return state, Info(max(entered, 1), is_unbounded=is_unbounded)
-        may_shrink = self.shrinking and problem.n >= MANY and _fits(problem, smo.WORTH_SHRINKING * problem.n)
+        may_shrink = self.shrinking and not memory.is_part and problem.n >= MANY
+        may_shrink = may_shrink and _fits(problem, smo.WORTH_SHRINKING * problem.n)
         pairs = SMO() if may_shrink else PAIRS
         _, info = pairs.step(problem, state, _at_most(max_steps, left), kkt_target)
         memory.spent += info.iterations
@@ -317,6 +319,7 @@ class Auto:
             part = problem.restricted(points, state.beta, residual=state.residual, gram=part.gram)
         part_state = part_state._replace(memory=Memory())
         part_state.memory.rough, part_state.memory.is_under_way = memory.rough, True
+        part_state.memory.is_part = True
         return Part(points, part, part_state, memory.target)
 
     # Points whose matrix is in memory.
