@@ -178,7 +178,7 @@ class Measured(NamedTuple):
 
 @jit_sums
 def product(x, z):
-    """Return x'z.  Of some ten thousand numbers BLAS takes two threads for it, which then wait for the next a while, at work."""
+    """Return x'z.  For ten thousand numbers BLAS takes its threads, which then ask for more at the cost of a core each."""
     s = 0.0
     for i in range(x.size):
         s += x[i] * z[i]

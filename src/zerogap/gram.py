@@ -611,7 +611,7 @@ class Gram:
             self._used = max(self._used, int(at.max()) + 1)
 
     def _hold_counts(self, wanted: np.ndarray, spare: float) -> None:
-        """Keep rows of values that take hardly longer to compute than to read: as counts of bits, which take far less."""
+        """Keep rows of values that take hardly longer to compute than to read as counts of bits, where there are any."""
         if self._counted is None:
             capacity = min(int((self.room - spare) / self.n), self.n)
             if capacity > 0:

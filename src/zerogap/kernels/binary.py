@@ -67,7 +67,7 @@ def _pack(is_set: np.ndarray, words: np.ndarray) -> None:
 
 @inline
 def _count(x, z, begin, counts):
-    """Count the bits in which a point differs from those from ``begin`` on, whose words stand one after another for all points."""
+    """Count the bits in which a point differs from those from ``begin`` on, whose words stand one after another."""
     for j in range(counts.size):
         counts[j] = 0
     for w in range(0, x.size, 2):
@@ -133,7 +133,7 @@ def write_counts(rows, columns, first, last, places, out):
 
 @jit_sums
 def add_counted(counts, slots, change, table, begin, end, out):
-    """Add ``change`` times the values that rows of counts stand for to a sum, from ``begin`` to ``end``; four rows at a time."""
+    """Add ``change`` times the values that rows of counts stand for to a sum, from ``begin`` to ``end``; four at a time."""
     whole = slots.size - slots.size % 4
     for first in range(begin, end, CHUNK):
         last = min(first + CHUNK, end)
@@ -153,9 +153,9 @@ def add_counted(counts, slots, change, table, begin, end, out):
 @jit
 def most_bits(bits):
     """Return how many bits the point with the most of them has."""
-    most = 0
+    most = np.int64(0)
     for i in range(bits.shape[0]):
-        count = 0
+        count = np.int64(0)
         for w in range(bits.shape[1]):
             count += np.int64(popcount(bits[i, w]))
         most = max(most, count)

@@ -417,8 +417,8 @@ def _hold(problem: DualProblem, moved: smo.Moved) -> None:
     """Keep rows of points that are free now, and that will move again, in the memory that parts leave."""
     beta, lower, upper = moved.beta, problem.lower[moved.points], problem.upper[moved.points]
     is_free = (moved.change != 0.0) & (beta != 0.0) & (lower < beta) & (beta < upper)
-    if problem.gram.is_quick:  # rows are worth their memory only if other runs follow, in which about the same points move
-        if problem.known is not None:
+    if problem.gram.is_quick:
+        if problem.known is not None:  # a run from another's solution: in those that follow about the same points move
             problem.gram.hold(moved.points[is_free], 16.0 * LARGEST_PART**2)
     elif not problem.gram.kernel.is_linear:
         problem.gram.hold(moved.points[is_free], 16.0 * HELD_PART**2)

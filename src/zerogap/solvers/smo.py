@@ -182,7 +182,7 @@ def working_set(
     """
     bias = min(max(problem.best_bias(state.residual + problem.ridge * state.beta), b_low), b_up)
     violations = np.maximum(state.residual + state.up_offset - bias, bias - state.residual - state.low_offset)
-    violating = np.count_nonzero(violations > 0)
+    violating = int(np.count_nonzero(violations > 0))
     size = int(WORKING_SET_FACTOR * violating) + WORKING_SET_SPARE
     if most is not None:  # its whole matrix is computed, so that each point takes as much as there are others
         most = min(most, violating + WORKING_SET_SPARE)
