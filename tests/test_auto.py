@@ -8,6 +8,7 @@ from naive import reference_objective
 from sklearn.datasets import make_classification, make_moons
 
 from zerogap import DualProblem, Gram, RelativeGap, Status, run, solve
+from zerogap.problem import Known
 from zerogap.solvers import Auto, auto
 from zerogap.solvers.smo import working_set
 
@@ -79,6 +80,28 @@ def test_rows_of_free_points_are_kept_in_the_memory_that_parts_leave(monkeypatch
         assert second.certificate.dual == pytest.approx(exact.certificate.dual, rel=1e-6)
         work.append(gram.evaluations - began)
     assert work[1] < 0.7 * work[0]
+
+
+def test_a_run_from_another_s_solution_keeps_rows_of_points_that_are_bits(monkeypatch):
+    """As counts; the run that follows moves about the same points, and computes far fewer values."""
+    rng = np.random.default_rng(0)
+    A = 1.0 * (rng.random((2000, 40)) < 0.3)
+    b = np.where(A[:, :5].sum(axis=1) + 0.3 * rng.standard_normal(2000) > 1.4, 1.0, -1.0)
+    monkeypatch.setattr(auto, "LARGEST_PART", 1100)
+    gram, plain = Gram(A, gamma=0.02, cache_size=25.0), Gram(A, gamma=0.02, cache_size=25.0)
+    monkeypatch.setattr(plain, "hold", lambda *arguments: None)
+    work = []
+    for one in (gram, plain):
+        first = solve(DualProblem.hinge(one, b, 1.0), Auto(), stop=RelativeGap(1e-6))
+        for C in (1.1, 1.2):
+            began, room, known = one.evaluations, one.room, Known(first.beta, one.dot(first.beta))
+            problem = replace(DualProblem.hinge(one, b, C), known=known)
+            first = solve(problem, Auto(), stop=RelativeGap(1e-6), resume=problem.feasible(first.beta))
+            assert first.status is Status.CONVERGED
+            assert first.certificate.relative_gap <= 1e-6
+        work.append((one.evaluations - began, room))
+    assert work[0][0] < 0.75 * work[1][0]  # half of what is left are the matrices of parts
+    assert 16.0 * 1100**2 <= work[0][1] < work[1][1]
 
 
 def test_the_first_part_is_drawn(small_parts):

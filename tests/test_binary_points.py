@@ -1,12 +1,14 @@
 """Points of two values: kernel values by counts of bits, beside those of the formula."""
 
+import pickle
+
 import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from zerogap import SVC, Gram
-from zerogap.kernels import RBF, binary
+from zerogap import SVC, Gram, limits
+from zerogap.kernels import RBF, binary, counted
 
 
 def drawn(n, d, value, seed=0):
@@ -117,6 +119,71 @@ def test_models_of_bits_are_those_of_other_arithmetic(monkeypatch):
         # The objective is strongly convex in w: a gap g leaves |w - w*| at most sqrt(2 g), in either, and as much of the bias.
         off = 4.0 * np.sqrt(2.0 * 1e-10 * one.certificate_.primal)
         np.testing.assert_allclose(one.decision_function(test), other.decision_function(test), atol=off)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("d", [5, 63, 200])
+def test_products_of_rows_that_are_kept_as_counts(d, is_sparse):
+    """They are those of the values themselves, and no value is computed again; rows used longest ago make room."""
+    n, rng = 2500, np.random.default_rng(0)
+    X = drawn(n, d, 0.5)
+    gram = Gram(sp.csr_matrix(X) if is_sparse else X, gamma=4.0 / d)
+    plain, room = gram.fresh(), gram.room
+    spare = room - 900.5 * n  # 900 rows
+    gram.hold(np.arange(0, 1000, 2), spare)
+    assert not gram.has_rows(slice(None)).any()  # compiled code reads values, and finds none
+    assert gram.room == room - 500 * n
+    for points in (np.arange(0, 1000, 2), np.arange(1, 2000, 3), np.array([4]), np.array([5]), np.array([], dtype=int)):
+        change, before = rng.standard_normal(points.size), gram.evaluations
+        expected = change @ plain.block(points)
+        found = gram.product(points, change)
+        size = naive.sum_rounding(n, points.size) * np.abs(change).sum()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=size)
+        np.testing.assert_array_equal(gram.product(points, change, slice(10, 90)), found[10:90])
+        is_held = (points % 2 == 0) & (points < 1000)
+        assert gram.evaluations - before == (n + 80) * np.count_nonzero(~is_held)
+    gram.product(np.arange(100), np.ones(100))  # of these the fifty that are there are used last
+    before = gram.evaluations
+    gram.hold(np.arange(1001, 2701, 2) % n, spare)  # 850, for 450 of which others have to go
+    gram.hold(np.arange(100), spare)  # half of them came just now, the others were used last
+    assert gram.evaluations - before == n * 850
+    assert gram.room == room - 900 * n
+    pickled = pickle.loads(pickle.dumps(gram))
+    assert pickled.room == room
+    gram.forget()
+    assert gram.room == room
+
+
+def test_counts_that_a_byte_does_not_hold_are_not_kept():
+    X = drawn(60, 600, 1.0)
+    assert X.sum(axis=1).max() > 128
+    gram = Gram(X, gamma=0.01)
+    room = gram.room
+    gram.hold(np.arange(60), 0.0)
+    assert gram.room == room
+    few = Gram(X * (np.arange(600) < 255), gamma=0.01)  # no two points differ in more than 255
+    few.hold(np.arange(60), 0.0)
+    assert few.room < room
+
+
+def test_rows_that_have_come_before_a_limit_are_kept(monkeypatch):
+    monkeypatch.setattr(counted, "AT_ONCE", 16)
+    X, change = drawn(200, 40, 1.0), np.linspace(-1.0, 1.0, 60)
+    gram, left = Gram(X, gamma=0.05), iter((False, False, False, True))
+    monkeypatch.setattr(counted.limits, "check", lambda: stop_if(next(left)))
+    with pytest.raises(limits.Exceeded):
+        gram.hold(np.arange(60), 0.0)
+    monkeypatch.undo()
+    before = gram.evaluations
+    np.testing.assert_allclose(
+        gram.product(np.arange(60), change), change @ Gram(X, gamma=0.05).block(np.arange(60)), atol=1e-13
+    )
+    assert gram.evaluations - before == 200 * (60 - 48)
+
+
+def stop_if(is_over):
+    if is_over:
+        raise limits.Exceeded
 
 
 def test_rows_that_are_quickly_computed_are_not_kept():

@@ -186,7 +186,8 @@ class Gram:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._layout:
-            return {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_layout")}
+            kept = {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_layout")}
+            return kept | {"_counted": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -243,6 +244,7 @@ class Gram:
         self._carried: Rounding | None = None  # that of another matrix, if some rows come from there
         self._own_rounding: Rounding | None = None
         self._complete: np.ndarray | None = None
+        self._counted: Any = None  # rows that are kept as counts of bits
         self._made: tuple[Any, Any] | None = None
         if self.kernel.is_precomputed:
             self._keep_all(self.X)
@@ -277,7 +279,7 @@ class Gram:
 
     def _keep_all(self, K: np.ndarray) -> None:
         with self._layout:
-            self._complete, self._row_in = K, np.arange(self.n)
+            self._complete, self._row_in, self._counted = K, np.arange(self.n), None
             self._keep(RowCache(K, np.arange(self.n), np.zeros(self.n, dtype=np.int64)))
             self._used, self._clock = self.n, 0
 
@@ -585,6 +587,9 @@ class Gram:
         spare : float
             Bytes of the budget that rows are to leave.
         """
+        if self.is_quick:
+            self._hold_counts(wanted, spare)
+            return
         most = min(int((self._memory - spare) / (8.0 * self.n)), self.capacity)
         missing = wanted[self._slot[wanted] < 0]
         others = np.setdiff1d(self._row_in[: self._used], wanted)
@@ -603,6 +608,15 @@ class Gram:
                 self._rows[at] = values
             self._slot[points], self._row_in[at] = at, points
             self._used = max(self._used, int(at.max()) + 1)
+
+    def _hold_counts(self, wanted: np.ndarray, spare: float) -> None:
+        """Keep rows of values that take hardly longer to compute than to read as counts of bits, where there are any."""
+        if self._counted is None:
+            capacity = min(int((self.room - spare) / self.n), self.n)
+            if capacity > 0:
+                self._counted = self._columns.counted_rows(self._prepared, capacity)
+        if self._counted is not None:
+            self._count(self._counted.hold(wanted))
 
     def block(self, rows: np.ndarray) -> np.ndarray:
         """Return rows of the matrix, from memory where they are kept.
@@ -752,7 +766,8 @@ class Gram:
     @property
     def room(self) -> float:
         """Bytes of the budget that no row takes up."""
-        return max(0.0, self._memory - 8.0 * self._used * self.n)
+        counted = 0 if self._counted is None else self._counted.bytes_used
+        return max(0.0, self._memory - 8.0 * self._used * self.n - counted)
 
     def product(self, points: np.ndarray, change: np.ndarray, at: slice = EVERYWHERE) -> np.ndarray:
         """Return the product of the rows of some points with coefficients; rows that are not in memory are not kept.
@@ -779,6 +794,9 @@ class Gram:
             rest = ~is_kept
             return product + self.product(points[rest], change[rest], at) if rest.any() else product
         limits.check()
+        if self._counted is not None and (is_counted := self._counted.has(points)).any():
+            product, rest = self._counted.product(points[is_counted], change[is_counted])[at], ~is_counted
+            return product + self.product(points[rest], change[rest], at) if rest.any() else product
         rows = self._prepared if at == EVERYWHERE else self._prepared[at]
         product, is_finite = self._columns.dot(rows, change[:, None], points)
         self._count(len(product) * points.size)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from zerogap import precision, validation
-from zerogap.certificate import Certificate, Residual, extremes, measured, stretched_gap
+from zerogap.certificate import Certificate, Residual, extremes, measured, product, stretched_gap
 from zerogap.compiled import HUGE, jit
 from zerogap.formulations import Formulations
 from zerogap.gram import Gram
@@ -333,7 +333,7 @@ class DualProblem(Formulations):
             return np.full(self.n, self.rounding(beta))
         root, size = self._root_diagonal, np.abs(beta)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = 2.0 * UNIT * (np.abs(self.target) + root * float(root @ size) + self.ridge * size)
+            found = 2.0 * UNIT * (np.abs(self.target) + root * product(root, size) + self.ridge * size)
         return np.where(found < HUGE, found, HUGE)
 
     @cached_property
@@ -361,7 +361,7 @@ class DualProblem(Formulations):
             The objective that is minimised.
         """
         residual = self.residual(beta) if residual is None else residual
-        return float(-0.5 * beta @ (self.target + residual) + self.eps * np.abs(beta).sum())
+        return float(-0.5 * product(beta, self.target + residual) + self.eps * np.abs(beta).sum())
 
     def up_offset(self, beta: np.ndarray) -> np.ndarray:
         """Return what, added to the residual, bounds the bias from below; the largest of these bounds is b_up.
@@ -571,7 +571,7 @@ class DualProblem(Formulations):
     def _certificate(self, beta: np.ndarray, r: Residual, known_rounding: float = 0.0) -> Certificate:
         is_precise = isinstance(r.low, np.ndarray)
         plain = r.high + r.low if is_precise else r.high
-        if not math.isfinite(plain @ beta):  # an infinity or NaN in either shows in their product
+        if not math.isfinite(product(plain, beta)):  # an infinity or NaN in either shows in their product
             return Certificate.nothing()
         bias = self.best_bias(plain)
         measure = partial(measured, beta, self.target, *r.arrays(), self.lower, self.upper, self.ridge, self.eps)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from zerogap.certificate import TINY, Certificate
+from zerogap.certificate import TINY, Certificate, product
 from zerogap.compiled import jit
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
@@ -261,7 +261,7 @@ class SolverRun:
         again for rounding.
         """
         beta = self.state.beta
-        return 2.0 * float(np.abs(longer - beta).sum()) - float(beta @ self.state.residual)
+        return 2.0 * float(np.abs(longer - beta).sum()) - float(product(beta, self.state.residual))
 
     def _size(self) -> float:
         scale = float(np.abs(self.problem.gram.diagonal).max())
@@ -413,9 +413,8 @@ class SolverRun:
             return None  # the step may have been cut short, or it is too soon to tell
         beta, problem = self.state.beta, self.problem
         rounding = problem.rounding(beta)
-        dual_rounding = float(
-            np.finfo(float).eps * (np.abs(beta) @ (np.abs(problem.target) + np.abs(self.state.residual)))
-        )
+        size = product(np.abs(beta), np.abs(problem.target) + np.abs(self.state.residual))
+        dual_rounding = float(np.finfo(float).eps * size)
         if self.progress.note(self.steps, self.now, beta, dual_rounding):
             self.idle = 0
         elif self.info.iterations == 0 or self.now.kkt_violation <= 10 * rounding:

@@ -16,6 +16,7 @@ WORD, PAIR = 64, 128  # features of a word, and of the two that are counted at a
 MOST_SPARSE = 1024  # features: with more of them the products of sparse points take less
 ROWS = 4096  # sparse points whose features are laid out at a time
 CHUNK = 1024  # counts that stay in the fastest cache
+LARGEST_COUNT = 255  # of those that are kept, a byte each
 EXPONENTIAL = 8  # multiplications that take as long as to count two words and to look the value up
 
 
@@ -65,17 +66,23 @@ def _pack(is_set: np.ndarray, words: np.ndarray) -> None:
 
 
 @inline
+def _count(x, z, begin, counts):
+    """Count the bits in which a point differs from those from ``begin`` on, whose words stand one after another."""
+    for j in range(counts.size):
+        counts[j] = 0
+    for w in range(0, x.size, 2):
+        a, b, here, there = x[w], x[w + 1], z[w, begin : begin + counts.size], z[w + 1, begin : begin + counts.size]
+        for j in range(counts.size):
+            counts[j] += popcount(a ^ here[j]) + popcount(b ^ there[j])
+
+
+@inline
 def _write_row(x, z, first, table, counts, row):
-    """Write the values of a point with those from ``first`` on, whose words stand one after another for all points."""
+    """Write the values of a point with those from ``first`` on."""
     for start in range(0, row.size, CHUNK):
         part = row[start : start + CHUNK]
-        count, begin = counts[: part.size], first + start
-        for j in range(part.size):
-            count[j] = 0
-        for w in range(0, x.size, 2):
-            a, b, here, there = x[w], x[w + 1], z[w, begin : begin + part.size], z[w + 1, begin : begin + part.size]
-            for j in range(part.size):
-                count[j] += popcount(a ^ here[j]) + popcount(b ^ there[j])
+        count = counts[: part.size]
+        _count(x, z, first + start, count)
         for j in range(part.size):
             part[j] = table[count[j]]
 
@@ -108,3 +115,48 @@ def add_products(rows, columns, table, tiles, coefficients, out):
                 for e in range(m):
                     s += row[e] * factors[e]
                 out[i, j] += s
+
+
+@jit
+def write_counts(rows, columns, first, last, places, out):
+    """Count in how many bits points from ``first`` on differ from all, none in more than ``LARGEST_COUNT``: rows of ``out``."""
+    counts, n = np.empty(CHUNK, dtype=np.uint64), columns.shape[1]
+    for i in range(first, last):
+        row = out[places[i]]
+        for start in range(0, n, CHUNK):
+            part = row[start : min(start + CHUNK, n)]
+            count = counts[: part.size]
+            _count(rows[i], columns, start, count)
+            for j in range(part.size):
+                part[j] = count[j]
+
+
+@jit_sums
+def add_counted(counts, slots, change, table, begin, end, out):
+    """Add ``change`` times the values that rows of counts stand for to a sum, from ``begin`` to ``end``; four at a time."""
+    whole = slots.size - slots.size % 4
+    for first in range(begin, end, CHUNK):
+        last = min(first + CHUNK, end)
+        part = out[first:last]
+        for k in range(0, whole, 4):
+            r0, r1 = counts[slots[k], first:last], counts[slots[k + 1], first:last]
+            r2, r3 = counts[slots[k + 2], first:last], counts[slots[k + 3], first:last]
+            x0, x1, x2, x3 = change[k], change[k + 1], change[k + 2], change[k + 3]
+            for i in range(part.size):
+                part[i] += (x0 * table[r0[i]] + x1 * table[r1[i]]) + (x2 * table[r2[i]] + x3 * table[r3[i]])
+        for k in range(whole, slots.size):
+            row, x = counts[slots[k], first:last], change[k]
+            for i in range(part.size):
+                part[i] += x * table[row[i]]
+
+
+@jit
+def most_bits(bits):
+    """Return how many bits the point with the most of them has."""
+    most = np.int64(0)
+    for i in range(bits.shape[0]):
+        count = np.int64(0)
+        for w in range(bits.shape[1]):
+            count += np.int64(popcount(bits[i, w]))
+        most = max(most, count)
+    return most

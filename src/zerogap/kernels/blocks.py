@@ -199,6 +199,10 @@ class Columns:
                     answers.append(work(piece))
         return all(answers)
 
+    def counted_rows(self, prepared: Any, capacity: int) -> Any:
+        """Return memory for rows in a form that takes an eighth of it; None where there is none."""
+        return None
+
     def rounding(self, diagonal: np.ndarray) -> "Rounding":
         """Return how far values between the points of Z can be off."""
         with np.errstate(over="ignore", invalid="ignore"):  # a tanh is finite where what it is of is not

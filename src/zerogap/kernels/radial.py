@@ -17,12 +17,14 @@ from zerogap.compiled import inline_contracted, inline_sums, jit_contracted, jit
 from zerogap.kernels import binary
 from zerogap.kernels.base import UNIT, Kernel, Rounding, dense
 from zerogap.kernels.blocks import TILE, Columns, Points, lay_down, strips, write_products
+from zerogap.kernels.counted import CountedRows
 from zerogap.kernels.exponential import exponentials
 from zerogap.kernels.products import ROWS
 from zerogap.kernels.scale import check_gamma, gamma_value, number, power_of_two
 
 # The largest error of an exponent that the expansion may make; where its bound is larger, coordinates are compared.
 EXPANSION = 1e-11
+COUNTED = 16  # rows of counts that a thread writes at a time
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,28 @@ class Exponents(Columns):
             return True
         _add_products(rows.lifted, columns.lifted, tiles, np.ascontiguousarray(coefficients.T), out)
         return True
+
+    def counted_rows(self, prepared: LiftedPoints, capacity: int) -> CountedRows | None:
+        """Return memory for rows of counts, of points that are bits; None where a count may be more than a byte holds."""
+        bits = self.points.bits
+        if bits is None or not bits.size:
+            return None
+        most = min(self._Z.shape[1], 2 * int(binary.most_bits(bits)))
+        return CountedRows(self, prepared, capacity) if most <= binary.LARGEST_COUNT else None
+
+    @property
+    def table(self) -> np.ndarray:
+        """Kernel values of points that are bits, by the number of features in which they differ."""
+        return self._table
+
+    def write_counts(self, rows: LiftedPoints, out: np.ndarray, places: np.ndarray) -> None:
+        """Write in how many features prepared points, which are bits, differ from those of Z, into some rows of ``out``."""
+        by_word = self.points.by_word
+
+        def work(first: int) -> None:
+            binary.write_counts(rows.bits, by_word, first, min(first + COUNTED, places.size), places, out)
+
+        threads.share(work, range(0, places.size, COUNTED))
 
     def _square_tiles(self, n: int) -> np.ndarray:
         """Return the tiles of a square: of sparse points whole rows, feature by feature."""

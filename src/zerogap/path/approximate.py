@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from zerogap import limits
-from zerogap.certificate import Residual
+from zerogap.certificate import Residual, product
 from zerogap.duplicates import Distinct
 from zerogap.gram import Gram
 from zerogap.kernels import UNIT
@@ -37,7 +37,7 @@ FIRST_STEP = math.log(4.0)  # the first line, in log C
 # values depart from it.  The next line is as long as that allows, less a little, and not much longer than the last that was too
 # long should have been.
 POWER, CAUTION, RELAXED = 1.0 / 3.0, 0.9, 1.2
-NOISE = 0.05  # of the gap: less than this is not told from what solutions have of their own
+NOISE = 0.2  # of the gap: less than this is not told from what solutions have of their own, and lengthens no line
 SHORTER = 0.1  # a line is cut into so many parts at most, as a share of it
 FAR_OFF = 10.0  # times the gap: a line with more is no place to start from
 KNOWN = 1e-3  # of the gap: by how much of a margin a product may be off that is not computed anew
@@ -317,7 +317,7 @@ class Walk:
         Of each that is changed a kernel row may have to be computed.
         """
         a = np.clip(self.y * b, 0.0, self.w)
-        excess = float(self.y @ a)
+        excess = float(product(self.y, a))
         if excess == 0.0:
             return self.y * a
         rises = self.y * excess < 0.0  # whose a has to grow

@@ -83,6 +83,7 @@ class Memory(Shrunk):
         self.per_halving = 0.0  # pairs that have halved the violation last; zero where that is not known
         self.may_exchange = True
         self.is_under_way = False
+        self.is_part = False  # points that were chosen because they are likely to move: none is set aside once more
         self.spent = 0  # pairs since the last exchanges
         self.first: np.ndarray | None = None  # points of the first part
         self.open: Part | None = None  # what was not solved when the last step ended
@@ -233,7 +234,8 @@ class Auto:
             memory.may_exchange, memory.spent, left = is_better, 0, math.inf
             if is_better or is_unbounded:
                 return state, Info(max(entered, 1), is_unbounded=is_unbounded)
-        may_shrink = self.shrinking and problem.n >= MANY and _fits(problem, smo.WORTH_SHRINKING * problem.n)
+        may_shrink = self.shrinking and not memory.is_part and problem.n >= MANY
+        may_shrink = may_shrink and _fits(problem, smo.WORTH_SHRINKING * problem.n)
         pairs = SMO() if may_shrink else PAIRS
         _, info = pairs.step(problem, state, _at_most(max_steps, left), kkt_target)
         memory.spent += info.iterations
@@ -302,6 +304,7 @@ class Auto:
             part = problem.restricted(points, state.beta, residual=state.residual, gram=part.gram)
         part_state = part_state._replace(memory=Memory())
         part_state.memory.rough, part_state.memory.is_under_way = memory.rough, True
+        part_state.memory.is_part = True
         return Part(points, part, part_state, memory.target)
 
     # Points whose matrix is in memory.
@@ -399,7 +402,10 @@ def _hold(problem: DualProblem, moved: smo.Moved) -> None:
     """Keep rows of points that are free now, and that will move again, in the memory that parts leave."""
     beta, lower, upper = moved.beta, problem.lower[moved.points], problem.upper[moved.points]
     is_free = (moved.change != 0.0) & (beta != 0.0) & (lower < beta) & (beta < upper)
-    if not (problem.gram.kernel.is_linear or problem.gram.is_quick):
+    if problem.gram.is_quick:
+        if problem.known is not None:  # a run from another's solution: in those that follow about the same points move
+            problem.gram.hold(moved.points[is_free], 16.0 * LARGEST_PART**2)
+    elif not problem.gram.kernel.is_linear:
         problem.gram.hold(moved.points[is_free], 16.0 * HELD_PART**2)
 
 

@@ -182,9 +182,10 @@ def working_set(
     """
     bias = min(max(problem.best_bias(state.residual + problem.ridge * state.beta), b_low), b_up)
     violations = np.maximum(state.residual + state.up_offset - bias, bias - state.residual - state.low_offset)
-    size = int(WORKING_SET_FACTOR * np.count_nonzero(violations > 0)) + WORKING_SET_SPARE
-    if most is not None:
-        most = min(most, size)
+    violating = int(np.count_nonzero(violations > 0))
+    size = int(WORKING_SET_FACTOR * violating) + WORKING_SET_SPARE
+    if most is not None:  # its whole matrix is computed, so that each point takes as much as there are others
+        most = min(most, violating + WORKING_SET_SPARE)
         pair = (np.argmax(state.residual + state.up_offset), np.argmin(state.residual + state.low_offset))
         return np.union1d(pair, np.argpartition(violations, -min(most, violations.size))[-most:])
     if size > WORTH_SHRINKING * violations.size:
