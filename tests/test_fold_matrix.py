@@ -1,9 +1,12 @@
 """One kernel matrix for all folds: how often it is computed, that results are those of folds on their own, and what is kept."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from joblib import parallel_config
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.model_selection import PredefinedSplit
@@ -138,6 +141,25 @@ def test_processes_find_the_same(spiral):
     one = SVCPathCV(gamma=[1.0, 10.0], C_max=10.0).fit(*spiral)
     with parallel_config("loky"):
         same(SVCPathCV(gamma=[1.0, 10.0], C_max=10.0, n_jobs=2).fit(*spiral), one)
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_what_is_kept_reads_no_file_of_joblibs(is_sparse, spiral, tmp_path):
+    """Large arrays come to a process as files, whose end a search waits for a second."""
+    from zerogap.kernels import RBF
+
+    X = sp.hstack([spiral[0], sp.csr_matrix((90, 300))], format="csr") if is_sparse else spiral[0]
+    values = X.data if is_sparse else X
+    mapped = np.memmap(tmp_path / "points", dtype=float, mode="w+", shape=values.shape)
+    mapped[:] = values
+    points = sp.csr_matrix((mapped, X.indices, X.indptr), shape=X.shape) if is_sparse else mapped[:]
+    last = weakref.ref(mapped)
+    gram = fold_matrix._last.matrix("some", points, RBF(1.0))
+    del mapped, points
+    gc.collect()
+    assert last() is None
+    np.testing.assert_array_equal(gram.full(), Gram(X, RBF(1.0)).full())
+    fold_matrix.forget()
 
 
 def test_another_process_lets_go_of_it(spiral, monkeypatch):

@@ -44,6 +44,17 @@ def test_pieces_far_too_large_and_more_than_is_worth_keeping_are_not_used(monkey
     assert memory._kept
 
 
+@needs_pages
+def test_memory_does_not_grow_from_one_task_to_the_next():
+    """Each asks for a large matrix and for smaller ones, in another order: none takes a large piece for little."""
+    sizes = [1000, 600, 800, 1500, 700]
+    for task in range(20):
+        held = [memory.matrix(size, size) for size in np.random.default_rng(task).permutation(sizes).tolist()]
+        del held
+    assert sum(map(len, memory._kept)) <= 1.5 * sum(8 * size * size for size in sizes)
+    assert len(memory._kept) <= len(sizes)
+
+
 def test_small_matrices_and_systems_without_such_pages_are_numpy_s(monkeypatch):
     assert memory.matrix(3, 4).base is None
     monkeypatch.setattr(memory, "_CAN_KEEP", False)

@@ -9,7 +9,7 @@ import pytest
 from naive import sum_rounding
 from sklearn.datasets import load_digits, load_iris
 
-from zerogap import SVC, DualProblem, Gram, RelativeGap, Status, certify, solve
+from zerogap import SVC, DualProblem, Gram, RelativeGap, Status, certify, loss, solve
 from zerogap.certificate import Certificate
 from zerogap.estimators import small_pairs
 from zerogap.kernels import RBF, UNIT
@@ -177,6 +177,31 @@ def assert_crossing(seed):
     total = float(rng.integers(1, drops.sum() + 1)) if is_whole else rng.uniform(0.0, drops.sum())
     rounding = 8.0 * n * UNIT * drops.sum()
     assert crossing(knots, drops, total, rounding) == crossing_of_sorted(knots, drops, total, rounding)
+
+
+def test_some_of_many_knots_tell_near_which_the_crossing_is():
+    rng, found = np.random.default_rng(0), []
+    for seed in range(80):
+        n = int(rng.integers(loss.MANY + 1, 3 * loss.MANY))
+        knots = rng.normal(size=n)
+        if seed % 4 == 1:  # ties
+            knots = np.round(5.0 * knots)
+        drops = 10.0 ** rng.uniform(-8.0, 8.0, n) if seed % 4 == 2 else rng.choice([1.0, 2.0], n)
+        excess = float(drops[knots <= np.quantile(knots, rng.choice([0.0, 0.03, 0.5, 0.9, 1.0]))].sum())  # a level
+        excess += 0.25 * (seed % 2)
+        rounding = 1e-13 * float(drops.sum())
+        near = loss._near_crossing(knots, drops, excess, rounding)
+        if near is not None:
+            assert crossing(*near, rounding) == crossing(knots, drops, excess, rounding)
+            found.append(near[0].size / n)
+    assert len(found) > 20
+    assert np.median(found) < 0.4
+
+
+@pytest.mark.parametrize("drop", [0.0, np.inf])
+def test_knots_at_which_nothing_falls_or_without_end_tell_nothing(drop):
+    n = loss.MANY + 1
+    assert loss._near_crossing(np.arange(n, dtype=float), np.full(n, drop), 0.0, 0.0) is None
 
 
 def test_terms_far_below_the_targets_are_not_rounded_as_those_are():

@@ -1065,15 +1065,17 @@ def product_error(beta, a, relative, absolute, operations):
                 weighted[i] += relative[1, i, j] * (a[j] * size)
             for i in range(m):
                 apart[i] += absolute[1, i, j] * size
-    error = np.empty(beta.size)
+    error = np.full(beta.size, count * sizes)
+    for i in range(k):
+        for j in range(beta.size):
+            error[j] += relative[0, i, j] * weighted[i]
     for j in range(beta.size):
-        off = count * sizes
-        for i in range(k):
-            off += relative[0, i, j] * weighted[i]
-        off *= a[j]
-        for i in range(m):
-            off += absolute[0, i, j] * apart[i]
-        bound = 1.01 * UNIT * off + UNDERFLOW * operations * total
+        error[j] *= a[j]
+    for i in range(m):
+        for j in range(beta.size):
+            error[j] += absolute[0, i, j] * apart[i]
+    for j in range(beta.size):
+        bound = 1.01 * UNIT * error[j] + UNDERFLOW * operations * total
         error[j] = np.inf if np.isnan(bound) else bound  # nothing is known where products of features overflow
     return error
 

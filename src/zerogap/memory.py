@@ -16,7 +16,7 @@ MOST = 2**30  # bytes that are kept in all
 SPARE = 4  # times the memory needed, that a piece may have
 
 _CAN_KEEP = all(hasattr(mmap, name) for name in ("MADV_FREE", "MAP_PRIVATE", "MAP_ANONYMOUS"))
-# In the order they came back.  Only appended to and popped from, which no lock has to guard.
+# In the order they came back.  Pieces come one by one, and go so, which no lock has to guard.
 _kept: list[mmap.mmap] = []
 
 
@@ -34,20 +34,22 @@ def matrix(rows: int, columns: int) -> np.ndarray:
 
 
 def _taken(size: int) -> mmap.mmap | None:
-    """Return a piece that was kept, and is neither too small nor far too large."""
-    passed, found = [], None
-    with suppress(IndexError):  # none is left
-        while found is None:
-            piece = _kept.pop()
-            if size <= len(piece) <= SPARE * size:
-                found = piece
-            else:
-                passed.append(piece)
-    _kept.extend(reversed(passed))
-    return found
+    """Return the smallest piece that was kept and is large enough, unless it is far too large.
+
+    Else large ones would be taken for little, and the next large matrix would need another.
+    """
+    while fitting := [piece for piece in _kept if size <= len(piece) <= SPARE * size]:
+        found = min(reversed(fitting), key=len)  # of equal ones that which came back last
+        with suppress(ValueError):  # another thread has taken it meanwhile
+            _kept.remove(found)
+            return found
+    return None
 
 
 def _new(size: int) -> mmap.mmap | None:
+    """Return a new piece, and let go of that which was used longest ago: matrices grow, and small pieces would gather."""
+    with suppress(IndexError):
+        _kept.pop(0)
     with suppress(OSError, ValueError):
         piece = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         with suppress(OSError, AttributeError):  # no large pages

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from zerogap.gram import Gram
 from zerogap.kernels import Kernel
@@ -65,7 +66,7 @@ class _Last:
         with self._lock:
             if self._gram is None or search != self._search or self._gram.kernel != kernel:
                 self._gram = None  # before there is another
-                gram = Gram(X, kernel, cache_size=MOST_OF_OTHERS / 1e6)
+                gram = Gram(_own(X), kernel, cache_size=MOST_OF_OTHERS / 1e6)
                 gram.full()
                 self._search, self._gram = search, gram
             return self._gram
@@ -95,6 +96,18 @@ class _Last:
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = None
+
+
+def _own(X: Any) -> Any:
+    """Return points in memory of our own: the end of a search waits for files of joblib's that a process still reads."""
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    return X.copy() if any(_is_mapped(part) for part in parts) else X
+
+
+def _is_mapped(array: Any) -> bool:
+    while array is not None and not isinstance(array, np.memmap):
+        array = getattr(array, "base", None)
+    return array is not None
 
 
 _last = _Last()

@@ -173,6 +173,8 @@ class Exponents(Columns):
 
     def prepare(self, X: Any) -> LiftedPoints:
         """Return the points X in the form that ``fill`` takes: done once, it need not be done for every block."""
+        if X is self._Z and self._is_sparse:  # rows and columns have the same form
+            return self.points
         if X is self._Z and (lifted := self.points.lifted) is not None:
             turned = np.concatenate([lifted[:, :-2], lifted[:, :-3:-1]], axis=1)
             points = LiftedPoints(X, turned, self.points.reach, bits=self.points.bits)
