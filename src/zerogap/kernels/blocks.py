@@ -30,12 +30,17 @@ class Points:
     """Points in the form that ``Columns.fill`` takes."""
 
     def __init__(self, X: Any):
-        self.X = _with_short_indices(X)
+        self._X = _with_short_indices(X)
         self._parts: dict[tuple[int, int], Any] = {}
         self._by_feature: Any = None  # no cached properties: they have a lock, for which threads would wait
 
     def __getitem__(self, rows: Any) -> "Points":
         return Points(self.X[rows])
+
+    @property
+    def X(self) -> Any:
+        """The points, row by row."""
+        return self._X
 
     @property
     def size(self) -> int:

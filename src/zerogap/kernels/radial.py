@@ -103,16 +103,22 @@ class LiftedPoints(Points):
     ):
         super().__init__(X)
         self.scale = scale  # sqrt(2 gamma): scaled, both points have the same part in a product, which is symmetric
-        self.lifted = lifted  # (n, d + 2), for the exponents by one product; None for sparse points
+        self._lifted = lifted
         self.bits = bits  # (n, words), of points that are bits like those of Z
         self._by_word: np.ndarray | None = None
         self._has_far: bool | None = None
         self.reach = reach  # (n,) gamma |x - centre|², or inf for a point that is compared coordinate by coordinate
 
     def __getitem__(self, rows: Any) -> "LiftedPoints":
+        if self.bits is not None:
+            return SomeBits(self, self.bits, rows)
         lifted = None if self.lifted is None else self.lifted[rows]
-        bits = None if self.bits is None else self.bits[rows]
-        return LiftedPoints(self.X[rows], lifted, self.reach[rows], self.scale, bits)
+        return LiftedPoints(self.X[rows], lifted, self.reach[rows], self.scale)
+
+    @property
+    def lifted(self) -> np.ndarray | None:
+        """Points with two more entries, (n, d + 2), for the exponents by one product; None for sparse points."""
+        return self._lifted
 
     @property
     def by_word(self) -> np.ndarray:
@@ -147,6 +153,33 @@ class LiftedPoints(Points):
     def far(self) -> np.ndarray:
         """Those that are compared coordinate by coordinate."""
         return np.flatnonzero(np.isinf(self.reach))
+
+
+class SomeBits(LiftedPoints):
+    """Some of points that are bits, which are enough as a rule: the features are looked up where they are asked for."""
+
+    def __init__(self, whole: LiftedPoints, bits: np.ndarray, rows: Any):
+        super().__init__(None, None, whole.reach[rows], whole.scale, bits[rows])
+        self._whole, self._rows = whole, rows
+
+    @property
+    def X(self) -> Any:
+        """The points, row by row."""
+        if self._X is None:
+            self._X = self._whole.X[self._rows]
+        return self._X
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return self.reach.size
+
+    @property
+    def lifted(self) -> np.ndarray | None:
+        """Points with two more entries; None for sparse points."""
+        if self._lifted is None and self._whole.lifted is not None:
+            self._lifted = self._whole.lifted[self._rows]
+        return self._lifted
 
 
 class Exponents(Columns):
