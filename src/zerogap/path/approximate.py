@@ -266,8 +266,9 @@ class Walk:
         ratio, lam = largest_ratio(first, last, self.points)
         gap, reached, length = relative(ratio), max(first.gap, last.gap), math.log(first.lam / last.lam)
         allowed = path.gap if reached <= ENOUGH * path.gap else max(path.gap, 2.0 * reached)
-        # How much longer a line could be for the gap that is left to it.
-        share = ((allowed - reached) / max(gap - reached, NOISE * allowed)) ** POWER
+        # How much longer a line could be for the gap that is left to it: in its middle it has half of what both ends have.
+        own = 0.5 * (first.gap + last.gap)
+        share = ((allowed - own) / max(gap - own, NOISE * allowed)) ** POWER
         if gap <= allowed or length <= SHORTEST:
             path.append(first, self.ahead.pop(), LargestGap(gap, 1.0 / lam))
             path._limit *= RELAXED
