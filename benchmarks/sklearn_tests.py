@@ -37,7 +37,9 @@ MESSAGE = "our message has other words"
 PRIVATE = "a private attribute"
 NEGATIVE = "a negative weight is refused; scikit-learn drops the row"
 DEPRECATED = "probability is not deprecated here: it does what scikit-learn advises instead of its own"
-LINEAR = "a linear kernel and its matrix are solved in different ways: coefficients agree within tol, not to six decimals"
+LINEAR = (
+    "a linear kernel and its matrix are solved in different ways: coefficients agree within tol, not to six decimals"
+)
 
 EXCEPTIONS = (
     Exempt(r"test_tweak_params", r"Arrays are not equal", f"{PRIVATE}, _dual_coef_; dual_coef_ may be changed"),

@@ -81,7 +81,7 @@ class Task(NamedTuple):
             said = str(error).replace(type(self.model).__name__, type(self.model).__name__.removeprefix("Fold") + "CV")
             raise ValueError(f"{self.fold}: {said}") from error
         except Exception as error:  # of a user's function, as a rule, whose message is not ours to change
-            error.add_note(f"In {str(self.fold).lower()}, {self.model.kernel!r}, gamma={self.model.gamma!r}.")
+            error.add_note(f"In {str(self.fold).lower()}, {self.model.kernel!r}, gamma={self.model.gamma}.")
             raise
         short = [path.status for path in paths_of(model) if path.status != "complete"]
         gap = max(gap_of(path) for path in paths_of(model))

@@ -262,7 +262,9 @@ class SVCPathCV(ClassifierMixin, PathCV):
                     advice = "The other has one row in all, which cannot be learnt and tested: find more of them."
                 raise ValueError(f"{fold} has training points of one class only, {known.tolist()}. {advice}")
             if not tested.size:
-                raise ValueError(f"{fold} has no test point with a weight above zero. {advice}")
+                raise ValueError(
+                    f"{fold} has no test point with a weight above zero. Leave out rows without weight, or use fewer folds."
+                )
             missing = np.setdiff1d(tested, known)
             if missing.size:
                 label = missing[0]
