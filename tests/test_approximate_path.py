@@ -510,6 +510,21 @@ def test_a_model_at_one_C(model, cancer):
     assert model.breakpoints_.size == model.path_.n_solutions
 
 
+def test_in_a_notebook_it_is_not_called_exact(model):
+    html = model.path_._repr_html_()
+    assert "within a relative gap of 0.001 at every C" in html
+    assert f"{model.path_.n_solutions}, and straight lines between them" in html
+    assert "exact" not in html
+    assert "change sets" not in html
+
+
+@pytest.mark.parametrize("name", ["at", "predict"])
+def test_what_models_have_is_looked_for_at_estimators(model, name):
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'. SVCPath, SVRPath and OneClassSVMPath have it"):
+        getattr(model.path_, name)
+    assert not hasattr(model.path_, "nothing")
+
+
 def test_the_score_of_every_C_is_that_of_the_approximate_path(model, cancer):
     X, y = cancer[2:]
     curve = model.score_curve(X, y)

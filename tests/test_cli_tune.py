@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score, tra
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from zerogap.cli import main, pictures, tune
+from zerogap.cli import main, path, pictures, tune
 from zerogap.cli.messages import in_options
 from zerogap.limits import Exceeded
 from zerogap.path import following
@@ -204,8 +204,9 @@ def test_a_choice_at_the_end_of_the_range_is_told(run):
     said = "the best interval reaches an end of the range, and beyond it C may be better or just as good: "
     options = ("--gamma", "1", "--cv", "3", "--no-peer")
     low = run("tune", "data.csv", "--C-min", "1e-4", "--C-max", "1e-3", *options)[1]  # as if every C were the same
-    assert said + "lower --C-min (0.0001) to see\n" in low
-    assert said + "raise --C-max (0.001) to see\n" in low
+    said_once = "every C from 0.0001 to 0.001 is as good; beyond, C may be better: "
+    assert said_once + "lower --C-min (0.0001) or raise --C-max (0.001) to see\n" in low
+    assert said not in low
     assert said not in run("tune", "data.csv", "--C-min", "0.01", "--C-max", "1e3", *options)[1]
 
 
@@ -240,17 +241,51 @@ def test_a_search_that_ends_early_says_so_in_options():
 def test_ctrl_c_ends_a_search_with_130(run, monkeypatch):
     start, begun = following.start_engine, []
 
-    def interrupted(path, *arguments):
-        begun.append(path)
+    def interrupted(followed, *arguments):
+        begun.append(followed)
         if len(begun) > 2:  # the first two are those that compile
             os.kill(os.getpid(), signal.SIGINT)
             raise Exceeded
-        start(path, *arguments)
+        start(followed, *arguments)
 
     monkeypatch.setattr(following, "start_engine", interrupted)
     code, _, err = run("tune", "data.csv", *QUICK, "--gamma", "1", "--no-peer")
     assert code == 130
     assert err == "zerogap: interrupted\n"
+
+
+def test_a_tube_that_holds_all_targets_is_told(run):
+    options = ("--regression", "--target", "size", "--epsilon", "9", "--gamma", "1", "--cv", "3", "--no-peer")
+    out = run("tune", "numbers.csv", *options, "--C-min", "0.1", "--C-max", "10")[1]
+    assert "every C from 0.1 to 10 is as good: no target is outside of the tube; lower --epsilon\n" in out
+    assert "beyond" not in out
+
+
+def test_ctrl_c_in_the_grid_leaves_what_was_found(run, monkeypatch, tmp_path):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune, "_grid", interrupted)
+    files = ("--save", "kept", "--plot", "drawn.png")
+    code, out, err = run("tune", "data.csv", *QUICK, "--gamma", "1", *files)
+    assert (code, err) == (130, "zerogap: interrupted\n")
+    assert "chosen: C = " in out
+    assert "kept.npz" in out
+    assert "drawn: drawn.png" in out
+    assert (tmp_path / "kept.npz").exists()
+
+
+@pytest.mark.parametrize("where", ["_cross_validated", "_grid"])
+def test_ctrl_c_beside_a_path_leaves_the_path(where, run, monkeypatch, tmp_path):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(path, where, interrupted)
+    code, out, err = run("path", "data.csv", *QUICK, "--save", "kept", "--plot", "drawn.png")
+    assert (code, err) == (130, "zerogap: interrupted\n")
+    assert "drawn: drawn.png" in out
+    assert "kept.npz" in out
+    assert (tmp_path / "drawn.png").exists()
 
 
 # zerogap path.

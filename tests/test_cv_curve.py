@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_moons
 
 from zerogap import SVCPathCV, SVRPathCV
-from zerogap.estimators.cv_curve import cv_curve
+from zerogap.estimators.cv_curve import cv_curve, spread
 from zerogap.path import ErrorCurve, SampledScoreCurve, ScoreCurve
 
 
@@ -94,3 +94,8 @@ def test_values_that_are_no_numbers_have_no_score():
             curve.at([1.0, 2.0])
         assert curve([[1.0, 2.0]]).shape == (1, 2)
         assert curve(np.float32(2)) == curve(2) == curve(np.array(2.0)) == curve.at(2).mean
+
+
+def test_scores_that_differ_in_their_last_digits_have_no_spread():
+    scores = np.array([[0.9666, 0.5], [0.9666 + 1.1e-16, 0.7], [0.9666 - 1.1e-16, 0.6]])
+    assert spread(scores, ddof=1).tolist() == [0.0, pytest.approx(0.1)]

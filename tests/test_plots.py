@@ -136,6 +136,14 @@ def test_a_sampled_score_has_one_best_interval_drawn():
     assert "other interval" in span.get_label()
 
 
+def test_a_sampled_score_has_all_wide_best_intervals_drawn():
+    samples = np.geomspace(0.1, 10.0, 21)
+    score = np.full(21, 0.5)
+    score[[2, *range(5, 8), *range(12, 15)]] = 0.7
+    ax = SampledScoreCurve.at(samples, score).plot()
+    assert len(ax.patches) == 2
+
+
 @pytest.mark.parametrize("name", SOME)
 def test_a_path_draws_its_coefficients_its_sets_and_its_elbow(followed, name):
     path = followed[name]

@@ -342,29 +342,35 @@ def _gaps(comparison: "Comparison") -> dict[str, str]:
 def of_path(path: "Path") -> str:
     """Return the range of a path, what is proved of it, and the points on the margin over C, or what it runs over."""
     is_good, n, distinct = path.status == "complete", path.points.group.size, path.points.rows.size
-    name, values = path.parameter, path.value_of(path.lam)
+    name, values, gap = path.parameter, path.value_of(path.lam), getattr(path, "gap", None)
     rows = [
         (
             "range",
             f"{name} from {number(values[0])} to {number(values[-1])}" if path.has_segments else "no segment yet",
         ),
         ("points", count(n) if n == distinct else f"{count(n)}, {count(distinct)} of them distinct"),
-        ("breakpoints", f"{count(len(path))}, at which points change sets {count(path.n_events, 'time')}"),
+        ("breakpoints", f"{count(len(path))}, at which points change sets {count(path.n_events, 'time')}")
+        if gap is None
+        else ("solutions", f"{count(len(path))}, and straight lines between them"),
     ]
-    beside = ""
+    beside, free = "", "on the margin" if gap is None else "that move on a line"
     if path.has_segments:
         n_free = path.n_free
-        rows.append(("on the margin", f"at most {count(int(n_free.max()), 'point')} at once"))
+        rows.append((free, f"at most {count(int(n_free.max()), 'point')}{' at once' * (gap is None)}"))
         if not path.n_unproved:
             rows.append(("largest relative gap", f"{path.proved.gap:.2g} over every {name}"))
         is_log = path.family.is_over_C
         across, up = Scale.of(values, is_log=is_log), Scale(0.0, float(n_free.max()))
-        title = f"points on the margin over {name}{' (log)' if is_log else ''}"
+        title = f"points {free} over {name}{' (log)' if is_log else ''}"
         beside = picture(title, values, n_free, across, up, steps=True, keep=int(n_free.argmax()))
     if path.n_backups:
         rows.append(("solved anew by SMO", count(path.n_backups, "time")))
     said = (
-        f"the exact solution for every {name}"
+        (
+            f"the exact solution for every {name}"
+            if gap is None
+            else f"within a relative gap of {number(gap)} at every {name}"
+        )
         if is_good
         else f"ended early ({outcome(path.status)}); resume= goes on from there"
     )

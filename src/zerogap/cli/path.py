@@ -93,13 +93,18 @@ def run(options: argparse.Namespace) -> int:
     curve, which = _scored(model, parts, report)
     results = {"data": options.data, **_shown(options, model, curve, which, seconds, report)}
     if status == "complete" and options.engine == "single" and not options.no_cv:
-        results["cross_validation"] = _cross_validated(options, curve, which, parts, report)
+        found, is_interrupted = solving.unless_interrupted(
+            lambda: _cross_validated(options, curve, which, parts, report)
+        )
+        results |= {} if is_interrupted else {"cross_validation": found}
     chosen = folds.choice(results.get("cross_validation"))
     if not (options.no_grid or is_interrupted or not parts.y_test.size):
         with report.working(f"scikit-learn is fitting {GRID} values of C (--no-grid leaves it out)"):
-            grid = results["grid"] = _grid(options, model.breakpoints_[-1], parts)
-        report.say(f"\n  scikit-learn, {GRID} C     {grid['seconds']:>9.3f}  seconds")
-        report.say(f"  best test accuracy     {grid['best_score']:>9.4f}  for C = {grid['best_C']:.4g}")
+            grid, is_interrupted = solving.unless_interrupted(lambda: _grid(options, model.breakpoints_[-1], parts))
+        if not is_interrupted:
+            results["grid"] = grid
+            report.say(f"\n  scikit-learn, {GRID} C     {grid['seconds']:>9.3f}  seconds")
+            report.say(f"  best test accuracy     {grid['best_score']:>9.4f}  for C = {grid['best_C']:.4g}")
     if options.plot:
         pictures.save(_drawn(model, curve, f"{which} accuracy", not options.no_grid, chosen), options.plot)
         report.say(f"\ndrawn: {options.plot}")

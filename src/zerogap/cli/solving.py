@@ -3,6 +3,7 @@
 import math
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -73,6 +74,14 @@ def timed_fit(report: Report, title: str, model: Any, X: Any, y: np.ndarray) -> 
     with report.working(title):
         model.fit(X, y)
     return time.perf_counter() - began
+
+
+def unless_interrupted(work: Callable[[], Any]) -> tuple[Any, bool]:
+    """Return what some work beside our own finds, or nothing, and whether Ctrl-C has ended it: what we have is then shown."""
+    try:
+        return work(), False
+    except KeyboardInterrupt:
+        return None, True
 
 
 def ended(is_interrupted: bool) -> int:

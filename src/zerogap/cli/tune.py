@@ -108,7 +108,9 @@ def run(options: argparse.Namespace) -> int:
     if options.json is None:
         report.end_if_cut()
     _show_candidates(report, model)
-    theirs = None if options.no_peer else _grid(options, tuning, report)
+    theirs, is_interrupted = None, False
+    if not options.no_peer:
+        theirs, is_interrupted = solving.unless_interrupted(lambda: _grid(options, tuning, report))
     _show(report, options, model, tuning.y.size, seconds, theirs)
     if saved is not None:
         report.say(f"saved: {saved}; zerogap predict {saved} FILE")
@@ -122,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
             **_record(model), "seconds": seconds, "grid": theirs, "model": saved, "plot": options.plot,
         }
     )  # fmt: skip
-    return 0
+    return solving.ended(is_interrupted)
 
 
 # Before.
@@ -348,7 +350,14 @@ def _show(report: Report, options: argparse.Namespace, model: Any, points: int, 
         "" if options.selection == "best" else f", the smallest within one standard error: {number(model.best_score_)}"
     )
     report.say(f"\nchosen: C = {number(C)}{_others(model)}{rule}")
-    for end in _ends_reached(options, model):
+    ends = _ends_reached(options, model)
+    if len(ends) == 2 and len(model.cv_curve_.best_intervals) == 1:
+        beyond = f"; beyond, C may be better: {' or '.join(ends)} to see"
+        if not machine.support_.size:
+            beyond = ": no target is outside of the tube; lower --epsilon"
+        report.say(f"every C from {options.C_min:g} to {options.C_max:g} is as good{beyond}")
+        ends = []
+    for end in ends:
         report.say(
             f"the best interval reaches an end of the range, and beyond it C may be better or just as good: {end} to see"
         )

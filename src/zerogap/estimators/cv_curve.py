@@ -18,6 +18,7 @@ from zerogap.wording import count, number
 DIGITS = (
     12  # of a mean: fold scores are rounded, and means of the same counts in another order differ in the last digits
 )
+LAST_DIGITS = 1e-14  # relative: scores of folds that differ by no more are equal
 INSIDE = 1e-3  # relative: so far from an edge, where a prediction of some fold changes, "one_se" takes its C
 
 
@@ -317,12 +318,15 @@ def cv_curve(folds: Sequence[ScoreCurve | ErrorCurve]) -> CVCurve:
 
 
 def spread(scores: np.ndarray, ddof: int) -> Any:
-    """Return the standard deviation of the scores of folds, (folds, ...); errors of 1e200 have no squares, but a deviation."""
+    """Return the standard deviation of the scores of folds, (folds, ...); errors of 1e200 have no squares, but a deviation.
+
+    Scores that differ in their last digits are equal.
+    """
     power = int(np.frexp(_size(scores))[1])
     with np.errstate(invalid="ignore"):  # a score may be infinite
         scaled = np.ldexp(scores, -power)
-        # About one of them: those of equal scores are zero, to the last digit.
-        return np.ldexp((scaled - scaled[0]).std(axis=0, ddof=ddof), power)
+        deviation = (scaled - scaled[0]).std(axis=0, ddof=ddof)
+        return np.ldexp(np.where(deviation <= LAST_DIGITS * np.abs(scaled).max(axis=0), 0.0, deviation), power)
 
 
 def _size(scores: np.ndarray) -> float:

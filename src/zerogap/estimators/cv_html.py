@@ -32,6 +32,8 @@ def of_path_cv(model: Any) -> str:
             "the best score" if model._as_fitted("selection") == "best" else "within one standard error of the best",
         )
     ]
+    if model._as_fitted("gap") is not None:
+        rows.append(("paths", f"within a relative gap of {number(model._as_fitted('gap'))}"))
     below = ""
     if len(model.cv_curves_) > 1:
         rows.append(("candidates", count(len(model.cv_curves_))))
@@ -51,7 +53,7 @@ def _rows(curve: "CVCurve") -> list[tuple[str, str]]:
         ("for C", ", ".join(where + ["..."] * (len(best) > 3))),
     ]
     if curve.n_folds > 1:
-        rows.append(("within one standard error", f"from C={number(curve.one_se_C)} on"))
+        rows.append(("within one standard error", f"first at C={number(curve.one_se_C)}"))
     kind = "quadratic or linear on" if isinstance(curve.mean, ErrorCurve) else "constant on"
     pieces = count(curve.edges.size - 1, "piece" if isinstance(curve.mean, ErrorCurve) else "interval")
     if not curve.is_exact:

@@ -43,6 +43,7 @@ FAR_OFF = 10.0  # times the gap: a line with more is no place to start from
 KNOWN = 1e-3  # of the gap: by how much of a margin a product may be off that is not computed anew
 ENOUGH = 0.75  # of the gap: where rounding keeps solutions themselves above this, lines need not be much better than they are
 NUDGE = 0.01  # of the room a coefficient has in its box: what it takes of a sum that is put right, if others can take the rest
+SHORT = 0.8  # of a line: what would be left at the end joins the last one.  If that is too long, a solution on it costs less
 SHORTEST = 1e-6  # relative: lines are not cut any shorter
 
 
@@ -283,7 +284,7 @@ class Walk:
     def _next(self, front: Anchor) -> float:
         """Return where the next line is to end."""
         lam, step = front.lam * math.exp(-self.path._step), self.path._step
-        return self.lam_end if lam < self.lam_end * math.exp(0.1 * step) else lam  # no short line at the end
+        return self.lam_end if lam < self.lam_end * math.exp(SHORT * step) else lam  # no short line at the end
 
     # Solutions.
 

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path as File
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +22,7 @@ from zerogap.storage import kind_of, read_arrays, write_arrays
 from zerogap.wording import count
 
 LOADED = 1e-6  # relative gap above which a path that was loaded cannot be one of the kernel matrix it is given
+OF_ESTIMATORS = "SVCPath, SVRPath and OneClassSVMPath have it, with the same options: their path_ is such a path."
 SAME_SIZE = 1e-12  # of all weight: sums of |b| that differ by rounding only
 
 
@@ -107,6 +108,13 @@ class Path(Readable):
         from zerogap.plots import plot_path
 
         return plot_path(self, show, rows=rows, ax=ax)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Tell where models are: a path has coefficients."""
+            advice = f" {OF_ESTIMATORS}" if name in ("at", "predict", "decision_function", "score_curve") else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.{advice}")
 
     def _repr_html_(self) -> str:
         from zerogap.notebook import of_path

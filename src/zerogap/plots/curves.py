@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 BETWEEN = 300  # values beside the edges of pieces that are curved
 FEW = 60  # samples that are marked
+SLIVER = 0.4  # of the widest, in log C: best intervals of samples that are narrower are not drawn
 
 
 def plot_score_curve(curve: "ScoreCurve", grid: Any = None, *, ax: Any = None, label: str | None = None) -> Any:
@@ -142,12 +143,12 @@ def mark_best(
     """Shade the intervals with the best score, and mark those that are a single value."""
     if not best:
         return
-    if is_sampled(
-        curve
-    ):  # scores of decision values go up and down in the last digit: the widest interval stands for all
+    if is_sampled(curve):  # scores of decision values go up and down in the last digit: slivers are left to the legend
         best = sorted(best, key=lambda ends: ends[0] / ends[1])
         said = f"best: {number(curve.best_score)}{more}{apart}{_where(best, parameter, apart)}"
-        look.shade(ax, best[:1], look.GREEN, said)
+        widths = [np.log(high / low) for low, high in best]
+        wide = [ends for ends, width in zip(best, widths, strict=True) if width >= SLIVER * widths[0]]
+        look.shade(ax, wide, look.GREEN, said)
         return
     said = f"best: {number(curve.best_score)}{more}{apart}{_where(best, parameter, apart)}"
     at = [low for low, high in best if low == high]
