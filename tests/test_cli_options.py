@@ -84,9 +84,9 @@ WRONG = [
     ("tune --C-min 10 --C-max 1", "--C-min must be below --C-max; got 10 and 1"),
     ("tune --gamma 0.1,wide", "--gamma: must be scale, auto or a number; got 'wide'"),
     ("tune --gamma 0.1,0.10", "--gamma: 0.1 is there twice"),
-    ("tune --gamma ,", "--gamma: must be names joined by commas"),
+    ("tune --gamma ,", "--gamma: must be numbers joined by commas"),
     ("tune --cv 1", "--cv: must be a whole number, 2 or more; got '1'"),
-    ("tune --n-jobs 0", "--n-jobs: must be a whole number, 1 or more; got '0'"),
+    ("tune --n-jobs 0", "--n-jobs: must be a whole number, 1 or more, or -1 for one a core; got '0'"),
     ("tune --scoring good", "--scoring: unknown score 'good'; choose one of accuracy, balanced_accuracy"),
     (
         "tune --regression --scoring accuracy",

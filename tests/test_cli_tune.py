@@ -216,8 +216,24 @@ def test_too_few_rows_for_the_folds_are_told(run, tmp_path):
     assert code == 1
     assert "has 2 rows of class rare, too few for 3 folds; lower --cv" in err
     assert err.count("\n") == 1
+    (tmp_path / "one.csv").write_text("a,b,kind\n" + rows_of(X[:20].T, ["rare"] + ["often"] * 19))
+    err = run("tune", "one.csv", "--cv", "3")[2]
+    assert "has 1 row of class rare, too few for 3 folds, and for any; find more of them, or leave the class out" in err
     (tmp_path / "two.csv").write_text("a,b,size\n" + rows_of(X[:2].T, T[:2]))
     assert "has 2 rows, too few for 5 folds" in run("tune", "two.csv", "--regression")[2]
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "said"),
+    [
+        ("--n-jobs", "0", "1 or more, or -1 for one a core; got '0'"),
+        ("--gamma", ",", "must be numbers joined by commas; got ','"),
+    ],
+)
+def test_numbers_that_are_none_are_told(option, text, said, run):
+    code, _, err = run("tune", "data.csv", option, text)
+    assert code == 2
+    assert said in err
 
 
 def test_a_kernel_without_a_path_is_told_of_the_data(run):

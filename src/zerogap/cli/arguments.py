@@ -126,6 +126,8 @@ def list_of(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
     """Return a reader of values joined by commas; each is there once."""
 
     def read(text: str) -> list[Any]:
+        if not text.strip(", "):
+            raise argparse.ArgumentTypeError(f"must be numbers joined by commas; got {text!r}")
         values = [kind(part) for part in names(text)]
         for k, value in enumerate(values):
             if value in values[:k]:
@@ -142,7 +144,11 @@ def folds(text: str) -> int:
 
 def jobs(text: str) -> int:
     """Return how much is done at once: a whole number, or -1 for as much as there are cores."""
-    return -1 if text == "-1" else _whole(text, 1)
+    if text == "-1":
+        return -1
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number, 1 or more, or -1 for one a core; got {text!r}")
+    return int(text)
 
 
 def delimiter(text: str) -> str:

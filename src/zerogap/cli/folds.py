@@ -34,6 +34,8 @@ def check_rows(data: Data, number_of: int) -> None:
     classes, counts = np.unique(data.y, return_counts=True)
     if counts.min() < number_of:
         rows, label = count(int(counts.min()), "row"), label_text(classes[counts.argmin()])
+        if counts.min() == 1:  # no number of folds has it among both, training and test rows
+            advice = f"too few for {number_of} folds, and for any; find more of them"
         raise TableError(f"{data.name}: {data.target} has {rows} of class {label}, {advice}, or leave the class out.")
 
 
