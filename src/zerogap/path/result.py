@@ -113,8 +113,9 @@ class Path(Readable):
 
         def __getattr__(self, name: str) -> Any:
             """Tell where models are: a path has coefficients."""
-            advice = f" {OF_ESTIMATORS}" if name in ("at", "predict", "decision_function", "score_curve") else ""
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}.{advice}")
+            if name in ("at", "predict", "decision_function", "score_curve"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}. {OF_ESTIMATORS}")
+            return self.__getattribute__(name)  # says again what is wrong
 
     def _repr_html_(self) -> str:
         from zerogap.notebook import of_path
