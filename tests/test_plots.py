@@ -120,8 +120,10 @@ def test_errors_that_grow_without_end_leave_room_for_the_rest():
     model = SVRPathCV()
     model.cv_curves_, model.best_index_, model.C_, model.best_score_ = [cv_curve([curve(-1e6)] * 2)], 0, 1.0, -1.0
     model.cv_results_, model.best_intervals_ = {"param_kernel": ["rbf"]}, [(1.0, 1.0)]
-    low, high = model.plot().get_ylim()
+    ax = model.plot()
+    low, high = ax.get_ylim()
     assert -10.0 < low < -1.9 < -1.0 <= high
+    assert [text.get_text() for text in ax.texts] == ["the curve goes on below"]
 
 
 def test_a_sampled_score_has_one_best_interval_drawn():
