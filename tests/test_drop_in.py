@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import sklearn.svm
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_diabetes, load_iris, make_blobs
+from sklearn.datasets import load_diabetes, load_digits, load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import cross_val_score
@@ -548,3 +548,12 @@ def test_probabilities_that_ctrl_c_has_cut_short_are_missed(monkeypatch):
     assert model.predict(X).size == y.size
     with pytest.raises(NotFittedError):
         model.predict_proba(X)
+
+
+def test_weights_of_sparse_points_are_those_of_dense_ones_to_the_last_digit():
+    """Where coefficients cancel a weight is zero, or a last digit: which of them must not depend on the form."""
+    X, y = (part[:50] for part in load_digits(return_X_y=True))
+    for estimator, target in ((SVC(kernel="linear"), y), (SVR(kernel="linear"), y.astype(float))):
+        dense, sparse = (clone(estimator).fit(points, target) for points in (X, sp.csr_matrix(X)))
+        assert sp.issparse(sparse.coef_)
+        np.testing.assert_array_equal(sparse.coef_.toarray(), dense.coef_)

@@ -22,6 +22,7 @@ from zerogap.certificate import Certificate
 from zerogap.duplicates import Distinct, distinct
 from zerogap.gram import Gram
 from zerogap.kernels import Function, Kernel, as_kernel, is_precomputed
+from zerogap.kernels.base import dense_if_cheap, is_dense_cheap
 from zerogap.limits import Exceeded
 from zerogap.loop import default_max_steps, solve
 from zerogap.problem import DualProblem
@@ -400,7 +401,9 @@ class KernelMachine(BaseEstimator):
             raise AttributeError(f"coef_ is there for the linear kernel only; this model has kernel={self.kernel!r}.")
         if not sp.issparse(self.dual_coef_):
             weights: Any = self._weights() + self._centre_correction()
-        elif self._kernel.centre is None:  # there may be very many features, and few of them in use
+        elif self._kernel.centre is None and not is_dense_cheap(
+            self.support_vectors_
+        ):  # very many features, few in use
             weights = self._sparse_if_points_are(self._pair_coefficients()) @ self.support_vectors_
         else:
             weights = self._sparse_if_points_are(self._weights() + self._centre_correction())
@@ -410,6 +413,10 @@ class KernelMachine(BaseEstimator):
     def _weights(self) -> np.ndarray:
         """Return w of the points about the kernel's centre."""
         raise NotImplementedError
+
+    def _moved_support(self) -> Any:
+        """Return the support vectors about the kernel's centre, in one form: products of both would differ in last digits."""
+        return dense_if_cheap(self._kernel.moved(self.support_vectors_))
 
     def _pair_coefficients(self) -> np.ndarray:
         """Return the coefficients of the support vectors, a row for every pair of classes."""

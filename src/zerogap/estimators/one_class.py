@@ -299,7 +299,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):
         return with_margin(values, self._biases[0])
 
     def _weights(self) -> np.ndarray:
-        return np.asarray(self._coefficients @ self._kernel.moved(self.support_vectors_))
+        return np.asarray(self._coefficients @ self._moved_support())
 
 
 def with_margin(values: np.ndarray, bias: Any) -> np.ndarray:

@@ -584,7 +584,7 @@ class SVC(ClassifierMixin, Calibrated):
         return chosen(decisions, self.classes_.size, break_ties=self.break_ties)
 
     def _weights(self) -> np.ndarray:
-        points = self._kernel.moved(self.support_vectors_)
+        points = self._moved_support()
         return np.array([own @ points for own in self._pair_coefficients()])
 
     def _pair_coefficients(self) -> np.ndarray:

@@ -360,4 +360,4 @@ class SVR(RegressorMixin, Incremental):
         return now._products(X, [(slice(None), now._coefficients.T)])[0][:, 0] + now._biases[0]
 
     def _weights(self) -> np.ndarray:
-        return np.asarray(self._coefficients @ self._kernel.moved(self.support_vectors_))
+        return np.asarray(self._coefficients @ self._moved_support())

@@ -206,9 +206,7 @@ class ErrorCurve(NamedTuple):
 
 def check_scoring(scoring: Any) -> str:
     """Return the name of a score whose best value over a whole path has a closed form."""
-    advice = (
-        "The root of the mean squared error is smallest where that is; other scores need a grid of models path.at(C)."
-    )
+    advice = "The root of the mean squared error is smallest where that is; other scores need a grid of models, SVRPath.at(C)."
     return validation.check_choice("scoring", scoring, SCORINGS, advice)
 
 

@@ -109,15 +109,11 @@ def _leave_out_the_worst(ax: Any, chosen: "CVCurve") -> None:
     bottom, top = ax.get_ylim()
     if np.isfinite([room, best]).all() and room > 0.0 and best - BELOW * room > bottom:
         ax.set_ylim(best - BELOW * room, top)
-        if (_lowest(chosen) - error) < best - BELOW * room:
+        if np.nanmin(chosen(curves.shown_points(chosen.mean))) < best - BELOW * room:
             ax.text(
                 0.99, 0.015, "the curve goes on below", transform=ax.transAxes, ha="right", va="bottom", fontsize="small",
                 color=look.ink(ax),
             )  # fmt: skip
-
-
-def _lowest(chosen: "CVCurve") -> float:
-    return float(np.nanmin(chosen(curves.shown_points(chosen.mean))))
 
 
 def candidate_names(model: "PathCV") -> list[str]:
