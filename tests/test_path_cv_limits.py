@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from zerogap import SVCPath, SVCPathCV
-from zerogap.estimators import fold_paths, workers
+from zerogap.estimators import fold_paths, svc_path_cv, workers
 from zerogap.path.following import follow
 
 
@@ -103,6 +103,22 @@ def test_a_path_that_has_lost_its_way_is_told(cancer, monkeypatch):
     with pytest.warns(RuntimeWarning, match=r"gamma='scale'.* are not exact: at some C a relative gap of 2.0e-02"):
         search.fit(*cancer)
     assert search.cv_results_["largest_gap"].tolist() == [0.02]
+
+
+def test_memory_of_approximate_paths_and_of_the_final_model(cancer, monkeypatch):
+    X, y = cancer
+    asked, follow = [], svc_path_cv.svm_path
+
+    def followed(*arguments, **options):
+        asked.append(options["cache_size"])
+        return follow(*arguments, **options)
+
+    monkeypatch.setattr(svc_path_cv, "svm_path", followed)
+    search = SVCPathCV(cv=2, C_min=0.1, C_max=2.0, gap=1e-2, cache_size=0.5).fit(X, y)
+    assert asked == [0.5, 0.5]
+    assert search.best_estimator_.cache_size == 0.5
+    with pytest.raises(ValueError, match="cache_size must be"):
+        SVCPathCV(gap=1e-2, cache_size=0).fit(X, y)
 
 
 @pytest.mark.skipif("gap" not in SVCPath().get_params(), reason="paths are exact")

@@ -166,10 +166,14 @@ def _entered(limit: Limit) -> Iterator[Limit]:
 
 
 def _is_between(frame: Any) -> bool:
-    """Whether a frame is between compiled code and ours: Numba makes named tuples there, and crashes if that raises."""
+    """Whether a frame is between compiled code and ours, where nothing may raise.
+
+    Numba makes named tuples there, and crashes; LLVM hands over the code that it has made, and drops what is raised and with
+    it the code.
+    """
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
-        if module == "numba.core.serialize" or module.startswith("namedtuple_"):
+        if module in ("numba.core.serialize", "llvmlite.binding.executionengine") or module.startswith("namedtuple_"):
             return True
         if module.startswith("zerogap."):
             return False

@@ -325,12 +325,11 @@ def _plain(value: Any) -> str:
 def _show(report: Report, options: argparse.Namespace, model: Any, points: int, seconds: float, theirs: Any) -> None:
     """Print what was chosen beside what the grid found, and what is proved of it."""
     machine, C = machine_of(model), model.C_
-    widest = model.cv_curve_.widest
     lines = [
         (f"best {_score_name(options)}", number(model.cv_curve_.best_score), theirs and number(theirs["score"])),
         ("standard error", number(float(model.cv_curve_.std_error(model.cv_curve_.best_C)), 2),
          theirs and number(theirs["std_error"], 2)),
-        ("best C", folds.in_words([widest]), theirs and number(theirs["C"])),
+        ("best C", folds.in_words(model.cv_curve_.best_intervals, most=1), theirs and number(theirs["C"])),
     ]  # fmt: skip
     if len(model.cv_curves_) > 1:
         names = [name for name in ("gamma", "epsilon") if name in model.best_params_]

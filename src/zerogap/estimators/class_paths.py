@@ -126,7 +126,8 @@ class ClassPaths(PathMachine):
 
     def _share(self, X: Any) -> Shared:
         """Return the kernel matrix of all classes."""
-        return Shared(self._gram(X, self._rows, CACHE))
+        cache_size = CACHE if self.gap is None else self.cache_size
+        return Shared(self._gram(X, self._rows, cache_size), cache_size)
 
     def _places(self, points: Distinct) -> np.ndarray:
         """Return where the distinct points of a path are among those of all classes."""

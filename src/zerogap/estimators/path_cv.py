@@ -27,7 +27,6 @@ from zerogap.kernels import as_kernel, is_precomputed
 from zerogap.limits import interruptible
 from zerogap.path import ScoreCurve
 from zerogap.path.checks import check_gap, check_limits, check_range
-from zerogap.path.pairwise import CACHE
 from zerogap.wording import count, number, score_in_words
 
 REPR_LENGTH = 700  # characters, as scikit-learn has it
@@ -65,6 +64,7 @@ class PathCV(KernelMachine):
     scoring: Any
     selection: str
     gap: float | None = None
+    cache_size: float = 1000  # of approximate paths
     transformer: Any
     n_jobs: int | None
     epsilon: Any = None
@@ -128,7 +128,7 @@ class PathCV(KernelMachine):
         validation.check_choice("selection", self.selection, SELECTIONS)
         check_limits(None, self.max_time)
         validation.check_flag("fit_intercept", self.fit_intercept)
-        check_gap(self.gap, CACHE, "single", None, None, self.fit_intercept)
+        check_gap(self.gap, self.cache_size, "single", None, None, self.fit_intercept)
         _check_transformer(self.transformer, type(self).__name__)
         if self.transformer is not None and self._is_precomputed:
             raise ValueError("transformer= transforms points; with kernel='precomputed' there are none. Leave it out.")

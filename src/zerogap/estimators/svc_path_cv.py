@@ -50,10 +50,11 @@ class FoldSVCPath(SVCPath):
         return super()._against(X) if K is None else lambda: iter((K,))
 
     def _followed(self, X: Any, codes: np.ndarray, weight: np.ndarray, kernel: dict[str, Any]) -> Path:
-        ends = {"C_min": self.C_min, "C_max": self.C_max}
+        ends: dict[str, Any] = {"C_min": self.C_min, "C_max": self.C_max}
         if self.gap is not None:
             approximate: Any = svm_path
-            return approximate(X, codes, **kernel, sample_weight=weight, **ends, gap=self.gap, max_time=self.max_time)
+            ends |= {"gap": self.gap, "cache_size": self.cache_size, "max_time": self.max_time}
+            return approximate(X, codes, **kernel, sample_weight=weight, **ends)
         data = TwoClasses(X, codes, as_kernel(**kernel), weight, merge=True, has_bias=self.fit_intercept)
         data.part_of_matrix = self._part_of_matrix
         return follow(
@@ -109,6 +110,8 @@ class SVCPathCV(ClassifierMixin, PathCV):
         within one standard error of the best: the simplest model that is about as good.
     gap : float, optional
         Follow paths approximately, with at most this relative duality gap at every C; by default they are exact.
+    cache_size : float, default 1000
+        Megabytes for kernel rows of each path, with ``gap``, and of the final model; an exact path holds the whole matrix.
     transformer : transformer, optional
         Fitted to the training points of each fold, and to all points for the final model, such as ``StandardScaler()``.
     decision_function_shape : str, default "ovr"
@@ -189,6 +192,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
         scoring: Any = "accuracy",
         selection: str = "best",
         gap: float | None = None,
+        cache_size: float = 1000,
         transformer: Any = None,
         decision_function_shape: str = "ovr",
         break_ties: bool = False,
@@ -208,6 +212,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
         self.scoring = scoring
         self.selection = selection
         self.gap = gap
+        self.cache_size = cache_size
         self.transformer = transformer
         self.decision_function_shape = decision_function_shape
         self.break_ties = break_ties
@@ -287,6 +292,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
             class_weight=self.class_weight,
             decision_function_shape=self.decision_function_shape,
             break_ties=self.break_ties,
+            cache_size=self.cache_size,
         )
         model.gap = self.gap
         return model
@@ -304,6 +310,7 @@ class SVCPathCV(ClassifierMixin, PathCV):
             class_weight=self.class_weight,
             decision_function_shape=self.decision_function_shape,
             break_ties=self.break_ties,
+            cache_size=self.cache_size,
             n_jobs=self.n_jobs,
         )
 

@@ -25,8 +25,8 @@ CACHE = 1000.0  # megabytes: a matrix of all classes is kept if it takes no more
 class Shared:
     """The kernel matrix of all classes, if memory holds it; else the points, from which pairs compute their own."""
 
-    def __init__(self, gram: Gram):
-        self.gram = gram
+    def __init__(self, gram: Gram, cache_size: float = CACHE):
+        self.gram, self._cache_size = gram, cache_size
         if gram.holds_all:
             with suppress(Exceeded):  # what is followed with it will be told as well
                 gram.full()
@@ -35,7 +35,7 @@ class Shared:
         """Return the matrix of some of the points."""
         if self.gram.is_complete:
             return self.gram.subset(points)
-        return Gram.of_checked(self.gram.X[points], self.gram.kernel, CACHE)
+        return Gram.of_checked(self.gram.X[points], self.gram.kernel, self._cache_size)
 
 
 class PairPath(Path):
