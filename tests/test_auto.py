@@ -131,6 +131,90 @@ def test_where_more_points_are_free_than_a_part_has_it_grows(small_parts):
     assert 8.0 * part.points.size**2 <= auto.ROOM_OF_PART * 6e6
 
 
+def test_exchanges_of_a_part_are_compared_by_what_they_change_in_the_whole(monkeypatch):
+    """The objective of a part alone leaves out what the others pull: by that every exchange here looked like a step back."""
+    monkeypatch.setattr(auto, "LARGEST_PART", 400)
+    A, b = make_moons(2000, noise=0.2, random_state=0)
+    problem, found, exchange = (
+        DualProblem.hinge(Gram(A, gamma=0.5, cache_size=6.0), 2.0 * b - 1.0, 1e4),
+        [],
+        auto._exchange,
+    )
+    monkeypatch.setattr(auto, "_exchange", lambda *of: found.append((of[0].n, exchange(*of))) or found[-1][1])
+    solution = solve(problem, Auto(), stop=RelativeGap(1e-4))
+    assert solution.status is Status.CONVERGED
+    of_parts = [is_better for n, (_, is_better, _) in found if n < 2000]
+    assert len(of_parts) >= 3
+    assert all(of_parts)
+
+
+# Values in float32.
+
+
+def open_part(problem, beta=None, target=1e-6):
+    state = Auto().init(problem, beta)
+    return state, Auto()._opened(problem, state, target, *auto.smo.bounds(problem, state))
+
+
+def test_pairs_of_a_part_read_values_in_float32(small_parts):
+    problem = dict(problems(cache_size=0.3))["hinge"]
+    state, part = open_part(problem)
+    assert state.memory.is_rounded
+    assert part.problem.gram.is_rounded
+    np.testing.assert_array_equal(
+        part.problem.gram.full(), Gram(X).full()[np.ix_(*[part.points] * 2)].astype(np.float32)
+    )
+
+
+@pytest.mark.parametrize("power", [-40, 40])
+def test_values_that_float32_has_no_room_for_are_not_rounded(power, small_parts):
+    A = 10.0 ** (power / 2) * X
+    problem = DualProblem.hinge(Gram(A, "poly", degree=1, gamma=1.0, cache_size=0.3), y, 10.0 ** (2 - power))
+    _, part = open_part(problem)
+    assert not part.problem.gram.is_rounded
+    assert solve(problem, Auto(), stop=RelativeGap(1e-4), max_time=20).status is Status.CONVERGED
+
+
+@pytest.mark.parametrize("loss", ["hard", "hinge"])
+def test_points_that_float32_does_not_tell_apart(loss, small_parts):
+    """The curvature of such a pair is zero in float32, and the dual without bound: in float64 it is not."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((100, 4))
+    A, b = np.concatenate([A, A + 1e-4 * rng.standard_normal((100, 4))]), np.repeat([-1.0, 1.0], 100)
+    gram = Gram(A, gamma=1.0, cache_size=0.2)
+    problem = DualProblem.hard_margin(gram, b) if loss == "hard" else DualProblem.hinge(gram, b, 1e8)
+    _, part = open_part(problem)
+    assert part.problem.gram.is_rounded
+    solution = solve(problem, Auto(), stop=RelativeGap(1e-3))
+    assert solution.status is Status.CONVERGED
+    whole = solve(replace(problem, gram=Gram(A, gamma=1.0)), "auto", stop=RelativeGap(1e-3))
+    assert solution.certificate.dual == pytest.approx(whole.certificate.dual, rel=2e-3)
+
+
+def test_where_float32_leads_astray_a_part_is_not_put_back(small_parts, monkeypatch):
+    """What was rounded is wrong by far here: the run goes on with values in float64."""
+    rounded, kinds, opened = Gram.rounded, [], Auto._opened
+
+    def wrong(gram):
+        twin = rounded(gram)
+        twin.full()[...] *= np.where(np.eye(twin.n), 1.0, 0.3)
+        return twin
+
+    def noted(*arguments):
+        part = opened(*arguments)
+        kinds.append(part.problem.gram.is_rounded)
+        return part
+
+    monkeypatch.setattr(Gram, "rounded", wrong)
+    monkeypatch.setattr(Auto, "_opened", noted)
+    problem = dict(problems(cache_size=0.3))["hinge"]
+    solution = solve(problem, Auto(), stop=RelativeGap(1e-6))
+    assert solution.status is Status.CONVERGED
+    assert kinds[0]
+    assert not kinds[-1]
+    assert np.all(np.diff(solution.trace["dual"]) >= -1e-12 * solution.certificate.dual)
+
+
 def test_many_points_that_are_the_same_part_by_part(small_parts):
     rng = np.random.default_rng(0)
     corner = rng.integers(0, 2, (200, 2)).astype(float)

@@ -294,3 +294,22 @@ def test_values_with_some_points_in_any_order_are_computed_and_not_kept(X):
     row = gram.row(1).copy()
     np.testing.assert_array_equal(gram.values(1, points), row[points])
     assert gram.evaluations == 4 + gram.n
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse", "bits", "outlier", "linear", "poly"])
+def test_in_float32_each_value_is_rounded_once(form):
+    """Computed and laid down anew: tiles of several sizes, and whatever is left beside them."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((331, 7)) if form != "bits" else 1.0 * (rng.random((331, 40)) < 0.3)
+    if form == "outlier":
+        A[5] *= 1e8
+    A = sp.csr_matrix(A) if form == "sparse" else A
+    gram = Gram(A, form if form in ("linear", "poly") else "rbf", cache_size=10.0)
+    whole, before = Gram(A, gram.kernel).full(), gram.room
+    rounded = gram.rounded()
+    assert rounded.is_rounded
+    assert not gram.is_rounded
+    np.testing.assert_array_equal(rounded.full(), whole.astype(np.float32))
+    np.testing.assert_array_equal(rounded.submatrix(np.arange(3, 9)), whole[3:9, 3:9].astype(np.float32))
+    assert before - rounded.room == 4.0 * 331**2
+    assert gram.evaluations >= 331 * 332 / 2

@@ -250,25 +250,28 @@ else:  # the compiled ones cannot be stepped through, hence the plain ones above
     def turn_block(typing_context: Any, source: Any, i: Any, j: Any, target: Any, k: Any, m: Any) -> Any:
         """Write the square of ``TURNED`` rows that begins at source[i, j], turned over, to where target[k, m] is.
 
-        Both are arrays in one piece.  Number by number each costs a read and a write; in registers, a fraction of them.
+        Both are arrays in one piece, the source of float64.  Number by number each costs a read and a write; in registers, a
+        fraction of them.
         """
         number, vector = ir.IntType(64), ir.VectorType(ir.DoubleType(), TURNED)
+        is_short = target.dtype == types.float32
+        written = ir.VectorType(ir.FloatType(), TURNED) if is_short else vector
 
         def shuffled(builder: Any, a: Any, b: Any, places: list[int]) -> Any:
             mask = ir.Constant(ir.VectorType(ir.IntType(32), TURNED), places)
             return builder.shuffle_vector(a, b, mask)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            def rows_from(which: int, row: Any, column: Any) -> list[Any]:
+            def rows_from(which: int, row: Any, column: Any, kind: Any, size: int) -> list[Any]:
                 """Return where the rows of the square begin."""
                 array = context.make_array(signature.args[which])(context, builder, args[which])
                 step, address = builder.extract_value(array.strides, 0), builder.ptrtoint(array.data, number)
-                offset = builder.add(builder.mul(row, step), builder.mul(column, number(8)))
+                offset = builder.add(builder.mul(row, step), builder.mul(column, number(size)))
                 begin = builder.add(address, offset)
                 places = [builder.add(begin, builder.mul(step, number(row))) for row in range(TURNED)]
-                return [builder.inttoptr(place, vector.as_pointer()) for place in places]
+                return [builder.inttoptr(place, kind.as_pointer()) for place in places]
 
-            rows, half = [builder.load(place, align=8) for place in rows_from(0, args[1], args[2])], 1
+            rows, half = [builder.load(place, align=8) for place in rows_from(0, args[1], args[2], vector, 8)], 1
             while (
                 half < TURNED
             ):  # squares of two, four, ... rows: their upper right quarter changes place with the lower left
@@ -280,8 +283,9 @@ else:  # the compiled ones cannot be stepped through, hence the plain ones above
                         rows[a] = shuffled(builder, upper, lower, left)
                         rows[a + half] = shuffled(builder, upper, lower, right)
                 half *= 2
-            for row, place in zip(rows, rows_from(3, args[4], args[5]), strict=True):
-                builder.store(row, place, align=8)
+            size = 4 if is_short else 8
+            for row, place in zip(rows, rows_from(3, args[4], args[5], written, size), strict=True):
+                builder.store(builder.fptrunc(row, written) if is_short else row, place, align=size)
             return context.get_dummy_value()
 
         integers = types.int64, types.int64

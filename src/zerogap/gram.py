@@ -505,7 +505,7 @@ class Gram:
         array of shape (m, m)
             A copy, or ``out``.
         """
-        out = memory.matrix(points.size, points.size) if out is None else out
+        out = memory.matrix(points.size, points.size, self._rows.dtype) if out is None else out
         slots, m = self._slot[points], points.size
         if m**2 < WORTH_THREADS:
             return copy_submatrix(self._rows, slots, points, out)
@@ -767,7 +767,7 @@ class Gram:
     def room(self) -> float:
         """Bytes of the budget that no row takes up."""
         counted = 0 if self._counted is None else self._counted.bytes_used
-        return max(0.0, self._memory - 8.0 * self._used * self.n - counted)
+        return max(0.0, self._memory - self._rows.itemsize * self._used * self.n - counted)
 
     def product(self, points: np.ndarray, change: np.ndarray, at: slice = EVERYWHERE) -> np.ndarray:
         """Return the product of the rows of some points with coefficients; rows that are not in memory are not kept.
@@ -936,6 +936,27 @@ class Gram:
                     own._new_matrix(own._rows if own.holds_all and not own._used else memory.matrix(own.n, own.n))
                 )
             return own._rows
+
+    def rounded(self) -> "Gram":
+        """Return the whole matrix with values in float32: half the memory, of which pairs read twice as many in a second.
+
+        Returns
+        -------
+        Gram
+            A matrix of its own.
+        """
+        with self.exclusive() as own:
+            K = own._new_matrix(memory.matrix(own.n, own.n, np.float32))
+            rounded = copy.copy(own)
+            rounded._make_locks()
+            rounded._whole = None
+            rounded._keep_all(K)
+            return rounded
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether values are in float32."""
+        return bool(self._rows.dtype == np.float32)
 
     def matrix(self) -> np.ndarray:
         """Return the whole matrix, computed by tiles of the upper triangle.

@@ -8,6 +8,7 @@ them (``MADV_FREE``).  Where it cannot be told, nothing is kept.
 import mmap
 import weakref
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -20,17 +21,17 @@ _CAN_KEEP = all(hasattr(mmap, name) for name in ("MADV_FREE", "MAP_PRIVATE", "MA
 _kept: list[mmap.mmap] = []
 
 
-def matrix(rows: int, columns: int) -> np.ndarray:
+def matrix(rows: int, columns: int, dtype: Any = np.float64) -> np.ndarray:
     """Return a matrix with anything in it."""
-    size = 8 * rows * columns
+    size = np.dtype(dtype).itemsize * rows * columns
     if not _CAN_KEEP or not LEAST <= size <= MOST:
-        return np.empty((rows, columns))
+        return np.empty((rows, columns), dtype)
     piece = _taken(size) or _new(size)
     if piece is None:
-        return np.empty((rows, columns))
-    lent = np.frombuffer(piece, dtype=np.float64)  # every view of it keeps it
+        return np.empty((rows, columns), dtype)
+    lent = np.frombuffer(piece, dtype=np.uint8)  # every view of it keeps it
     weakref.finalize(lent, _keep, piece).atexit = False
-    return lent[: rows * columns].reshape(rows, columns)
+    return lent[:size].view(dtype).reshape(rows, columns)
 
 
 def _taken(size: int) -> mmap.mmap | None:

@@ -11,7 +11,7 @@ points with many features, by sweeps (``linear_cd``), as long as these take no l
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from zerogap import limits
 from zerogap.active_set import ActiveSet
 from zerogap.kernels import UNIT
-from zerogap.problem import DualProblem
+from zerogap.problem import DualProblem, Known
 from zerogap.solvers import linear, linear_cd, pair, smo
 from zerogap.solvers.base import Info
 from zerogap.solvers.linear_cd import LinearCD, Sweeps
@@ -44,11 +44,12 @@ BEGINNING, FACTORED, EXCHANGED = 3e-4, 0.03e-9, 0.5e-9
 # Exchanges that are left: some as a rule, and more where many points at a bound violate their conditions; these enter together.
 EXCHANGES, PER_VIOLATOR = 6, 0.25
 # Times that, or for each point, so many pairs are moved at most: where they crawl they do not say so beforehand.
-PATIENCE = 10
+PATIENCE = 6
 TOGETHER = 8  # points that enter the free set at once: each costs little beside bringing all residuals into step
 TIGHT = 0.1  # of the violation asked for: smaller ones are left alone
 
 # More points than have their whole matrix.
+LARGEST_ROUNDED = 1e30  # kernel values, and their inverse, for which float32 has room
 SMALLEST_PART, LARGEST_PART = 64, 6000  # points that are solved for alone
 FREE_AND_MORE, ROOM_OF_PART = (
     1.1,
@@ -72,7 +73,8 @@ class Part(NamedTuple):
     points: np.ndarray
     problem: DualProblem
     state: PairState
-    target: float  # violation at which it counts as solved
+    violation: float  # at the beginning
+    target: float  # that at which it counts as solved
 
 
 class Memory(Shrunk):
@@ -82,6 +84,7 @@ class Memory(Shrunk):
         super().__init__()
         self.per_halving = 0.0  # pairs that have halved the violation last; zero where that is not known
         self.may_exchange = True
+        self.needs_digits = False  # for exchanges, which a part in float32 has not
         self.is_under_way = False
         self.is_part = False  # points that were chosen because they are likely to move: none is set aside once more
         self.spent = 0  # pairs since the last exchanges
@@ -91,6 +94,8 @@ class Memory(Shrunk):
         self.target = 0.0  # violation to which the last part was solved
         self.unseen = 0  # pairs of that part that the others do not know of yet
         self.drift = 0.0  # how far rounding has put residuals off since the last step
+        self.may_round = True  # whether kernel values in float32 bring parts on
+        self.is_rounded = False  # the last part
         self.rough = 0.0  # the violation at which pairs have found nearly all free points
         self.linear: linear.Descent | None = None
         self.sweeps: Sweeps | None = None
@@ -228,7 +233,11 @@ class Auto:
             memory.spent += info.iterations
             return state, info
         if left <= 0.0 or (may_exchange and not self._pays(problem, state, violation, kkt_target)):
-            entered, is_better, is_unbounded = _exchange(problem, state, max_steps, TIGHT * kkt_target)
+            if problem.gram.is_rounded:
+                memory.needs_digits = True
+                return state, Info(0)
+            at_hand = _alone(problem, state) if memory.is_part else problem
+            entered, is_better, is_unbounded = _exchange(at_hand, state, max_steps, TIGHT * kkt_target)
             if not (is_better or is_unbounded) and limits.is_over():  # a run that is resumed tries them again
                 return state, Info(0)
             memory.may_exchange, memory.spent, left = is_better, 0, math.inf
@@ -268,7 +277,7 @@ class Auto:
             if b_up - b_low <= kkt_target:
                 return Info(0, is_done=b_up <= b_low, drift=memory.taken_drift())
             memory.open = self._opened(problem, state, kkt_target, b_up, b_low)
-        points, part, part_state, target = memory.open
+        points, part, part_state, before, target = memory.open
         moved, info = 0, Info(0)
         while moved < max_steps and not limits.is_over() and _violation(part, part_state) > target:
             _, info = self.step(part, part_state, max_steps - moved, target)
@@ -282,7 +291,14 @@ class Auto:
             return Info(moved, drift=0.0)  # of the part alone
         memory.unseen = 0
         memory.moved = smo.Moved(points, part_state, state.beta[points], state.residual)
-        _put_back(problem, state)
+        if part.gram.is_rounded and (info.is_unbounded or part_state.memory.needs_digits):
+            memory.may_round = False
+        if part.gram.is_rounded and info.is_unbounded:  # rounding may have taken the curvature away
+            memory.moved, info = None, Info(0)
+        if _put_back(problem, state):
+            part_state.residual[:] = state.residual[points]
+            if memory.open is None and part.gram.is_rounded:
+                memory.may_round &= bool(_violation(part, part_state) <= max(target, 0.5 * before))
         return Info(moved, is_unbounded=info.is_unbounded, drift=memory.taken_drift())
 
     def _opened(self, problem: DualProblem, state: PairState, kkt_target: float, b_up: float, b_low: float) -> Part:
@@ -291,7 +307,8 @@ class Auto:
         points, memory.first, most = memory.first, None, self._most(problem)
         # Free points that are not worked on together crawl: for all of them a part may take the room of a factor as well.
         wanted = int(FREE_AND_MORE * _count_free(problem, state))
-        if most < wanted <= math.sqrt(ROOM_OF_PART * problem.gram.room / 8.0):
+        may_round = memory.may_round and _can_round(problem)
+        if most < wanted <= math.sqrt(ROOM_OF_PART * problem.gram.room / _bytes(may_round)):
             most = wanted
         if points is None:
             points = smo.working_set(problem, state, b_up, b_low, most)
@@ -299,13 +316,15 @@ class Auto:
         is_last = memory.has_all_free or b_up - b_low <= 1.5 * memory.target
         memory.target = max(TIGHTER * kkt_target, (LAST_PART if is_last else PART) * (b_up - b_low))
         part, part_state = smo.restrict(problem, state, points)
+        memory.is_rounded = may_round
+        if may_round:
+            memory.gram = part.gram.rounded()
+            part = replace(part, gram=memory.gram)
         part.gram.full()
-        if problem.total:  # exchanges compare objectives, in which the others have their part of the sum
-            part = problem.restricted(points, state.beta, residual=state.residual, gram=part.gram)
         part_state = part_state._replace(memory=Memory())
         part_state.memory.rough, part_state.memory.is_under_way = memory.rough, True
         part_state.memory.is_part = True
-        return Part(points, part, part_state, memory.target)
+        return Part(points, part, part_state, b_up - b_low, memory.target)
 
     # Points whose matrix is in memory.
 
@@ -384,7 +403,7 @@ def _put_back(problem: DualProblem, state: PairState) -> bool:
             change = np.zeros(problem.n)
             change[moved.points] = moved.change
             if state.memory.has_all_free:
-                _hold(problem, moved)
+                _hold(problem, moved, _bytes(state.memory.may_round and _can_round(problem)))
             moved.residual -= problem.gram.product(moved.points[moved.left], moved.change[moved.left])
             moved.residual -= problem.ridge * change
             moved.own = moved.residual[moved.points]
@@ -394,24 +413,56 @@ def _put_back(problem: DualProblem, state: PairState) -> bool:
             )  # a change is rounded
     except limits.Exceeded:
         return False
+    if state.memory.is_rounded and not _is_better(problem, state, moved):
+        state.memory.moved, state.memory.open, state.memory.may_round = None, None, False
+        return True
     moved.put_back(state)
     return True
 
 
-def _hold(problem: DualProblem, moved: smo.Moved) -> None:
-    """Keep rows of points that are free now, and that will move again, in the memory that parts leave."""
+def _is_better(problem: DualProblem, state: PairState, moved: smo.Moved) -> bool:
+    """Whether the objective is no worse, but for rounding, where points have moved."""
+    beta = state.beta.copy()
+    beta[moved.points] = moved.beta
+    before, now = problem.objective(state.beta, state.residual), problem.objective(beta, moved.residual)
+    return bool(now <= before + 64.0 * UNIT * abs(before))
+
+
+def _can_round(problem: DualProblem) -> bool:
+    """Whether pairs of a part may read kernel values in float32: what these are off ends where the part is put back."""
+    gram = problem.gram
+    return gram.is_positive and bool(1.0 / LARGEST_ROUNDED <= gram.diagonal.max() <= LARGEST_ROUNDED)
+
+
+def _bytes(is_rounded: bool) -> float:
+    """Return those of a kernel value."""
+    return 4.0 if is_rounded else 8.0
+
+
+def _hold(problem: DualProblem, moved: smo.Moved, size: float) -> None:
+    """Keep rows of points that are free now, and that will move again, in the memory that parts of such values leave."""
     beta, lower, upper = moved.beta, problem.lower[moved.points], problem.upper[moved.points]
-    is_free = (moved.change != 0.0) & (beta != 0.0) & (lower < beta) & (beta < upper)
+    is_free = (beta != 0.0) & (lower < beta) & (beta < upper)
+    wanted = moved.points[is_free & (moved.change != 0.0)]
     if problem.gram.is_quick:
         if problem.known is not None:  # a run from another's solution: in those that follow about the same points move
-            problem.gram.hold(moved.points[is_free], 16.0 * LARGEST_PART**2)
+            problem.gram.hold(wanted, 16.0 * LARGEST_PART**2)
     elif not problem.gram.kernel.is_linear:
-        problem.gram.hold(moved.points[is_free], 16.0 * HELD_PART**2)
+        next_part = FREE_AND_MORE * np.count_nonzero(is_free) + 1.0
+        problem.gram.hold(wanted, size * max(2.0 * HELD_PART**2, next_part**2 / ROOM_OF_PART))
 
 
 def _violation(problem: DualProblem, state: PairState) -> float:
     b_up, b_low = problem.bias_interval(state.beta, state.residual)
     return max(b_up - b_low, 0.0)
+
+
+def _alone(part: DualProblem, state: PairState) -> DualProblem:
+    """Return the problem of a part with what the others do in its target, where objectives need it, and its own sum."""
+    product = part.gram.dot(state.beta)
+    target = state.residual + product + part.ridge * state.beta
+    total = None if part.total is None else float(state.beta.sum())
+    return replace(part, target=target, total=total, known=Known(state.beta.copy(), product))
 
 
 def _exchange(problem: DualProblem, state: PairState, max_steps: int, tolerance: float) -> tuple[int, bool, bool]:

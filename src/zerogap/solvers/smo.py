@@ -137,7 +137,8 @@ class SMO:
         return info
 
     def _descend(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> Info:
-        arrays, point, gram, zero_row = arrays_of(problem), state.iterate, problem.gram, np.zeros(problem.n)
+        arrays, point, gram = arrays_of(problem), state.iterate, problem.gram
+        zero_row = np.zeros(problem.n, gram.cache().rows.dtype)
         moved, pairs_per_call = 0, compiled_loops.pairs_per_question(problem.n)
         while True:
             max_pairs = min(max_steps - moved, pairs_per_call)
@@ -295,26 +296,34 @@ def _lowest(residual, low_offset):
 def _most_gain(row_i, kii, diagonal, b_up, residual, low_offset, gains):
     """Return the partner with which i gains most, that gain doubled, and the lowest bound on the bias from above.
 
-    ``gains`` is memory for them all: to find the best one is then a comparison, not a division.
+    ``gains`` is memory for those of a block, near the core: to find the best one is then a comparison, not a division.
     """
     best, where, b_low = 0.0, residual.size, HUGE
     for a in range(0, residual.size, BLOCK):
-        r, offset, gain = residual[a : a + BLOCK], low_offset[a : a + BLOCK], gains[a : a + BLOCK]
-        ki, kk = row_i[a : a + BLOCK], diagonal[a : a + BLOCK]
-        top, bottom = 0.0, HUGE
-        for k in range(r.size):
-            bound = r[k] + offset[k]
-            bottom = fmin(bottom, bound)
-            gain[k] = _gain(b_up - bound, kii + kk[k], ki[k])
-            top = fmax(top, gain[k])
+        top, bottom = _write_gains(row_i, kii, diagonal, b_up, residual, low_offset, a, gains)
         b_low = min(b_low, bottom)
         if top > best:
             best, where = top, a
     if best > 0:
-        for k in range(where, residual.size):
+        _write_gains(row_i, kii, diagonal, b_up, residual, low_offset, where, gains)
+        for k in range(gains.size):
             if gains[k] == best:
-                return k, best, b_low
+                return where + k, best, b_low
     return NO_POINT, 0.0, b_low
+
+
+@inline
+def _write_gains(row_i, kii, diagonal, b_up, residual, low_offset, a, gains):
+    """Write what i gains with the points of a block; return the most, and the lowest bound on the bias from above."""
+    r, offset = residual[a : a + BLOCK], low_offset[a : a + BLOCK]
+    ki, kk = row_i[a : a + BLOCK], diagonal[a : a + BLOCK]
+    top, bottom = 0.0, HUGE
+    for k in range(r.size):
+        bound = r[k] + offset[k]
+        bottom = fmin(bottom, bound)
+        gains[k] = _gain(b_up - bound, kii + kk[k], ki[k])
+        top = fmax(top, gains[k])
+    return top, bottom
 
 
 @inline
@@ -339,7 +348,7 @@ def descend(problem, point, cache, diagonal, zero_row, second_order, max_pairs, 
     ``diagonal`` is that of K + diag(ridge), ``zero_row`` the kernel row of the origin.
     """
     residual, up_offset, low_offset = point.residual, point.up_offset, point.low_offset
-    has_origin, clock, gains = problem.has_fixed_bias, next_stamp(cache), np.empty(residual.size)
+    has_origin, clock, gains = problem.has_fixed_bias, next_stamp(cache), np.empty(BLOCK)
     i, b_up = _update_and_highest(zero_row, zero_row, 0.0, residual, up_offset)
     for moved in range(max_pairs):
         if has_origin and b_up < 0:
