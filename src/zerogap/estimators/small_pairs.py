@@ -31,7 +31,8 @@ from zerogap.solvers.pair import Iterate
 from zerogap.solvers.smo import descend
 from zerogap.stopping import RelativeGap
 
-MOST_POINTS = 600  # of a problem: with more of them ``solve`` has better ways
+MOST_POINTS = 2000  # of a problem: with more of them ``solve`` has better ways
+FEW_POINTS = 600  # with more of them it has, for a linear kernel, or once some pairs were not enough
 MOST_SECONDS = 0.1  # that a problem takes: far more than any does
 POINTS_AT_ONCE = 1500  # of the problems that a thread takes
 VIOLATION = 1e-3  # to begin with; labels are two apart
@@ -39,7 +40,7 @@ VIOLATION = 1e-3  # to begin with; labels are two apart
 ROUGH = 0.3
 MOST_EXCHANGES = 30  # points that enter: if there are more, what pairs have left is no start for exchanges
 NEARER = 0.3  # of the violation that would do, if the gap were proportional to it
-MOST_PAIRS = 10  # moved for each point
+MOST_PAIRS, MOST_OF_MANY = 10, 2  # moved for each point, and where there are more than few
 # Residuals that pairs may change with a linear kernel, for which another solver ends soon at any C; and where exchanges follow.
 LINEAR_WORK, ROUGH_WORK = 1.4e6, 4e5
 PASSES = 3  # to put what rounding has left in the sum on one coefficient: all but the first are its own rounding
@@ -75,12 +76,22 @@ def takes(kernel: Kernel) -> bool:
     return kernel.can_share and kernel.is_positive
 
 
+def most_points(kernel: Kernel) -> int:
+    """Return how many points a problem may have."""
+    return FEW_POINTS if kernel.is_linear else MOST_POINTS
+
+
 def suits(gram: Gram, problems: Problems) -> bool:
     """Whether this way is open: all kernel values are there, problems are small, and boxes are bounded."""
-    is_small = np.diff(problems.edges).max() <= MOST_POINTS
+    is_small = np.diff(problems.edges).max() <= most_points(gram.kernel)
     cap = problems.upper - problems.lower
     is_bounded = cap.min() > 0.0 and cap.max() < np.inf
     return bool(gram.is_complete and takes(gram.kernel) and is_small and is_bounded)
+
+
+def has_many(problems: Problems) -> bool:
+    """Whether a problem has so many points that ``solve`` goes on where a few pairs are not enough."""
+    return bool(np.diff(problems.edges).max() > FEW_POINTS)
 
 
 def separate(gram: Gram, problems: Problems, *, has_bias: bool, tol: float) -> Points:
@@ -279,7 +290,9 @@ def _solve(problem, part, tol, beta):
     point, cache = Iterate(beta, residual, up_offset, low_offset), RowCache(part.K, slots, stamps)
     most_work, violation, has_exchanges = part.plan
     moved, bias, excess = 0, 0.0, 0.0
-    most_pairs = int(most_work / m) if most_work < np.inf else MOST_PAIRS * m
+    most_pairs = (MOST_PAIRS if m <= FEW_POINTS else MOST_OF_MANY) * m
+    if most_work < np.inf:
+        most_pairs = int(most_work / m)
     second_order = m > 0  # always so, but no constant: for that everything would be compiled a second time
     while True:
         most = most_pairs - moved

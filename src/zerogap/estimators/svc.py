@@ -411,7 +411,7 @@ class SVC(ClassifierMixin, Calibrated):
         """
         is_one = self.classes_.size == 2
         is_taken = self._is_plain and small_pairs.takes(self._kernel)
-        is_small = is_taken and points.rows.size <= small_pairs.MOST_POINTS
+        is_small = is_taken and points.rows.size <= small_pairs.most_points(self._kernel)
         if not (is_small if is_one else self._kernel.can_share and self.solver == "auto"):
             return None
         codes = rows.codes[points.rows]
@@ -440,7 +440,8 @@ class SVC(ClassifierMixin, Calibrated):
         if not small_pairs.suits(whole.gram, problems):
             return [None] * len(pairs), np.full(len(pairs), -1)
         found = small_pairs.separate(whole.gram, problems, has_bias=self.fit_intercept, tol=self.tol)
-        if len(pairs) == 1 and found.outcomes[0] is None and found.n_iter[0] > 0:
+        is_short = len(pairs) == 1 and found.outcomes[0] is None and found.n_iter[0] > 0
+        if is_short and not small_pairs.has_many(problems):
             problem = self._problem(whole.gram, targets[0], points.weight[whole.order[places[0]]])
             found.outcomes[0] = small_pairs.exchanged(problem, found.beta, int(found.n_iter[0]), tol=self.tol)
             if found.outcomes[0] is None and self._kernel.is_linear:
