@@ -23,7 +23,7 @@ LARGE, LARGE_SQUARE = 3000, 256  # of so many points there are tiles enough for 
 EXPONENTIAL = 25  # multiplications that take as long as what is done with a product
 WORTH_SHARING = 4_000_000  # multiplications: with fewer, waking a thread costs more than it does
 BYTES = 50_000_000  # of values of a user's kernel that are held at once
-PIECE = 8_000_000  # multiplications that a thread makes between two questions for more
+PIECE, PIECES = 8_000_000, 8  # multiplications that a thread makes between two questions for more, and so many at least
 
 
 class Points:
@@ -191,7 +191,9 @@ class Columns:
     def _work_off(self, work: Callable[[np.ndarray], bool], tiles: np.ndarray, values: int) -> bool:
         """Call ``work`` with some tiles after the other, on all threads where that pays; return whether all say yes."""
         multiplications = values * self.cost
-        at_once = max(1, int(len(tiles) * PIECE / max(multiplications, 1))) if self.can_share else 1
+        at_once = 1
+        if self.can_share:
+            at_once = max(1, min(int(len(tiles) * PIECE / max(multiplications, 1)), len(tiles) // PIECES))
         pieces = (tiles[k : k + at_once] for k in range(0, len(tiles), at_once))
         answers = []
         if self.can_share and multiplications >= WORTH_SHARING:
