@@ -122,12 +122,12 @@ class Clock:
 def test_seconds_of_a_resumed_run_go_on_and_its_time_limit_begins_anew(plain, monkeypatch):
     X, y, _ = plain
     problem = DualProblem.hinge(Gram(X), y, 1000.0)
-    solve(problem, max_steps=1)  # compiles by the real clock
+    solve(problem, "smo", max_steps=1)  # compiles by the real clock
     monkeypatch.setattr(time, "perf_counter", Clock())
-    first = solve(problem, max_steps=100, trace_every=1, stop=RelativeGap(1e-9))
+    first = solve(problem, "smo", max_steps=100, trace_every=1, stop=RelativeGap(1e-9))
     long = first.trace[-1].seconds
     assert long >= 100
-    second = solve(problem, max_steps=3, trace_every=1, stop=RelativeGap(1e-9), resume=first, max_time=90)
+    second = solve(problem, "smo", max_steps=3, trace_every=1, stop=RelativeGap(1e-9), resume=first, max_time=90)
     assert (second.status, second.n_iter) == (Status.MAX_STEPS, 103)
     assert len(second.trace) == 104
     own = second.trace["seconds"][-3:] - long

@@ -191,12 +191,12 @@ class Columns:
     def _work_off(self, work: Callable[[np.ndarray], bool], tiles: np.ndarray, values: int) -> bool:
         """Call ``work`` with some tiles after the other, on all threads where that pays; return whether all say yes."""
         multiplications = values * self.cost
-        at_once = 1
-        if self.can_share:
-            at_once = max(1, min(int(len(tiles) * PIECE / max(multiplications, 1)), len(tiles) // PIECES))
+        is_shared = self.can_share and multiplications >= WORTH_SHARING
+        at_once = int(len(tiles) * PIECE / max(multiplications, 1)) if self.can_share else 1
+        at_once = max(1, min(at_once, len(tiles) // PIECES) if is_shared else at_once)
         pieces = (tiles[k : k + at_once] for k in range(0, len(tiles), at_once))
         answers = []
-        if self.can_share and multiplications >= WORTH_SHARING:
+        if is_shared:
             threads.share(lambda piece: answers.append(work(piece)), pieces)
         else:
             with threads.alone(values * self._Z.shape[1]):

@@ -43,8 +43,9 @@ PAIR, PER_POINT = 0.2e-6, 1.4e-9
 BEGINNING, FACTORED, EXCHANGED = 3e-4, 0.03e-9, 0.5e-9
 # Exchanges that are left: some as a rule, and more where many points at a bound violate their conditions; these enter together.
 EXCHANGES, PER_VIOLATOR = 6, 0.25
-# Times that, or for each point, so many pairs are moved at most: where they crawl they do not say so beforehand.
-PATIENCE = 6
+# Times that, or for each point, so many pairs are moved at most: where they crawl they do not say so beforehand.  After so many
+# for each point the violation is smaller than it was, or they crawl.
+PATIENCE, SOON = 6, 2
 TOGETHER = 8  # points that enter the free set at once: each costs little beside bringing all residuals into step
 TIGHT = 0.1  # of the violation asked for: smaller ones are left alone
 
@@ -87,7 +88,7 @@ class Memory(Shrunk):
         self.needs_digits = False  # for exchanges, which a part in float32 has not
         self.is_under_way = False
         self.is_part = False  # points that were chosen because they are likely to move: none is set aside once more
-        self.spent = 0  # pairs since the last exchanges
+        self.spent, self.start = 0, 0.0  # pairs since the last exchanges, and the violation then
         self.first: np.ndarray | None = None  # points of the first part
         self.open: Part | None = None  # what was not solved when the last step ended
         self.has_all_free = False  # whether that part had room for all points between their bounds
@@ -227,7 +228,8 @@ class Auto:
             memory.is_under_way = True
             return PAIRS.step(problem, state, min(max_steps, RUSH * problem.n), FAR * rough)
         may_exchange = memory.may_exchange and problem.gram.is_positive
-        left = PATIENCE * max(self._worth(problem, state), problem.n) - memory.spent if may_exchange else math.inf
+        memory.start = memory.start if memory.spent else violation
+        left = self._left(problem, state, violation) if may_exchange else math.inf
         if left > 0.0 and violation > rough:
             info = self._approach(problem, state, _at_most(max_steps, left), rough)
             memory.spent += info.iterations
@@ -337,6 +339,15 @@ class Auto:
         state.memory.per_halving = float(second.iterations) if first.iterations else 0.0
         moved = first.iterations + second.iterations
         return Info(moved, is_done=second.is_done, is_unbounded=second.is_unbounded)
+
+    def _left(self, problem: DualProblem, state: PairState, violation: float) -> float:
+        """Return how many pairs may be moved before exchanges take over; none where pairs have hardly begun to get on."""
+        memory, soon = state.memory, SOON * problem.n
+        if memory.spent < soon:
+            return float(soon - memory.spent)
+        if violation >= memory.start:
+            return 0.0
+        return PATIENCE * max(self._worth(problem, state), problem.n) - memory.spent
 
     def _pays(self, problem: DualProblem, state: PairState, violation: float, kkt_target: float) -> bool:
         """Whether the pairs that are left cost less than exchanges."""
