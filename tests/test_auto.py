@@ -357,6 +357,19 @@ def test_what_a_solver_tells_of_its_residual_counts(small_parts, monkeypatch):
     assert solution.certificate.rounding >= 1e-5 * free  # a free point may cost a slope of one, at least, times that
 
 
+def test_a_run_that_is_cut_tells_about_the_gap_of_its_point(monkeypatch):
+    """By what its solver knows of its residual: a bound by the pairs that were moved told gaps that are no news, or infinite."""
+    monkeypatch.setattr(run, "WORK_PAST_LIMIT", 0)
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((3000, 8))
+    problem = DualProblem.epsilon_insensitive(Gram(A, cache_size=4.0), np.sin(A[:, 0]) + A[:, 1] ** 2, 100.0, 0.01)
+    solution = solve(problem, Auto(), stop=RelativeGap(1e-12), max_time=0.5)
+    assert solution.status is Status.MAX_TIME
+    assert solution.n_iter > 0
+    gap = problem.certify(solution.beta).relative_gap
+    assert gap <= solution.certificate.relative_gap <= 1.0001 * gap
+
+
 def test_a_part_is_solved_further_than_asked(monkeypatch):
     """Each part that follows would take the rows of all points that have moved."""
     monkeypatch.setattr(auto, "LARGEST_PART", 600)

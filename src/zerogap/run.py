@@ -464,7 +464,7 @@ class SolverRun:
             is_late = status in (Status.MAX_TIME, Status.INTERRUPTED)
             if is_late and self._is_expensive() and self._sum_is_right():
                 self._refuse_infeasible()
-                self.drift = self._drift()
+                self.drift = min(self._drift(), self.told if self._agrees() else np.inf)
                 self.now = self.problem.certify(self.state.beta, self.state.residual, drift=self.drift)
             else:
                 self._certify(is_last=status not in asked_to_end)

@@ -157,7 +157,7 @@ class Auto:
             return self._begin(problem, beta)
         state = self._begin(problem, beta)
         if beta is None and not problem.total and not problem.gram.is_complete and self._is_large(problem):
-            most = self._most(problem)  # at zero all points are alike
+            most = self._most(problem, is_rounded=_can_round(problem))  # at zero all points are alike
             if problem.n > 2 * most:
                 state.memory.first = np.sort(np.random.default_rng(0).choice(problem.n, most, replace=False))
         return state
@@ -265,9 +265,10 @@ class Auto:
         return not self._has_whole(problem) and self._most(problem) >= SMALLEST_PART
 
     @staticmethod
-    def _most(problem: DualProblem) -> int:
-        """Return how many points are worked on alone: their matrix takes half of the room there is."""
-        return max(min(int(math.sqrt(problem.gram.room / 16.0)), LARGEST_PART), 2)
+    def _most(problem: DualProblem, *, is_rounded: bool = False) -> int:
+        """Return how many points are worked on alone: with a matrix of half of the room, or of most where no factor follows."""
+        share = ROOM_OF_PART if is_rounded else 0.5
+        return max(min(int(math.sqrt(share * problem.gram.room / _bytes(is_rounded))), LARGEST_PART), 2)
 
     def _work_on_part(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> Info:
         """Solve for the points that violate their conditions, or nearly do, alone; then bring the others into step."""
@@ -278,7 +279,10 @@ class Auto:
             b_up, b_low = smo.bounds(problem, state)
             if b_up - b_low <= kkt_target:
                 return Info(0, is_done=b_up <= b_low, drift=memory.taken_drift())
-            memory.open = self._opened(problem, state, kkt_target, b_up, b_low)
+            try:
+                memory.open = self._opened(problem, state, kkt_target, b_up, b_low)
+            except limits.Exceeded:  # what was put back before counts
+                return Info(0, drift=memory.taken_drift())
         points, part, part_state, before, target = memory.open
         moved, info = 0, Info(0)
         while moved < max_steps and not limits.is_over() and _violation(part, part_state) > target:
@@ -290,7 +294,9 @@ class Auto:
         if moved < max_steps or _violation(part, part_state) <= target:
             memory.open, memory.gram = None, None  # the next part has its memory
         elif memory.unseen < problem.n:
-            return Info(moved, drift=0.0)  # of the part alone
+            return Info(
+                moved, drift=memory.taken_drift()
+            )  # the part alone has moved since others were brought into step
         memory.unseen = 0
         memory.moved = smo.Moved(points, part_state, state.beta[points], state.residual)
         if part.gram.is_rounded and (info.is_unbounded or part_state.memory.needs_digits):
@@ -306,10 +312,10 @@ class Auto:
     def _opened(self, problem: DualProblem, state: PairState, kkt_target: float, b_up: float, b_low: float) -> Part:
         """Return the next points to be solved for alone, and how far."""
         memory = state.memory
-        points, memory.first, most = memory.first, None, self._most(problem)
+        may_round = memory.may_round and _can_round(problem)
+        points, memory.first, most = memory.first, None, self._most(problem, is_rounded=may_round)
         # Free points that are not worked on together crawl: for all of them a part may take the room of a factor as well.
         wanted = int(FREE_AND_MORE * _count_free(problem, state))
-        may_round = memory.may_round and _can_round(problem)
         if most < wanted <= math.sqrt(ROOM_OF_PART * problem.gram.room / _bytes(may_round)):
             most = wanted
         if points is None:
