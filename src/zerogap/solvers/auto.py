@@ -4,7 +4,8 @@ Some thousand points: the whole kernel matrix at once, whose tiles are cheaper t
 which points are free far sooner than what their coefficients are.  So the free points are then solved for directly, and the
 few that pairs have filed in the wrong set are exchanged (``ActiveSet``).  Where the pairs that are left cost less than the
 factor of the free points, pairs go on.  More points, or more than memory holds: parts of some thousand points, of which the
-first is drawn.  Rows are used once and not kept, but for those of free points that will move again, if memory is left.
+first is drawn.  Pairs of a part read kernel values in float32; with the others the part itself is brought into step in float64,
+so nothing that is rounded stays.  Rows are used once and not kept, but for those of free points that will move again, if memory is left.
 A linear kernel on more points than features is solved for its vector w (``linear.Descent``), without the matrix.  So are sparse
 points with many features, by sweeps (``linear_cd``), as long as these take no longer than the matrix would.
 """
@@ -294,15 +295,13 @@ class Auto:
         if moved < max_steps or _violation(part, part_state) <= target:
             memory.open, memory.gram = None, None  # the next part has its memory
         elif memory.unseen < problem.n:
-            return Info(
-                moved, drift=memory.taken_drift()
-            )  # the part alone has moved since others were brought into step
+            return Info(moved, drift=memory.taken_drift())  # the others do not know yet
         memory.unseen = 0
         memory.moved = smo.Moved(points, part_state, state.beta[points], state.residual)
         if part.gram.is_rounded and (info.is_unbounded or part_state.memory.needs_digits):
             memory.may_round = False
-        if part.gram.is_rounded and info.is_unbounded:  # rounding may have taken the curvature away
-            memory.moved, info = None, Info(0)
+            if info.is_unbounded:  # rounding may have taken the curvature away
+                memory.moved, memory.open, info = None, None, Info(0)
         if _put_back(problem, state):
             part_state.residual[:] = state.residual[points]
             if memory.open is None and part.gram.is_rounded:
