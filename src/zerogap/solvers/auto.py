@@ -5,7 +5,8 @@ which points are free far sooner than what their coefficients are.  So the free 
 few that pairs have filed in the wrong set are exchanged (``ActiveSet``).  Where the pairs that are left cost less than the
 factor of the free points, pairs go on.  More points, or more than memory holds: parts of some thousand points, of which the
 first is drawn.  Pairs of a part read kernel values in float32; with the others the part itself is brought into step in float64,
-so nothing that is rounded stays.  Rows are used once and not kept, but for those of free points that will move again, if memory is left.
+so nothing that is rounded stays.  Rows are used once and not kept, but for those of free points that will move again, if memory
+is left.
 A linear kernel on more points than features is solved for its vector w (``linear.Descent``), without the matrix.  So are sparse
 points with many features, by sweeps (``linear_cd``), as long as these take no longer than the matrix would.
 """
