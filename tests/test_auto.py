@@ -7,7 +7,7 @@ import pytest
 from naive import reference_objective
 from sklearn.datasets import make_classification, make_moons
 
-from zerogap import DualProblem, Gram, RelativeGap, Status, run, solve
+from zerogap import DualGrowth, DualProblem, Gram, RelativeGap, Status, run, solve
 from zerogap.problem import Known
 from zerogap.solvers import Auto, auto
 from zerogap.solvers.smo import working_set
@@ -215,6 +215,47 @@ def test_where_float32_leads_astray_a_part_is_not_put_back(small_parts, monkeypa
     assert np.all(np.diff(solution.trace["dual"]) >= -1e-12 * solution.certificate.dual)
 
 
+def test_where_exchanges_are_wanted_a_part_of_float32_does_not_cost_many_more(monkeypatch):
+    """Half solved, and then too large for float64, it would be in the way of the smaller ones that follow."""
+    rng, opened, counts = np.random.default_rng(5), Auto._opened, []
+    A, b = rng.standard_normal((500, 3)), rng.choice([-1.0, 1.0], 3000)
+    A = np.repeat(A, 6, axis=0) + 1e-3 * rng.standard_normal((3000, 3))
+
+    def counted(*arguments):
+        counts[-1] += 1
+        return opened(*arguments)
+
+    monkeypatch.setattr(Auto, "_opened", counted)
+    for can_round in (auto._can_round, lambda problem: False):
+        monkeypatch.setattr(auto, "_can_round", can_round)
+        counts.append(0)
+        problem = DualProblem.hinge(Gram(A, gamma=0.5, cache_size=20.0), b, 1e3)
+        assert solve(problem, Auto(), stop=RelativeGap(1e-3)).status is Status.CONVERGED
+    assert counts[0] <= 3 * counts[1]
+
+
+@pytest.mark.parametrize("trace_every", [10, 500])
+def test_a_part_that_is_open_says_nothing_of_growth(trace_every, small_parts):
+    """What it has moved is not put back yet: a rule that asks for growth would end the run where it began."""
+    problem = dict(problems(cache_size=0.3))["hinge"]
+    solution = solve(problem, Auto(), stop=DualGrowth(1e-9), trace_every=trace_every)
+    assert solution.certificate.relative_gap < 0.1
+
+
+def test_a_part_is_left_where_all_points_move(small_parts):
+    """Rows that fill the memory leave no room for parts: then one that was open would undo what has moved since."""
+    problem, solver = dict(problems(cache_size=0.3))["hinge"], Auto()
+    solution = solve(problem, solver, stop=RelativeGap(1e-8), max_steps=60, trace_every=20)
+    assert solution.state.memory.open is not None
+    problem.gram.fill()
+    second = solve(problem, solver, stop=RelativeGap(1e-8), max_steps=60, trace_every=20, resume=solution)
+    assert second.state.memory.open is None
+    problem.gram.forget()
+    third = solve(problem, solver, stop=RelativeGap(1e-8), trace_every=20, resume=second)
+    assert third.status is Status.CONVERGED
+    assert np.all(np.diff(third.trace["dual"]) >= -1e-10 * third.certificate.dual)
+
+
 def test_many_points_that_are_the_same_part_by_part(small_parts):
     rng = np.random.default_rng(0)
     corner = rng.integers(0, 2, (200, 2)).astype(float)
@@ -358,7 +399,7 @@ def test_what_a_solver_tells_of_its_residual_counts(small_parts, monkeypatch):
 
 
 def test_a_run_that_is_cut_tells_about_the_gap_of_its_point(monkeypatch):
-    """By what its solver knows of its residual: a bound by the pairs that were moved told gaps that are no news, or infinite."""
+    """By what its solver knows of its residual: a bound by the pairs that were moved told gaps that are no news."""
     monkeypatch.setattr(run, "WORK_PAST_LIMIT", 0)
     rng = np.random.default_rng(0)
     A = rng.standard_normal((3000, 8))

@@ -143,6 +143,24 @@ def test_steps_that_have_raised_go_on(pressing):
         assert [info.step for _, info in steps]
 
 
+def test_steps_go_on_after_a_second_press_as_well(monkeypatch):
+    """It raises in the middle of a step, and with that the loop of the run is over."""
+    problem, step, left = a_problem(), SMO.step, [2]
+
+    def pressed(*arguments):
+        while left[0]:
+            left[0] -= 1
+            signal.raise_signal(signal.SIGINT)
+        return step(*arguments)
+
+    steps = iterate(problem, SMO(), trace_every=5)
+    monkeypatch.setattr(SMO, "step", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        next(steps)
+    assert [info.step for _, info in steps]
+    assert steps.solution.status is Status.CONVERGED
+
+
 def test_who_resumes_an_interrupted_run_knows_of_it(pressing):
     problem = a_problem()
     first = solve(problem, pressing)

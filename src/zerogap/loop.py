@@ -204,8 +204,7 @@ class Steps:
         _raise_interrupt(limit)
         if self._run is not None:
             self._last = self._run.last_step(max_steps)
-            self._rows = self._run.rows(self._every, self._last)
-            next(self._rows)  # the start
+            self._begin_rows(self._run)  # the start
 
     @contextmanager
     def _at_work(self) -> Iterator[Limit]:
@@ -231,18 +230,26 @@ class Steps:
         if run is None or self.status is not None:
             raise StopIteration
         before, row = run.steps, None
-        with self._at_work() as limit:
-            for row in self._rows:
-                if row.step > before or limit.was_interrupted:  # else nothing has moved
-                    break
+        try:
+            with self._at_work() as limit:
+                for row in self._rows:
+                    if row.step > before or limit.was_interrupted:  # else nothing has moved
+                        break
+        except KeyboardInterrupt:  # a second one, for which nothing is brought to its end
+            self._begin_rows(run)
+            raise
         if limit.was_interrupted:
-            run.status, self._rows = None, run.rows(self._every, self._last)
-            next(self._rows)
+            self._begin_rows(run)
             _raise_interrupt(limit)
         if run.status is not None:
             raise StopIteration
         assert row is not None
         return run.state, row
+
+    def _begin_rows(self, run: SolverRun) -> None:
+        """Go on where the run is."""
+        run.status, self._rows = None, run.rows(self._every, self._last)
+        next(self._rows)  # of where it is
 
     @property
     def state(self) -> Any:

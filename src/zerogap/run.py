@@ -209,6 +209,8 @@ class SolverRun:
         except Exceeded:  # a product that was not finished has changed nothing
             self.info = Info(0)
         self.steps += self.info.iterations
+        if self.info.is_pending:
+            self.before = None
         if self.info.iterations or np.isfinite(self.info.drift):
             self.told += self.info.drift
         self.is_fresh = self.is_certified = False

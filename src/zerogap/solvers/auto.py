@@ -92,6 +92,7 @@ class Memory(Shrunk):
         self.is_part = False  # points that were chosen because they are likely to move: none is set aside once more
         self.spent, self.start = 0, 0.0  # pairs since the last exchanges, and the violation then
         self.first: np.ndarray | None = None  # points of the first part
+        self.in_parts = False  # whether the last step worked on one
         self.open: Part | None = None  # what was not solved when the last step ended
         self.has_all_free = False  # whether that part had room for all points between their bounds
         self.target = 0.0  # violation to which the last part was solved
@@ -102,6 +103,12 @@ class Memory(Shrunk):
         self.rough = 0.0  # the violation at which pairs have found nearly all free points
         self.linear: linear.Descent | None = None
         self.sweeps: Sweeps | None = None
+
+    def leave_parts(self) -> None:
+        """Forget a part that is open, or not put back yet: all points move from here on, and it would undo that."""
+        if self.in_parts:
+            self.open, self.moved, self.gram, self.points = None, None, None, np.empty(0, dtype=np.int64)
+            self.in_parts, self.unseen = False, 0
 
     def taken_drift(self) -> float:
         """Return how far rounding has put residuals off since this was last asked."""
@@ -160,7 +167,7 @@ class Auto:
         state = self._begin(problem, beta)
         if beta is None and not problem.total and not problem.gram.is_complete and self._is_large(problem):
             most = self._most(problem, is_rounded=_can_round(problem))  # at zero all points are alike
-            if problem.n > 2 * most:
+            if problem.n > most:
                 state.memory.first = np.sort(np.random.default_rng(0).choice(problem.n, most, replace=False))
         return state
 
@@ -211,7 +218,11 @@ class Auto:
     def _step(
         self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float
     ) -> tuple[PairState, Info]:
-        if not problem.gram.is_complete and (self._has_whole(problem) or _is_light(problem, LIGHTER)):
+        is_few = self._has_whole(problem) or _is_light(problem, LIGHTER)
+        if not (problem.gram.is_complete or is_few) and self._is_large(problem):
+            return state, self._work_on_part(problem, state, max_steps, kkt_target)
+        state.memory.leave_parts()
+        if not problem.gram.is_complete and is_few:
             left = PATIENCE * problem.n - state.memory.spent
             if left > 0:
                 _, info = SMO(shrinking=self.shrinking).step(problem, state, _at_most(max_steps, left), kkt_target)
@@ -221,9 +232,7 @@ class Auto:
                 problem.gram.full()
                 state.memory.spent = 0
         if not problem.gram.is_complete:
-            if not self._is_large(problem):
-                return SMO(shrinking=self.shrinking).step(problem, state, max_steps, kkt_target)
-            return state, self._work_on_part(problem, state, max_steps, kkt_target)
+            return SMO(shrinking=self.shrinking).step(problem, state, max_steps, kkt_target)
         memory, violation = state.memory, _violation(problem, state)
         rough = max(memory.rough, kkt_target)
         if violation > rough and problem.n <= FEW and not memory.is_under_way:
@@ -275,6 +284,8 @@ class Auto:
     def _work_on_part(self, problem: DualProblem, state: PairState, max_steps: int, kkt_target: float) -> Info:
         """Solve for the points that violate their conditions, or nearly do, alone; then bring the others into step."""
         memory = state.memory
+        if not memory.in_parts:  # rows that came late belong to other points
+            memory.in_parts, memory.moved = True, None
         if not _put_back(problem, state):
             return Info(0)
         if memory.open is None:
@@ -296,18 +307,24 @@ class Auto:
         if moved < max_steps or _violation(part, part_state) <= target:
             memory.open, memory.gram = None, None  # the next part has its memory
         elif memory.unseen < problem.n:
-            return Info(moved, drift=memory.taken_drift())  # the others do not know yet
+            return Info(moved, is_pending=True, drift=memory.taken_drift())
         memory.unseen = 0
-        memory.moved = smo.Moved(points, part_state, state.beta[points], state.residual)
+        old = state.beta[points]
+        memory.moved = smo.Moved(points, part_state, old, state.residual)
         if part.gram.is_rounded and (info.is_unbounded or part_state.memory.needs_digits):
             memory.may_round = False
-            if info.is_unbounded:  # rounding may have taken the curvature away
+            memory.first, has_room = points, points.size <= math.sqrt(ROOM_OF_PART * problem.gram.room / 8.0)
+            if not has_room:  # in float64: of fewer what was begun with all would be in the way
+                some = np.linspace(0, points.size - 1, self._most(problem)).astype(np.int64)
+                memory.first, memory.has_all_free = points[some], False
+            if info.is_unbounded or not has_room:  # rounding may have taken the curvature away
                 memory.moved, memory.open, info = None, None, Info(0)
         if _put_back(problem, state):
             part_state.residual[:] = state.residual[points]
             if memory.open is None and part.gram.is_rounded:
                 memory.may_round &= bool(_violation(part, part_state) <= max(target, 0.5 * before))
-        return Info(moved, is_unbounded=info.is_unbounded, drift=memory.taken_drift())
+        is_pending = moved > 0 and np.array_equal(old, state.beta[points])
+        return Info(moved, is_unbounded=info.is_unbounded, is_pending=is_pending, drift=memory.taken_drift())
 
     def _opened(self, problem: DualProblem, state: PairState, kkt_target: float, b_up: float, b_low: float) -> Part:
         """Return the next points to be solved for alone, and how far."""
@@ -320,7 +337,8 @@ class Auto:
             most = wanted
         if points is None:
             points = smo.working_set(problem, state, b_up, b_low, most)
-        memory.has_all_free = points.size < most
+            assert points is not None
+            memory.has_all_free = points.size < most
         is_last = memory.has_all_free or b_up - b_low <= 1.5 * memory.target
         memory.target = max(TIGHTER * kkt_target, (LAST_PART if is_last else PART) * (b_up - b_low))
         part, part_state = smo.restrict(problem, state, points)
@@ -421,13 +439,14 @@ def _put_back(problem: DualProblem, state: PairState) -> bool:
             change[moved.points] = moved.change
             if state.memory.has_all_free:
                 _hold(problem, moved, _bytes(state.memory.may_round and _can_round(problem)))
-            moved.residual -= problem.gram.product(moved.points[moved.left], moved.change[moved.left])
-            moved.residual -= problem.ridge * change
-            moved.own = moved.residual[moved.points]
-            size = float(np.abs(moved.residual).max() + np.abs(problem.ridge * change).max())
-            state.memory.drift += (
-                2.0 * float(problem.gram.dot_error(change).max()) + 4.0 * UNIT * size
-            )  # a change is rounded
+            residual = moved.residual - problem.gram.product(moved.points[moved.left], moved.change[moved.left])
+            residual -= problem.ridge * change
+            size = float(np.abs(residual).max() + np.abs(problem.ridge * change).max())
+            error = 2.0 * float(problem.gram.dot_error(change).max()) + 4.0 * UNIT * size  # a change is rounded
+            state.memory.drift += error
+            moved = copy.copy(moved)  # until all is done nothing is: Ctrl-C may come in between
+            moved.own, moved.residual, moved.left = residual[moved.points], residual, moved.left[:0]
+            state.memory.moved = moved
     except limits.Exceeded:
         return False
     if state.memory.is_rounded and not _is_better(problem, state, moved):

@@ -29,6 +29,7 @@ class Info:
         no inner product.  The loop checks it against the problem before it says UNBOUNDED.
     is_divergent : the solver's own options make the dual objective worse: the run ends as DIVERGED.  The state has to be the
         best point known.
+    is_pending : what has moved is not part of the state yet, which is as it was: rules that ask for growth wait.
     drift : how far rounding has put any residual off in this step, at most, for a solver that can tell.  It vouches for its
         residual so: where computing it from the data takes long, the loop takes its word, and looks at some points only.
     """
@@ -39,6 +40,7 @@ class Info:
     is_own_rule: bool = False
     is_unbounded: bool = False
     is_divergent: bool = False
+    is_pending: bool = False
     drift: float = math.inf
 
 
