@@ -54,10 +54,8 @@ TIGHT = 0.1  # of the violation asked for: smaller ones are left alone
 # More points than have their whole matrix.
 LARGEST_ROUNDED = 1e30  # kernel values, and their inverse, for which float32 has room
 SMALLEST_PART, LARGEST_PART = 64, 6000  # points that are solved for alone
-FREE_AND_MORE, ROOM_OF_PART = (
-    1.1,
-    0.8,
-)  # points of a part of all free ones for each of these, and the share of the room it takes
+# Points of a part of all free ones for each of these, and as many at least; the share of the room that it takes.
+FREE_AND_MORE, LEAST_MORE, ROOM_OF_PART = 1.1, 1.02, 0.8
 HELD_PART = 5000  # points of a part, for which memory is left when rows are kept
 # To this share of the violation that chose them; to that where no others violate as much, or all free points are among them.
 PART, LAST_PART = 0.1, 0.01
@@ -332,9 +330,9 @@ class Auto:
         may_round = memory.may_round and _can_round(problem)
         points, memory.first, most = memory.first, None, self._most(problem, is_rounded=may_round)
         # Free points that are not worked on together crawl: for all of them a part may take the room of a factor as well.
-        wanted = int(FREE_AND_MORE * _count_free(problem, state))
-        if most < wanted <= math.sqrt(ROOM_OF_PART * problem.gram.room / _bytes(may_round)):
-            most = wanted
+        free, room = _count_free(problem, state), math.sqrt(ROOM_OF_PART * problem.gram.room / _bytes(may_round))
+        if free <= room / LEAST_MORE:
+            most = max(most, min(int(FREE_AND_MORE * free), int(room)))
         if points is None:
             points = smo.working_set(problem, state, b_up, b_low, most)
             assert points is not None
