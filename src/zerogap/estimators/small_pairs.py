@@ -41,6 +41,7 @@ ROUGH = 0.3
 MOST_EXCHANGES = 30  # points that enter: if there are more, what pairs have left is no start for exchanges
 NEARER = 0.3  # of the violation that would do, if the gap were proportional to it
 MOST_PAIRS, MOST_OF_MANY = 10, 2  # moved for each point, and where there are more than few
+LARGEST_CAP = 10.0  # of these, in units of the inverse of kernel values
 # Residuals that pairs may change with a linear kernel, for which another solver ends soon at any C; and where exchanges follow.
 LINEAR_WORK, ROUGH_WORK = 1.4e6, 4e5
 PASSES = 3  # to put what rounding has left in the sum on one coefficient: all but the first are its own rounding
@@ -82,11 +83,15 @@ def most_points(kernel: Kernel) -> int:
 
 
 def suits(gram: Gram, problems: Problems) -> bool:
-    """Whether this way is open: all kernel values are there, problems are small, and boxes are bounded."""
+    """Whether this way is open: all kernel values are there, problems are small, and boxes are bounded.
+
+    Where there are more than few points a large C takes more pairs than are moved here.
+    """
     is_small = np.diff(problems.edges).max() <= most_points(gram.kernel)
     cap = problems.upper - problems.lower
     is_bounded = cap.min() > 0.0 and cap.max() < np.inf
-    return bool(gram.is_complete and takes(gram.kernel) and is_small and is_bounded)
+    is_soon_done = not has_many(problems) or cap.mean() * gram.diagonal.max() <= LARGEST_CAP
+    return bool(gram.is_complete and takes(gram.kernel) and is_small and is_bounded and is_soon_done)
 
 
 def has_many(problems: Problems) -> bool:
