@@ -41,7 +41,7 @@ ROUGH = 0.3
 MOST_EXCHANGES = 30  # points that enter: if there are more, what pairs have left is no start for exchanges
 NEARER = 0.3  # of the violation that would do, if the gap were proportional to it
 MOST_PAIRS, MOST_OF_MANY = 10, 2  # moved for each point, and where there are more than few
-LARGEST_CAP = 10.0  # of these, in units of the inverse of kernel values
+LARGEST_CAP = 10.0  # of so many points: a larger one takes more pairs
 # Residuals that pairs may change with a linear kernel, for which another solver ends soon at any C; and where exchanges follow.
 LINEAR_WORK, ROUGH_WORK = 1.4e6, 4e5
 PASSES = 3  # to put what rounding has left in the sum on one coefficient: all but the first are its own rounding
@@ -77,21 +77,17 @@ def takes(kernel: Kernel) -> bool:
     return kernel.can_share and kernel.is_positive
 
 
-def most_points(kernel: Kernel) -> int:
-    """Return how many points a problem may have."""
-    return FEW_POINTS if kernel.is_linear else MOST_POINTS
+def most_points(kernel: Kernel, cap: float) -> int:
+    """Return how many points a problem of such caps may have: the larger they are, the more pairs it takes."""
+    return FEW_POINTS if kernel.is_linear or not cap <= LARGEST_CAP else MOST_POINTS
 
 
 def suits(gram: Gram, problems: Problems) -> bool:
-    """Whether this way is open: all kernel values are there, problems are small, and boxes are bounded.
-
-    Where there are more than few points a large C takes more pairs than are moved here.
-    """
-    is_small = np.diff(problems.edges).max() <= most_points(gram.kernel)
+    """Whether this way is open: all kernel values are there, problems are small, and boxes are bounded."""
     cap = problems.upper - problems.lower
+    is_small = np.diff(problems.edges).max() <= most_points(gram.kernel, float(cap.mean()))
     is_bounded = cap.min() > 0.0 and cap.max() < np.inf
-    is_soon_done = not has_many(problems) or cap.mean() * gram.diagonal.max() <= LARGEST_CAP
-    return bool(gram.is_complete and takes(gram.kernel) and is_small and is_bounded and is_soon_done)
+    return bool(gram.is_complete and takes(gram.kernel) and is_small and is_bounded)
 
 
 def has_many(problems: Problems) -> bool:

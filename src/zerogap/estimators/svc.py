@@ -411,7 +411,7 @@ class SVC(ClassifierMixin, Calibrated):
         """
         is_one = self.classes_.size == 2
         is_taken = self._is_plain and small_pairs.takes(self._kernel)
-        is_small = is_taken and points.rows.size <= small_pairs.most_points(self._kernel)
+        is_small = is_taken and points.rows.size <= small_pairs.most_points(self._kernel, self.C)
         if not (is_small if is_one else self._kernel.can_share and self.solver == "auto"):
             return None
         codes = rows.codes[points.rows]

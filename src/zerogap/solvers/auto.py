@@ -238,11 +238,16 @@ class Auto:
             return PAIRS.step(problem, state, min(max_steps, RUSH * problem.n), FAR * rough)
         may_exchange = memory.may_exchange and problem.gram.is_positive
         memory.start = memory.start if memory.spent else violation
-        left = self._left(problem, state, violation) if may_exchange else math.inf
-        if left > 0.0 and violation > rough:
-            info = self._approach(problem, state, _at_most(max_steps, left), rough)
-            memory.spent += info.iterations
-            return state, info
+        left, moved, info = self._left(problem, state, violation) if may_exchange else math.inf, 0, Info(0)
+        while left > 0.0 and violation > rough and moved < max_steps:
+            info = self._approach(problem, state, _at_most(max_steps - moved, left), rough)
+            memory.spent, moved = memory.spent + info.iterations, moved + info.iterations
+            if info.is_done or info.is_unbounded or not info.iterations or limits.is_over():
+                break
+            violation = _violation(problem, state)
+            left = self._left(problem, state, violation) if may_exchange else math.inf
+        if moved or info.is_done or info.is_unbounded:
+            return state, replace(info, iterations=moved)
         if left <= 0.0 or (may_exchange and not self._pays(problem, state, violation, kkt_target)):
             if problem.gram.is_rounded:
                 memory.needs_digits = True

@@ -19,6 +19,9 @@ from zerogap.solvers.compiled_loops import NEEDS_ROW, QUIET, SPENT, UNBOUNDED
 from zerogap.solvers.pair import ORIGIN, PairState
 
 BLOCK = 128  # points a reduction covers before it is asked where its extreme was
+KEPT = (
+    2048  # gains that are kept while the best of all is found: of more points those of its block are computed once more
+)
 
 # Rows computed together: one matrix product is far cheaper than as many calls, even if not all of it is used; and for few
 # points the whole matrix is cheaper than finding out which rows are.
@@ -296,18 +299,22 @@ def _lowest(residual, low_offset):
 def _most_gain(row_i, kii, diagonal, b_up, residual, low_offset, gains):
     """Return the partner with which i gains most, that gain doubled, and the lowest bound on the bias from above.
 
-    ``gains`` is memory for those of a block, near the core: to find the best one is then a comparison, not a division.
+    ``gains`` is memory for all of them, or those of a block: to find the best one is then a comparison, not a division.
     """
-    best, where, b_low = 0.0, residual.size, HUGE
+    best, where, b_low, is_kept = 0.0, residual.size, HUGE, gains.size == residual.size
     for a in range(0, residual.size, BLOCK):
-        top, bottom = _write_gains(row_i, kii, diagonal, b_up, residual, low_offset, a, gains)
+        at = a if is_kept else 0
+        top, bottom = _write_gains(row_i, kii, diagonal, b_up, residual, low_offset, a, gains[at : at + BLOCK])
         b_low = min(b_low, bottom)
         if top > best:
             best, where = top, a
     if best > 0:
-        _write_gains(row_i, kii, diagonal, b_up, residual, low_offset, where, gains)
-        for k in range(gains.size):
-            if gains[k] == best:
+        at = where if is_kept else 0
+        block = gains[at : at + BLOCK]
+        if not is_kept:
+            _write_gains(row_i, kii, diagonal, b_up, residual, low_offset, where, block)
+        for k in range(block.size):
+            if block[k] == best:
                 return where + k, best, b_low
     return NO_POINT, 0.0, b_low
 
@@ -348,7 +355,11 @@ def descend(problem, point, cache, diagonal, zero_row, second_order, max_pairs, 
     ``diagonal`` is that of K + diag(ridge), ``zero_row`` the kernel row of the origin.
     """
     residual, up_offset, low_offset = point.residual, point.up_offset, point.low_offset
-    has_origin, clock, gains = problem.has_fixed_bias, next_stamp(cache), np.empty(BLOCK)
+    has_origin, clock, gains = (
+        problem.has_fixed_bias,
+        next_stamp(cache),
+        np.empty(residual.size if residual.size <= KEPT else BLOCK),
+    )
     i, b_up = _update_and_highest(zero_row, zero_row, 0.0, residual, up_offset)
     for moved in range(max_pairs):
         if has_origin and b_up < 0:
