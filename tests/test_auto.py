@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification, make_moons
 
 from zerogap import DualGrowth, DualProblem, Gram, RelativeGap, Status, run, solve
 from zerogap.problem import Known
-from zerogap.solvers import Auto, auto
+from zerogap.solvers import Auto, Info, auto
 from zerogap.solvers.smo import working_set
 
 X, y = make_classification(240, 6, n_informative=4, flip_y=0.15, random_state=0)
@@ -240,6 +240,22 @@ def test_a_part_that_is_open_says_nothing_of_growth(trace_every, small_parts):
     problem = dict(problems(cache_size=0.3))["hinge"]
     solution = solve(problem, Auto(), stop=DualGrowth(1e-9), trace_every=trace_every)
     assert solution.certificate.relative_gap < 0.1
+
+
+def test_moves_that_are_not_part_of_the_state_yet_are_no_standstill(monkeypatch):
+    """Thousands of pairs of a part that is given up in the end."""
+    step, left = Auto.step, [3]
+
+    def waiting(solver, problem, state, max_steps, kkt_target):
+        if left[0]:
+            left[0] -= 1
+            return state, Info(2000, is_pending=True)
+        return step(solver, problem, state, max_steps, kkt_target)
+
+    monkeypatch.setattr(Auto, "step", waiting)
+    solution = solve(PROBLEMS["hinge"], Auto(), stop=RelativeGap(1e-6))
+    assert solution.status is Status.CONVERGED
+    assert not left[0]
 
 
 def test_a_part_is_left_where_all_points_move(small_parts):

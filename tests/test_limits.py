@@ -80,7 +80,10 @@ def test_time_passes(monkeypatch):
         assert limit.is_over
 
 
-@pytest.mark.parametrize("module", ["numba.core.serialize", "namedtuple_Moving", "llvmlite.binding.executionengine"])
+@pytest.mark.parametrize(
+    "module",
+    ["numba.core.serialize", "namedtuple_Moving", "llvmlite.binding.executionengine", "weakref", "zerogap.memory"],
+)
 def test_ctrl_c_never_raises_while_compiled_code_hands_over_its_results(module):
     """Numba has no test of what Python calls return there: it crashes.  The next question raises in their place."""
     hands_over = eval(

@@ -165,15 +165,18 @@ def _entered(limit: Limit) -> Iterator[Limit]:
         _current.reset(token)
 
 
+NOWHERE_TO_RAISE = ("numba.core.serialize", "llvmlite.binding.executionengine", "weakref", "zerogap.memory")
+
+
 def _is_between(frame: Any) -> bool:
     """Whether a frame is between compiled code and ours, where nothing may raise.
 
     Numba makes named tuples there, and crashes; LLVM hands over the code that it has made, and drops what is raised and with
-    it the code.
+    it the code.  Python drops what is raised where an object is done with (``memory``).
     """
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
-        if module in ("numba.core.serialize", "llvmlite.binding.executionengine") or module.startswith("namedtuple_"):
+        if module in NOWHERE_TO_RAISE or module.startswith("namedtuple_"):
             return True
         if module.startswith("zerogap."):
             return False

@@ -413,6 +413,8 @@ class SolverRun:
     def _stalled(self) -> Status | None:
         if is_over() or (self.info.iterations > 0 and self.steps < UNMOVED_AFTER and not self.info.is_done):
             return None  # the step may have been cut short, or it is too soon to tell
+        if self.info.is_pending:  # that the point has not moved tells nothing
+            self.progress.moved_at += self.info.iterations
         beta, problem = self.state.beta, self.problem
         rounding = problem.rounding(beta)
         size = product(np.abs(beta), np.abs(problem.target) + np.abs(self.state.residual))

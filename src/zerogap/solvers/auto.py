@@ -326,7 +326,8 @@ class Auto:
             part_state.residual[:] = state.residual[points]
             if memory.open is None and part.gram.is_rounded:
                 memory.may_round &= bool(_violation(part, part_state) <= max(target, 0.5 * before))
-        is_pending = moved > 0 and np.array_equal(old, state.beta[points])
+        may_wait = part.gram.is_rounded or memory.moved is not None  # it was not put back, or not yet
+        is_pending = may_wait and moved > 0 and np.array_equal(old, state.beta[points])
         return Info(moved, is_unbounded=info.is_unbounded, is_pending=is_pending, drift=memory.taken_drift())
 
     def _opened(self, problem: DualProblem, state: PairState, kkt_target: float, b_up: float, b_low: float) -> Part:
